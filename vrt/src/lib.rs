@@ -1,1 +1,104 @@
-//! Placeholder front page.
+//! Message-passing programs as many *virtual ranks* on a few processes.
+//!
+//! A virtual rank calls `send`, `receive`, `barrier` like an MPI process, and while it waits, its
+//! processor runs another rank. The face has the names, types and traits of the `mpi` crate
+//! (rsmpi): a program written for that crate is ported by its dependency line,
+//! `mpi = { package = "vrt", .. }`, and `#[mpi::main]` above its `main`.
+//!
+//! ```no_run
+//! use vrt::collective::SystemOperation;
+//! use vrt::traits::*;
+//!
+//! #[vrt::main]
+//! fn main() {
+//!     let universe = vrt::initialize().expect("main is a rank's program");
+//!     let world = universe.world();
+//!     let (rank, size) = (world.rank(), world.size());
+//!
+//!     // A message around the ring of ranks; each waits for it, and meanwhile others run.
+//!     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+//!     if rank == 0 {
+//!         world.process_at_rank(next).send(&[1u64, 2, 3][..]);
+//!     }
+//!     let (token, status) = world.process_at_rank(previous).receive_vec::<u64>();
+//!     assert_eq!((token.len(), status.source_rank()), (3, previous));
+//!     if rank != 0 {
+//!         world.process_at_rank(next).send(&token);
+//!     }
+//!
+//!     let mut sum = 0;
+//!     world.all_reduce_into(&rank, &mut sum, SystemOperation::sum());
+//!     if rank == 0 {
+//!         println!("the ranks add up to {sum}");
+//!     }
+//! }
+//! ```
+//!
+//! `VRT_PES=2 VRT_RANKS=16 ./program` runs it as 16 ranks on 2 processes; all options are fields
+//! of [`Config`]. For tests and examples [`run_local`] runs ranks inside the calling thread:
+//!
+//! ```
+//! use vrt::traits::*;
+//!
+//! vrt::run_local(4, |world| {
+//!     let mut from_root = if world.rank() == 2 { 42 } else { 0 };
+//!     world.process_at_rank(2).broadcast_into(&mut from_root);
+//!     assert_eq!(from_root, 42);
+//! });
+//! ```
+//!
+//! # Words
+//!
+//! A *rank* is a virtual rank. A *PE* is a process whose thread runs ranks. The *supervisor* is the
+//! parent of the PEs. Each rank's stack and heap lie in its *slot* of the *arena*, memory that all
+//! PEs share at the same addresses.
+//!
+//! # Async ranks
+//!
+//! Above an `async fn main()` the attribute makes async ranks; they await the twins of the
+//! blocking calls ([`point_to_point::AsyncSource`] and so on). Blocking ranks can await too, with
+//! [`block_on`]: `vrt`'s timers, or tokio's timers, sockets and files.
+//!
+//! # What a rank may not do
+//!
+//! It must not call `fork`, block its thread for long (its neighbours wait with it), or keep
+//! messages' buffers alive elsewhere. Statics and thread-locals belong to the PE and are seen by
+//! all of its ranks.
+
+mod arena;
+pub mod collective;
+mod config;
+pub mod datatype;
+pub mod encoding;
+pub mod environment;
+mod launch;
+mod mailbox;
+mod net;
+mod operation;
+mod pe;
+pub mod point_to_point;
+mod rank;
+pub mod request;
+pub mod topology;
+pub mod trace;
+
+pub use config::{Config, ConfigError};
+pub use environment::{Threading, Universe, initialize, initialize_with_threading, time, time_resolution};
+pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
+pub use operation::{sleep, sleep_async};
+pub use rank::check::stack_words_found;
+pub use rank::{block_on, pinned, statistics, yield_now, yield_now_async, Statistics};
+pub use topology::Rank;
+pub use vrt_derive::main;
+
+/// Number of elements of a message.
+pub type Count = i32;
+/// Tag of a message.
+pub type Tag = i32;
+
+/// All traits of the face.
+pub mod traits {
+    pub use crate::{
+        collective::traits::*, datatype::traits::*, point_to_point::traits::*, topology::traits::*,
+    };
+}

@@ -1,0 +1,247 @@
+/* Jacobi relaxation of Laplace's equation on a cube: the twin of
+ * rocket-mini's `jacobi`, with the same blocks, the same messages and the same
+ * order of arithmetic, so that residual and checksum have the same bits.
+ *
+ *   jacobi SIZE ITERATIONS CHECK_EVERY
+ *
+ * prints one line: the seconds of all iterations, the cells updated in a
+ * second, and the residual and the checksum of the result. */
+
+#include <math.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { WEST, EAST, SOUTH, NORTH, BELOW, ABOVE, FACES };
+
+typedef struct {
+    int size;                     /* cells along each axis of the domain */
+    int start[3], length[3];      /* this rank's cells */
+    size_t along_y, along_z;      /* distance of neighbours in memory */
+    int neighbour[FACES];         /* MPI_PROC_NULL at the boundary */
+    size_t face_cells[FACES];
+    double *outgoing[FACES], *incoming[FACES];
+    double *old, *new;
+} block;
+
+static size_t at(const block *b, int x, int y, int z) {
+    return (size_t)z * b->along_z + (size_t)y * b->along_y + (size_t)x;
+}
+
+/* The grid of blocks with the smallest cut surface; x is cut least. */
+static void choose_shape(int ranks, int size, int shape[3]) {
+    int best = -1;
+    for (int a = 1; a * a * a <= ranks; a++) {
+        if (ranks % a) continue;
+        for (int b = a; b * b <= ranks / a; b++) {
+            if (ranks / a % b) continue;
+            int c = ranks / a / b;
+            if (c <= size && (best < 0 || a + b + c < best)) {
+                best = a + b + c;
+                shape[0] = a, shape[1] = b, shape[2] = c;
+            }
+        }
+    }
+    if (best < 0) fail("more ranks than blocks");
+}
+
+static double exact(int size, int x, int y, int z) {
+    double h = 1.0 / (size + 1), u = x * h, v = y * h, w = z * h;
+    return u * u + v * v - 2.0 * w * w;
+}
+
+static void create(block *b, int rank, int ranks, int size) {
+    int shape[3];
+    choose_shape(ranks, size, shape);
+    int place[3] = {rank % shape[0], rank / shape[0] % shape[1], rank / shape[0] / shape[1]};
+    int step[3] = {1, shape[0], shape[0] * shape[1]};
+    b->size = size;
+    for (int axis = 0; axis < 3; axis++) {
+        int length = size / shape[axis], larger = size % shape[axis];
+        int before = place[axis] < larger ? place[axis] : larger;
+        b->start[axis] = place[axis] * length + before;
+        b->length[axis] = length + (place[axis] < larger);
+        b->neighbour[2 * axis] = place[axis] > 0 ? rank - step[axis] : MPI_PROC_NULL;
+        b->neighbour[2 * axis + 1] =
+            place[axis] + 1 < shape[axis] ? rank + step[axis] : MPI_PROC_NULL;
+    }
+    b->along_y = (size_t)b->length[0] + 2;
+    b->along_z = b->along_y * ((size_t)b->length[1] + 2);
+    size_t cells = b->along_z * ((size_t)b->length[2] + 2);
+    for (int face = 0; face < FACES; face++) {
+        size_t n = (size_t)b->length[0] * b->length[1] * b->length[2] / b->length[face / 2];
+        b->face_cells[face] = n;
+        b->outgoing[face] = allocate(n * sizeof(double));
+        b->incoming[face] = allocate(n * sizeof(double));
+    }
+    /* One allocation, for a distance that is no whole number of pages: at equal
+     * offsets in their pages, each store would hold up the loads after it. */
+    size_t page = 4096 / sizeof(double), distance = (cells + page - 1) / page * page + 64;
+    b->old = allocate(2 * distance * sizeof(double));
+    b->new = b->old + distance;
+    for (int z = 0; z < b->length[2] + 2; z++)
+        for (int y = 0; y < b->length[1] + 2; y++)
+            for (int x = 0; x < b->length[0] + 2; x++) {
+                int i = b->start[0] + x, j = b->start[1] + y, k = b->start[2] + z;
+                int inside = i > 0 && i <= size && j > 0 && j <= size && k > 0 && k <= size;
+                b->old[at(b, x, y, z)] = inside ? 0.0 : exact(size, i, j, k);
+            }
+    memcpy(b->new, b->old, cells * sizeof(double));
+}
+
+/* The first cell of a layer across a face's axis, and its two directions. */
+static double *layer(const block *b, int face, int number, int *rows, size_t *between_rows,
+                     int *columns, size_t *between_columns) {
+    int axis = face / 2;
+    *rows = axis == 2 ? b->length[1] : b->length[2];
+    *between_rows = axis == 2 ? b->along_y : b->along_z;
+    *columns = axis == 0 ? b->length[1] : b->length[0];
+    *between_columns = axis == 0 ? b->along_y : 1;
+    return b->old +
+           at(b, axis == 0 ? number : 1, axis == 1 ? number : 1, axis == 2 ? number : 1);
+}
+
+static void pack(block *b, int face) {
+    int rows, columns;
+    size_t between_rows, between_columns;
+    double *from = layer(b, face, face % 2 ? b->length[face / 2] : 1, &rows, &between_rows,
+                         &columns, &between_columns);
+    double *to = b->outgoing[face];
+    for (int r = 0; r < rows; r++, from += between_rows, to += columns) {
+        if (between_columns == 1)
+            memcpy(to, from, columns * sizeof(double));
+        else
+            for (int c = 0; c < columns; c++) to[c] = from[c * between_columns];
+    }
+}
+
+static void unpack(block *b, int face) {
+    int rows, columns;
+    size_t between_rows, between_columns;
+    double *to = layer(b, face, face % 2 ? b->length[face / 2] + 1 : 0, &rows, &between_rows,
+                       &columns, &between_columns);
+    const double *from = b->incoming[face];
+    for (int r = 0; r < rows; r++, to += between_rows, from += columns) {
+        if (between_columns == 1)
+            memcpy(to, from, columns * sizeof(double));
+        else
+            for (int c = 0; c < columns; c++) to[c * between_columns] = from[c];
+    }
+}
+
+static void exchange(block *b) {
+    MPI_Request requests[2 * FACES];
+    int count = 0;
+    for (int face = 0; face < FACES; face++)
+        if (b->neighbour[face] != MPI_PROC_NULL) pack(b, face);
+    for (int face = 0; face < FACES; face++)
+        if (b->neighbour[face] != MPI_PROC_NULL)
+            MPI_Irecv(b->incoming[face], (int)b->face_cells[face], MPI_DOUBLE,
+                      b->neighbour[face], face ^ 1, MPI_COMM_WORLD, &requests[count++]);
+    for (int face = 0; face < FACES; face++)
+        if (b->neighbour[face] != MPI_PROC_NULL)
+            MPI_Isend(b->outgoing[face], (int)b->face_cells[face], MPI_DOUBLE,
+                      b->neighbour[face], face, MPI_COMM_WORLD, &requests[count++]);
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    for (int face = 0; face < FACES; face++)
+        if (b->neighbour[face] != MPI_PROC_NULL) unpack(b, face);
+}
+
+static void relax(double *restrict new, const double *restrict centre,
+                  const double *restrict south, const double *restrict north,
+                  const double *restrict below, const double *restrict above, int n) {
+    for (int i = 0; i < n; i++) {
+        double in_plane = (centre[i - 1] + centre[i + 1]) + (south[i] + north[i]);
+        new[i] = (in_plane + (below[i] + above[i])) * (1.0 / 6.0);
+    }
+}
+
+/* The largest change of a cell in lanes, as wide as vectors may be. */
+enum { LANES = 8 };
+
+static void largest_change(double largest[LANES], const double *restrict old,
+                           const double *restrict new, int n) {
+    int i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            double change = fabs(new[i + lane] - old[i + lane]);
+            largest[lane] = change > largest[lane] ? change : largest[lane];
+        }
+    for (int lane = 0; i < n; i++, lane++) {
+        double change = fabs(new[i] - old[i]);
+        largest[lane] = change > largest[lane] ? change : largest[lane];
+    }
+}
+
+static void sweep(block *b, double *largest) {
+    for (int z = 1; z <= b->length[2]; z++)
+        for (int y = 1; y <= b->length[1]; y++) {
+            size_t row = at(b, 1, y, z);
+            const double *old = b->old + row;
+            relax(b->new + row, old, old - b->along_y, old + b->along_y, old - b->along_z,
+                  old + b->along_z, b->length[0]);
+            if (largest) largest_change(largest, old, b->new + row, b->length[0]);
+        }
+    double *swap = b->old;
+    b->old = b->new;
+    b->new = swap;
+}
+
+static uint64_t scramble(uint64_t word) {
+    word += 0x9e3779b97f4a7c15;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+    return word ^ (word >> 31);
+}
+
+static uint64_t checksum(const block *b) {
+    uint64_t sum = 0;
+    for (int z = 0; z < b->length[2]; z++)
+        for (int y = 0; y < b->length[1]; y++)
+            for (int x = 0; x < b->length[0]; x++) {
+                uint64_t size = (uint64_t)b->size, bits;
+                uint64_t number = ((uint64_t)(b->start[2] + z) * size + (b->start[1] + y)) * size +
+                                  (b->start[0] + x);
+                memcpy(&bits, &b->old[at(b, x + 1, y + 1, z + 1)], sizeof bits);
+                sum += scramble(bits ^ scramble(number));
+            }
+    return sum;
+}
+
+int main(int count, char **arguments) {
+    MPI_Init(&count, &arguments);
+    int size = argument(count, arguments, 1), iterations = argument(count, arguments, 2);
+    int check_every = argument(count, arguments, 3);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    block b;
+    create(&b, rank, ranks, size);
+    double residual = 0.0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = seconds();
+    for (int i = 1; i <= iterations; i++) {
+        exchange(&b);
+        if (i % check_every && i != iterations) {
+            sweep(&b, NULL);
+            continue;
+        }
+        double largest[LANES] = {0}, change = 0.0;
+        sweep(&b, largest);
+        for (int lane = 0; lane < LANES; lane++) change = fmax(change, largest[lane]);
+        MPI_Allreduce(&change, &residual, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    }
+    double taken = seconds() - start;
+    uint64_t part = checksum(&b), sum;
+    MPI_Reduce(&part, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        double updates = (double)size * size * size * iterations;
+        printf("{\"figure\":\"jacobi\",\"seconds\":%.9g,\"cells_per_second\":%.6g,"
+               "\"residual\":%.17g,\"checksum\":\"%016llx\"}\n",
+               taken, updates / taken, residual, (unsigned long long)sum);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,12 @@
+//! Benchmarks of vrt beside C programs that do the same on Open MPI.
+//!
+//! - [`programs`] holds one program for each figure, the twins of `c/*.c`; the
+//!   binary `vrt-bench` runs them, and each prints one line of JSON.
+//! - [`table`] runs both kinds in turn and compares them with the targets; the
+//!   binary `vrt-bench-table` is what `scripts/bench` starts.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod measure;
+pub mod programs;
+pub mod table;

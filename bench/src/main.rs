@@ -1,0 +1,122 @@
+//! The program `vrt-bench`: one benchmark a run, one line of JSON on standard
+//! output. `scripts/bench` runs it beside the C programs.
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+use vrt_bench::programs::{self, Effort, Operation, Outcome};
+
+/// Benchmarks of vrt; each prints one line of JSON.
+#[derive(Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    program: Program,
+}
+
+#[derive(Subcommand)]
+enum Program {
+    /// Two ranks that only let each other run
+    Switch(Repeated),
+    /// Two ranks that send a message to and fro
+    Pingpong {
+        /// Bytes of the message
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        bytes: u32,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
+    /// All ranks send to the right and receive from the left
+    Ring(Repeated),
+    /// All ranks add a double
+    Allreduce(Repeated),
+    /// All ranks relax a cube
+    Jacobi(JacobiArgs),
+    /// Operations for an instruction counter, in this process alone
+    Counts {
+        /// The operation
+        #[arg(long, value_name = "OPERATION")]
+        what: Operation,
+        /// Iterations of two operations each
+        #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+        iterations: u32,
+    },
+}
+
+#[derive(Args)]
+struct Repeated {
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    vrt: mpi::Config,
+}
+
+#[derive(Args)]
+struct JacobiArgs {
+    /// Cells along each axis of the cube
+    #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    size: u32,
+    /// Iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: u32,
+    /// Look at the residual once in so many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    check_every: u32,
+    #[command(flatten)]
+    vrt: mpi::Config,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().program {
+        Program::Switch(repeated) => launch_repeated(repeated, programs::switch),
+        Program::Pingpong { repeated, bytes } => launch_repeated(repeated, move |world, effort| {
+            programs::pingpong(world, bytes as usize, effort)
+        }),
+        Program::Ring(repeated) => launch_repeated(repeated, programs::ring),
+        Program::Allreduce(repeated) => launch_repeated(repeated, programs::allreduce),
+        Program::Jacobi(args) => launch(args.vrt, move |world| {
+            let [size, iterations, check_every] =
+                [args.size, args.iterations, args.check_every].map(|n| n as usize);
+            programs::jacobi(world, size, iterations, check_every)
+        }),
+        Program::Counts { what, iterations } => {
+            programs::count(what, iterations);
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn launch_repeated(
+    repeated: Repeated,
+    program: impl Fn(&SimpleCommunicator, Effort) -> Outcome + Sync + 'static,
+) -> ExitCode {
+    let Repeated { vrt, effort } = repeated;
+    launch(vrt, move |world| program(world, effort))
+}
+
+/// Runs a program on all ranks of a job.
+fn launch(
+    vrt: mpi::Config,
+    program: impl Fn(&SimpleCommunicator) -> Outcome + Sync + 'static,
+) -> ExitCode {
+    mpi::launch(vrt, move || {
+        let Some(universe) = mpi::initialize() else {
+            eprintln!("vrt-bench: this rank has been initialized before");
+            return ExitCode::FAILURE;
+        };
+        let world = universe.world();
+        match program(&world) {
+            Ok(None) => ExitCode::SUCCESS,
+            Ok(Some(measured)) => {
+                measured.print();
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("vrt-bench: rank {}: {error}", world.rank());
+                std::process::exit(1);
+            }
+        }
+    })
+}

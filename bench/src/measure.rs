@@ -1,0 +1,123 @@
+//! Times of repetitions, their median, and the line a benchmark prints.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+/// What a program measured; printed as one line of JSON by the programs here
+/// and by those in C.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The program.
+    pub figure: String,
+    /// Seconds of one operation, the median of all repetitions.
+    pub seconds: f64,
+    /// Seconds of one operation in the fastest repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// Seconds of one operation in the slowest repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+    /// The repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetitions: Option<u32>,
+    /// The cells updated in a second, of a solver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells_per_second: Option<f64>,
+    /// The last residual, of a solver: the same bits from all that solve the
+    /// same problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual: Option<f64>,
+    /// The checksum of the result, of a solver: likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl Measured {
+    /// The median of the seconds of an operation over repetitions.
+    ///
+    /// # Panics
+    ///
+    /// When there are no repetitions.
+    pub fn from_repetitions(figure: &str, mut seconds: Vec<f64>) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        Self {
+            figure: figure.to_owned(),
+            seconds: median_of_sorted(&seconds),
+            least: seconds.first().copied(),
+            most: seconds.last().copied(),
+            repetitions: Some(seconds.len() as u32),
+            cells_per_second: None,
+            residual: None,
+            checksum: None,
+        }
+    }
+
+    /// Writes the line to standard output.
+    pub fn print(&self) {
+        match serde_json::to_string(self) {
+            Ok(line) => println!("{line}"),
+            Err(error) => eprintln!("vrt-bench: cannot write the result: {error}"),
+        }
+    }
+}
+
+/// The median of some numbers.
+///
+/// # Panics
+///
+/// When there are none.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    median_of_sorted(&values)
+}
+
+fn median_of_sorted(values: &[f64]) -> f64 {
+    let count = values.len();
+    f64::midpoint(values[(count - 1) / 2], values[count / 2])
+}
+
+/// Runs one repetition to warm up and then `repetitions` more; the seconds of
+/// each of these, divided by `operations`.
+pub fn repeat(repetitions: u32, operations: f64, mut body: impl FnMut()) -> Vec<f64> {
+    body();
+    (0..repetitions)
+        .map(|_| {
+            let start = Instant::now();
+            body();
+            start.elapsed().as_secs_f64() / operations
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        assert_eq!(median(vec![3.0]), 3.0);
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), 3.0);
+    }
+
+    #[test]
+    fn the_warm_up_is_not_among_the_repetitions() {
+        let mut runs = 0;
+        let seconds = repeat(5, 10.0, || runs += 1);
+        assert_eq!((runs, seconds.len()), (6, 5));
+    }
+
+    #[test]
+    fn lines_of_the_c_programs_are_understood() {
+        let line =
+            r#"{"figure":"ring","seconds":4.5e-07,"least":4e-07,"most":5e-07,"repetitions":11}"#;
+        let measured: Measured = serde_json::from_str(line).unwrap();
+        assert_eq!(measured.seconds, 4.5e-7);
+        assert_eq!(measured.repetitions, Some(11));
+        let line = r#"{"figure":"jacobi","seconds":0.5,"cells_per_second":1.7e+09,"residual":0.00054173891338882285,"checksum":"5410f3d848ec4439"}"#;
+        let measured: Measured = serde_json::from_str(line).unwrap();
+        assert_eq!(measured.residual, Some(5.417389133888229e-4));
+        assert_eq!(measured.checksum.as_deref(), Some("5410f3d848ec4439"));
+    }
+}

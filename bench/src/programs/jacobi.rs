@@ -1,0 +1,38 @@
+//! Jacobi relaxation by rocket-mini: the twin of `c/jacobi.c`.
+
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::jacobi::{Problem, Settings, solve};
+
+use super::Outcome;
+use crate::measure::Measured;
+
+/// Seconds of `iterations` iterations on a cube of `size` cells a side, with a
+/// look at the residual in each `check_every`-th.
+///
+/// # Errors
+///
+/// When there are too many ranks or too little memory for the cube.
+pub fn jacobi(
+    world: &SimpleCommunicator,
+    size: usize,
+    iterations: usize,
+    check_every: usize,
+) -> Outcome {
+    let settings = Settings {
+        problem: Problem { size },
+        max_iterations: iterations,
+        tolerance: 0.0,
+        check_every,
+    };
+    let run = solve(world, &settings, None, |_, _| ())?;
+    Ok(run.map(|run| Measured {
+        figure: "jacobi".to_owned(),
+        seconds: run.seconds,
+        least: None,
+        most: None,
+        repetitions: None,
+        cells_per_second: Some((settings.problem.cells() * iterations) as f64 / run.seconds),
+        residual: Some(run.solution.residual()),
+        checksum: Some(format!("{:016x}", run.solution.checksum)),
+    }))
+}

@@ -1,0 +1,87 @@
+//! The programs that `vrt-bench` runs, one for each figure.
+//!
+//! Each is a function that all ranks of a world call; rank 0 gets what was
+//! measured. They check what they receive: a wrong value is an error.
+
+mod allreduce;
+mod counts;
+mod jacobi;
+mod pingpong;
+mod ring;
+mod switch;
+
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
+pub use allreduce::allreduce;
+pub use counts::{Operation, count};
+pub use jacobi::jacobi;
+pub use pingpong::pingpong;
+pub use ring::ring;
+pub use switch::switch;
+
+use crate::measure::Measured;
+
+/// How much a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct Effort {
+    /// Operations in a repetition
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub operations: u32,
+
+    /// Repetitions, of which the median is printed
+    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: u32,
+}
+
+/// Why a program has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The program is for another number of ranks.
+    #[error("{program} needs {expected} ranks, but there are {found}")]
+    Ranks {
+        /// The program.
+        program: &'static str,
+        /// The ranks it is for.
+        expected: i32,
+        /// The ranks there are.
+        found: i32,
+    },
+    /// What arrived is not what was sent.
+    #[error("{program}: a wrong value arrived in repetition {repetition}")]
+    WrongValue {
+        /// The program.
+        program: &'static str,
+        /// The repetition, where 0 is the one to warm up.
+        repetition: u32,
+    },
+    /// The solver failed.
+    #[error(transparent)]
+    Solver(#[from] rocket_mini::jacobi::Error),
+}
+
+/// What rank 0 measured; the other ranks have nothing to say.
+pub type Outcome = Result<Option<Measured>, Error>;
+
+/// The outcome of a rank that has the seconds of each repetition.
+fn outcome(world: &SimpleCommunicator, program: &'static str, seconds: Vec<f64>) -> Outcome {
+    Ok((world.rank() == 0).then(|| Measured::from_repetitions(program, seconds)))
+}
+
+/// Refuses a world of another size.
+fn expect_ranks(
+    world: &SimpleCommunicator,
+    program: &'static str,
+    expected: i32,
+) -> Result<(), Error> {
+    let found = world.size();
+    if found == expected { Ok(()) } else { Err(Error::Ranks { program, expected, found }) }
+}
+
+/// Refuses a wrong value.
+fn expect_value(is_right: bool, program: &'static str, repetition: u32) -> Result<(), Error> {
+    if is_right { Ok(()) } else { Err(Error::WrongValue { program, repetition }) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Figures of vrt beside those of Open MPI and beside their targets.
+//!
+//! Programs of both kinds run in turn, so that a machine that grows slower or
+//! faster does so for both. A row's ratio is the median of the ratios of the
+//! pairs of runs, which such a drift touches least; its figures are the
+//! medians of all runs.
+
+mod counts;
+mod report;
+mod rows;
+mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use report::Report;
+use rows::Row;
+use run::Runner;
+
+/// Compare the figures of vrt with their targets and with Open MPI's.
+///
+/// Builds our C programs against Open MPI and their Rust twins on vrt, runs
+/// them in turn and prints a table. With --counts it counts instructions
+/// instead, under valgrind.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "scripts/bench", version)]
+pub struct Args {
+    /// Pairs of runs for each row
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
+
+    /// Three pairs of shorter runs: a rough picture in less than a minute
+    #[arg(long, conflicts_with = "pairs")]
+    quick: bool,
+
+    /// Only rows whose name contains NAME
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+
+    /// Where to write the figures as JSON
+    #[arg(long, value_name = "FILE", default_value = "bench-results.json")]
+    json: PathBuf,
+
+    /// Run vrt's programs only
+    #[arg(long)]
+    no_open_mpi: bool,
+
+    /// Print the names of the rows and stop
+    #[arg(long)]
+    list: bool,
+
+    /// Count instructions and compare with the committed figures; exit status
+    /// 1 when one is worse
+    #[arg(long)]
+    counts: bool,
+
+    /// Count instructions and write them to the file of committed figures
+    #[arg(long)]
+    update_counts: bool,
+
+    /// The file of committed instruction counts
+    #[arg(long, value_name = "FILE", default_value = "bench/counts.json")]
+    counts_file: PathBuf,
+
+    /// Where the C programs are [default: bench-c beside the Rust programs]
+    #[arg(long, value_name = "DIRECTORY")]
+    c_programs: Option<PathBuf>,
+}
+
+/// Why there is no table.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No row has such a name.
+    #[error("no row is named {only:?}; the rows are {}", rows::names().join(", "))]
+    NoSuchRow {
+        /// The name asked for.
+        only: String,
+    },
+    /// A program cannot be started.
+    #[error("cannot run {program}: {cause}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A program has failed.
+    #[error("{command}\nended with {status} and said:\n{said}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// Its exit status.
+        status: String,
+        /// Its standard error.
+        said: String,
+    },
+    /// A program did not end in time.
+    #[error("{command}\ndid not end within {seconds} s")]
+    TimedOut {
+        /// The command line.
+        command: String,
+        /// The time it had.
+        seconds: u64,
+    },
+    /// A program printed something else than a line of figures.
+    #[error("{command}\nprinted no line of figures but {printed:?}")]
+    Printed {
+        /// The command line.
+        command: String,
+        /// Its standard output.
+        printed: String,
+    },
+    /// Two programs that solve the same problem disagree.
+    #[error("{row}: the programs computed different bits: {ours} and {theirs}")]
+    Disagree {
+        /// The row.
+        row: &'static str,
+        /// The residual and checksum of vrt's program.
+        ours: String,
+        /// Those of the other.
+        theirs: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: std::io::Error,
+    },
+}
+
+impl Error {
+    /// 2 for a mistake on the command line, otherwise 1.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::NoSuchRow { .. } => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+///
+/// When a program fails, or a file cannot be written.
+pub fn run(args: &Args) -> Result<ExitCode, Error> {
+    if args.list {
+        println!("{}", rows::names().join("\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let programs = own_directory()?;
+    if args.counts || args.update_counts {
+        let program = programs.join("vrt-bench");
+        return counts::run(&program, &args.counts_file, args.update_counts);
+    }
+    let rows = chosen_rows(args)?;
+    let runner = Runner {
+        vrt_bench: programs.join("vrt-bench"),
+        c_programs: args.c_programs.clone().unwrap_or_else(|| programs.join("bench-c")),
+        pairs: if args.quick { 3 } else { args.pairs },
+        is_quick: args.quick,
+        with_open_mpi: !args.no_open_mpi,
+    };
+    let mut report = Report::new(&runner);
+    report.print_head();
+    for row in &rows {
+        report.add(runner.run(row)?);
+    }
+    report.print_foot();
+    report.write(&args.json)?;
+    println!("figures in {}", args.json.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chosen_rows(args: &Args) -> Result<Vec<Row>, Error> {
+    let all = rows::all();
+    let Some(only) = &args.only else {
+        return Ok(all);
+    };
+    let chosen: Vec<Row> =
+        (all.into_iter()).filter(|row| row.name.contains(only.as_str())).collect();
+    if chosen.is_empty() {
+        return Err(Error::NoSuchRow { only: only.clone() });
+    }
+    Ok(chosen)
+}
+
+/// The directory of this program, where cargo puts the others too.
+fn own_directory() -> Result<PathBuf, Error> {
+    let start_error = |cause| Error::Start { program: "vrt-bench".to_owned(), cause };
+    let program = std::env::current_exe().map_err(start_error)?;
+    Ok(program.parent().unwrap_or(Path::new(".")).to_owned())
+}

@@ -1,0 +1,275 @@
+//! The rows of the table: what is measured, and what is good enough.
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// A short name for the command line and the JSON file.
+    pub name: &'static str,
+    /// What is measured.
+    pub title: &'static str,
+    /// When the figure is good enough.
+    pub target: Target,
+    /// In which unit the figure is shown.
+    pub unit: Unit,
+    /// The program of vrt.
+    pub vrt: Program,
+    /// What it is compared with.
+    pub reference: Reference,
+}
+
+/// When a figure is good enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Target {
+    /// An operation takes at most so many seconds.
+    Seconds(f64),
+    /// An operation takes at most so many times the reference's seconds.
+    TimesReference(f64),
+    /// The bandwidth is at least so many times the reference's.
+    TimesReferenceBandwidth(f64),
+}
+
+/// How a figure is shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unit {
+    /// As seconds.
+    Time,
+    /// As bandwidth of an operation that moves so many bytes.
+    Bandwidth(f64),
+}
+
+/// The other program of a row.
+#[derive(Clone, Debug)]
+pub(super) enum Reference {
+    /// There is none.
+    None,
+    /// A C program on Open MPI.
+    OpenMpi {
+        /// The program.
+        program: Program,
+        /// Processes.
+        processes: u32,
+    },
+    /// A program of vrt.
+    Vrt(Program),
+}
+
+/// A program with its arguments, in full and for a quick run.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub full: &'static str,
+    pub quick: &'static str,
+}
+
+const fn program(full: &'static str, quick: &'static str) -> Program {
+    Program { full, quick }
+}
+
+/// The names of all rows.
+pub(super) fn names() -> Vec<&'static str> {
+    all().into_iter().map(|row| row.name).collect()
+}
+
+/// All rows, in the order of the table.
+pub(super) fn all() -> Vec<Row> {
+    let mut rows = messages();
+    rows.extend(collectives());
+    rows.extend(solvers());
+    rows
+}
+
+const MEBIBYTE: f64 = 1_048_576.0;
+
+fn messages() -> Vec<Row> {
+    vec![
+        Row {
+            name: "switch",
+            title: "switch between two ranks of a PE (yield)",
+            target: Target::Seconds(40e-9),
+            unit: Unit::Time,
+            vrt: program(
+                "switch --pes 1 --ranks 2 --operations 200000 --repetitions 21",
+                "switch --pes 1 --ranks 2 --operations 50000 --repetitions 11",
+            ),
+            reference: Reference::None,
+        },
+        Row {
+            name: "message-in-pe",
+            title: "8 B message between ranks of one PE, one way",
+            target: Target::Seconds(100e-9),
+            unit: Unit::Time,
+            vrt: program(
+                "pingpong --pes 1 --ranks 2 --bytes 8 --operations 50000 --repetitions 21",
+                "pingpong --pes 1 --ranks 2 --bytes 8 --operations 20000 --repetitions 11",
+            ),
+            reference: Reference::None,
+        },
+        Row {
+            name: "message-between-pes",
+            title: "8 B message between PEs, one way",
+            target: Target::TimesReference(0.75),
+            unit: Unit::Time,
+            vrt: program(
+                "pingpong --pes 2 --ranks 2 --bytes 8 --operations 20000 --repetitions 21",
+                "pingpong --pes 2 --ranks 2 --bytes 8 --operations 10000 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 8 20000 21", "pingpong 8 10000 11"),
+                processes: 2,
+            },
+        },
+        Row {
+            name: "bandwidth",
+            title: "1 MiB between PEs (ping-pong)",
+            target: Target::TimesReferenceBandwidth(1.5),
+            unit: Unit::Bandwidth(MEBIBYTE),
+            vrt: program(
+                "pingpong --pes 2 --ranks 2 --bytes 1048576 --operations 100 --repetitions 21",
+                "pingpong --pes 2 --ranks 2 --bytes 1048576 --operations 50 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),
+                processes: 2,
+            },
+        },
+    ]
+}
+
+fn collectives() -> Vec<Row> {
+    vec![
+        Row {
+            name: "ring",
+            title: "64 ranks on 2 PEs, ring of 8 B sendrecv, a step",
+            target: Target::Seconds(3e-6),
+            unit: Unit::Time,
+            vrt: program(
+                "ring --pes 2 --ranks 64 --operations 2000 --repetitions 11",
+                "ring --pes 2 --ranks 64 --operations 500 --repetitions 7",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("ring 100 5", "ring 50 3"),
+                processes: 64,
+            },
+        },
+        Row {
+            name: "allreduce",
+            title: "allreduce of a double, 64 ranks on 2 PEs",
+            target: Target::Seconds(5e-6),
+            unit: Unit::Time,
+            vrt: program(
+                "allreduce --pes 2 --ranks 64 --operations 2000 --repetitions 11",
+                "allreduce --pes 2 --ranks 64 --operations 500 --repetitions 7",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("allreduce 100 5", "allreduce 50 3"),
+                processes: 64,
+            },
+        },
+    ]
+}
+
+const JACOBI_96: Program = program(
+    "jacobi --pes 2 --ranks 2 --size 96 --iterations 1000",
+    "jacobi --pes 2 --ranks 2 --size 96 --iterations 200",
+);
+const JACOBI_192: Program = program(
+    "jacobi --pes 2 --ranks 2 --size 192 --iterations 150",
+    "jacobi --pes 2 --ranks 2 --size 192 --iterations 50",
+);
+
+fn solvers() -> Vec<Row> {
+    vec![
+        Row {
+            name: "jacobi-96",
+            title: "Jacobi, 96^3 cells, 2 ranks on 2 PEs",
+            target: Target::TimesReference(1.02),
+            unit: Unit::Time,
+            vrt: JACOBI_96,
+            reference: Reference::OpenMpi {
+                program: program("jacobi 96 1000 10", "jacobi 96 200 10"),
+                processes: 2,
+            },
+        },
+        Row {
+            name: "jacobi-192",
+            title: "Jacobi, 192^3 cells, 2 ranks on 2 PEs",
+            target: Target::TimesReference(1.02),
+            unit: Unit::Time,
+            vrt: JACOBI_192,
+            reference: Reference::OpenMpi {
+                program: program("jacobi 192 150 10", "jacobi 192 50 10"),
+                processes: 2,
+            },
+        },
+        Row {
+            name: "ranks-per-pe-96",
+            title: "Jacobi, 96^3 cells, 16 ranks per PE against 1",
+            target: Target::TimesReference(1.05),
+            unit: Unit::Time,
+            vrt: program(
+                "jacobi --pes 2 --ranks 32 --size 96 --iterations 1000",
+                "jacobi --pes 2 --ranks 32 --size 96 --iterations 200",
+            ),
+            reference: Reference::Vrt(JACOBI_96),
+        },
+        Row {
+            name: "ranks-per-pe-192",
+            title: "Jacobi, 192^3 cells, 16 ranks per PE against 1",
+            target: Target::TimesReference(1.05),
+            unit: Unit::Time,
+            vrt: program(
+                "jacobi --pes 2 --ranks 32 --size 192 --iterations 150",
+                "jacobi --pes 2 --ranks 32 --size 192 --iterations 50",
+            ),
+            reference: Reference::Vrt(JACOBI_192),
+        },
+    ]
+}
+
+impl Target {
+    /// Whether a figure is good enough; `None` when the reference it takes is
+    /// not there. `ratio` is that of the seconds, ours by theirs.
+    pub fn is_met(self, seconds: f64, ratio: Option<f64>) -> Option<bool> {
+        match self {
+            Self::Seconds(most) => Some(seconds <= most),
+            Self::TimesReference(most) => ratio.map(|ratio| ratio <= most),
+            Self::TimesReferenceBandwidth(least) => ratio.map(|ratio| 1.0 / ratio >= least),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_fit_the_table() {
+        let mut names = names();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for row in all() {
+            assert!(row.title.len() <= 50, "{}", row.title);
+        }
+    }
+
+    #[test]
+    fn targets_that_need_a_reference_are_open_without_one() {
+        assert_eq!(Target::Seconds(40e-9).is_met(39e-9, None), Some(true));
+        assert_eq!(Target::Seconds(40e-9).is_met(41e-9, Some(0.1)), Some(false));
+        assert_eq!(Target::TimesReference(0.75).is_met(1.0, None), None);
+        assert_eq!(Target::TimesReference(0.75).is_met(1.0, Some(0.76)), Some(false));
+        let bandwidth = Target::TimesReferenceBandwidth(1.5);
+        assert_eq!(bandwidth.is_met(1.0, Some(0.6)), Some(true));
+        assert_eq!(bandwidth.is_met(1.0, Some(0.7)), Some(false));
+    }
+
+    #[test]
+    fn quick_runs_do_less_of_the_same() {
+        for row in all() {
+            let first = |text: &'static str| text.split(' ').next();
+            assert_eq!(first(row.vrt.full), first(row.vrt.quick), "{}", row.name);
+            assert_ne!(row.vrt.full, row.vrt.quick, "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The answer of a strategy: which PE each object is to be on, and what that predicts.
+
+use crate::model::LoadModel;
+use thiserror::Error;
+
+/// A PE for every object.
+///
+/// Predictions are of the period that the model measured: the load of a PE is its background
+/// load plus, for each object on it, the object's load divided by the PE's speed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    pes: Vec<usize>,
+}
+
+impl Assignment {
+    /// Today's assignment: every object where the model says it is.
+    #[must_use]
+    pub fn today(model: &LoadModel) -> Self {
+        Self { pes: model.objects().iter().map(|object| object.pe).collect() }
+    }
+
+    /// Object `i` to PE `pes[i]`.
+    ///
+    /// # Errors
+    ///
+    /// If `pes` is not one PE of the model for each of its objects, or moves an object that
+    /// cannot move.
+    pub fn new(model: &LoadModel, pes: Vec<usize>) -> Result<Self, AssignmentError> {
+        let (objects, count) = (model.objects(), model.pes().len());
+        if pes.len() != objects.len() {
+            return Err(AssignmentError::Length { given: pes.len(), objects: objects.len() });
+        }
+        for (object, (&pe, today)) in pes.iter().zip(objects).enumerate() {
+            if pe >= count {
+                return Err(AssignmentError::NoSuchPe { object, pe, pes: count });
+            }
+            if pe != today.pe && !today.migratable {
+                return Err(AssignmentError::Pinned { object, home: today.pe, pe });
+            }
+        }
+        Ok(Self { pes })
+    }
+
+    /// The PE of each object, by the object's number.
+    #[must_use]
+    pub fn pes(&self) -> &[usize] {
+        &self.pes
+    }
+
+    /// The objects that leave the PE they are on today, in the order of their numbers.
+    pub fn moves<'a>(&'a self, model: &'a LoadModel) -> impl Iterator<Item = Move> + 'a {
+        self.pes.iter().zip(model.objects()).enumerate().filter_map(|(object, (&to, today))| {
+            (to != today.pe).then_some(Move { object, from: today.pe, to, bytes: today.bytes })
+        })
+    }
+
+    /// Predicted load of each PE, in seconds.
+    #[must_use]
+    pub fn pe_loads(&self, model: &LoadModel) -> Vec<f64> {
+        let mut loads: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
+        for (object, &pe) in self.pes.iter().enumerate() {
+            loads[pe] += model.seconds_on(object, pe);
+        }
+        loads
+    }
+
+    /// Predicted load of the busiest PE, in seconds: how long the period would have taken.
+    #[must_use]
+    pub fn max_load(&self, model: &LoadModel) -> f64 {
+        maximum(&self.pe_loads(model))
+    }
+
+    /// Predicted imbalance: load of the busiest PE / mean load of the PEs - 1.
+    ///
+    /// 0 is perfect balance, and what PEs without any load have.
+    #[must_use]
+    pub fn imbalance(&self, model: &LoadModel) -> f64 {
+        let loads = self.pe_loads(model);
+        let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+        if mean > 0.0 { maximum(&loads) / mean - 1.0 } else { 0.0 }
+    }
+}
+
+/// One object's change of PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The object's number.
+    pub object: usize,
+    /// The PE it is on today.
+    pub from: usize,
+    /// The PE it is to be on.
+    pub to: usize,
+    /// Its live bytes.
+    pub bytes: u64,
+}
+
+/// Why an [`Assignment`] was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AssignmentError {
+    /// Not one PE per object.
+    #[error("an assignment of {given} objects for a model of {objects}")]
+    Length {
+        /// Length of the list that was given.
+        given: usize,
+        /// Number of objects in the model.
+        objects: usize,
+    },
+    /// A PE that the model does not have.
+    #[error("object {object} is assigned to PE {pe}, but the PEs are 0..{pes}")]
+    NoSuchPe {
+        /// The object's number.
+        object: usize,
+        /// The PE that was asked for.
+        pe: usize,
+        /// How many PEs there are.
+        pes: usize,
+    },
+    /// A move of an object that cannot move.
+    #[error("object {object} cannot move from PE {home}, but is assigned to PE {pe}")]
+    Pinned {
+        /// The object's number.
+        object: usize,
+        /// The PE it is on and stays on.
+        home: usize,
+        /// The PE that was asked for.
+        pe: usize,
+    },
+}
+
+fn maximum(loads: &[f64]) -> f64 {
+    loads.iter().copied().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Object, Pe};
+
+    fn two_pes() -> LoadModel {
+        let pes = vec![Pe::default(), Pe { speed: 2.0, background: 0.5 }];
+        let objects = vec![
+            Object::new(3.0, 0).with_bytes(100),
+            Object::new(1.0, 0),
+            Object::new(1.0, 1).pinned(),
+        ];
+        LoadModel::new(pes, objects, vec![]).expect("a sound model")
+    }
+
+    #[test]
+    fn predicts_with_speed_and_background() {
+        let model = two_pes();
+        let today = Assignment::today(&model);
+        assert_eq!(today.pe_loads(&model), [4.0, 1.0]);
+        assert_eq!(today.imbalance(&model), 4.0 / 2.5 - 1.0);
+        assert_eq!(today.moves(&model).count(), 0);
+
+        let moved = Assignment::new(&model, vec![1, 0, 1]).expect("allowed");
+        assert_eq!(moved.pe_loads(&model), [1.0, 2.5]);
+        assert_eq!(moved.max_load(&model), 2.5);
+        let moves: Vec<Move> = moved.moves(&model).collect();
+        assert_eq!(moves, [Move { object: 0, from: 0, to: 1, bytes: 100 }]);
+    }
+
+    #[test]
+    fn nothing_to_do_is_balanced() {
+        let model = LoadModel::new(vec![Pe::default(); 3], vec![], vec![]).expect("sound");
+        assert_eq!(Assignment::today(&model).imbalance(&model), 0.0);
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_done() {
+        let model = two_pes();
+        let new = |pes: &[usize]| Assignment::new(&model, pes.to_vec());
+        assert_eq!(new(&[0]), Err(AssignmentError::Length { given: 1, objects: 3 }));
+        assert_eq!(new(&[0, 2, 1]), Err(AssignmentError::NoSuchPe { object: 1, pe: 2, pes: 2 }));
+        assert_eq!(new(&[0, 0, 0]), Err(AssignmentError::Pinned { object: 2, home: 1, pe: 0 }));
+    }
+}

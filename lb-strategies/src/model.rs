@@ -1,0 +1,231 @@
+//! What a strategy sees: objects with their loads, the PEs they are on, who talks to whom.
+//!
+//! A [`LoadModel`] is checked when it is built. Whoever holds one may rely on this: there is at
+//! least one PE; loads are finite and not negative; speeds are finite and positive; every object
+//! is on a PE of the model and every edge joins objects of the model. So strategies cannot fail.
+
+use thiserror::Error;
+
+/// A processing element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pe {
+    /// How fast the PE is, relative to the PE on which an object's load is one second a second.
+    pub speed: f64,
+    /// Seconds of work that is no object's and stays: the runtime's own, or another program's.
+    pub background: f64,
+}
+
+impl Default for Pe {
+    /// A PE of speed 1 without background load.
+    fn default() -> Self {
+        Self { speed: 1.0, background: 0.0 }
+    }
+}
+
+/// A piece of work that can be placed: in `vrt`, a virtual rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Object {
+    /// Seconds that the object needs on a PE of speed 1, in the period that was measured.
+    pub load: f64,
+    /// The PE that the object is on today: an index into [`LoadModel::pes`].
+    pub pe: usize,
+    /// Whether the object can move. One that cannot is load that stays.
+    pub migratable: bool,
+    /// Live bytes that would travel with the object.
+    pub bytes: u64,
+}
+
+impl Object {
+    /// A migratable object without memory of its own: `load` seconds on PE `pe`.
+    #[must_use]
+    pub fn new(load: f64, pe: usize) -> Self {
+        Self { load, pe, migratable: true, bytes: 0 }
+    }
+
+    /// The same object, unable to move.
+    #[must_use]
+    pub fn pinned(self) -> Self {
+        Self { migratable: false, ..self }
+    }
+
+    /// The same object with `bytes` live bytes.
+    #[must_use]
+    pub fn with_bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+}
+
+/// What one object sent another in the period that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The sending object: an index into [`LoadModel::objects`].
+    pub from: usize,
+    /// The receiving object.
+    pub to: usize,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes in all of them together.
+    pub bytes: u64,
+}
+
+/// The input of a strategy: PEs, objects and the communication between objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadModel {
+    pes: Vec<Pe>,
+    objects: Vec<Object>,
+    edges: Vec<Edge>,
+}
+
+impl LoadModel {
+    /// Checks and builds a model.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that breaks a promise in this module's description.
+    pub fn new(
+        pes: Vec<Pe>,
+        objects: Vec<Object>,
+        edges: Vec<Edge>,
+    ) -> Result<Self, LoadModelError> {
+        if pes.is_empty() {
+            return Err(LoadModelError::NoPes);
+        }
+        for (pe, &Pe { speed, background }) in pes.iter().enumerate() {
+            if !(speed.is_finite() && speed > 0.0) {
+                return Err(LoadModelError::Speed { pe, speed });
+            }
+            if !(background.is_finite() && background >= 0.0) {
+                return Err(LoadModelError::Background { pe, background });
+            }
+        }
+        for (object, &Object { load, pe, .. }) in objects.iter().enumerate() {
+            if !(load.is_finite() && load >= 0.0) {
+                return Err(LoadModelError::Load { object, load });
+            }
+            if pe >= pes.len() {
+                return Err(LoadModelError::ObjectPe { object, pe, pes: pes.len() });
+            }
+        }
+        for (edge, &Edge { from, to, .. }) in edges.iter().enumerate() {
+            if let Some(&object) = [from, to].iter().find(|&&end| end >= objects.len()) {
+                return Err(LoadModelError::EdgeEnd { edge, object, objects: objects.len() });
+            }
+        }
+        Ok(Self { pes, objects, edges })
+    }
+
+    /// The PEs, by number.
+    #[must_use]
+    pub fn pes(&self) -> &[Pe] {
+        &self.pes
+    }
+
+    /// The objects, by number.
+    #[must_use]
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// The communication between objects.
+    #[must_use]
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// Seconds that `object` takes on `pe`.
+    ///
+    /// # Panics
+    ///
+    /// If the model has no such object or PE.
+    #[must_use]
+    pub fn seconds_on(&self, object: usize, pe: usize) -> f64 {
+        self.objects[object].load / self.pes[pe].speed
+    }
+}
+
+/// Why a [`LoadModel`] was refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LoadModelError {
+    /// A model needs somewhere to put objects.
+    #[error("a load model needs at least one PE")]
+    NoPes,
+    /// A speed is zero, negative, infinite or not a number.
+    #[error("PE {pe} has speed {speed}: a speed is a finite number above 0")]
+    Speed {
+        /// The PE's number.
+        pe: usize,
+        /// The refused speed.
+        speed: f64,
+    },
+    /// A background load is negative, infinite or not a number.
+    #[error("PE {pe} has background load {background}: a load is a finite number, 0 or more")]
+    Background {
+        /// The PE's number.
+        pe: usize,
+        /// The refused load in seconds.
+        background: f64,
+    },
+    /// An object's load is negative, infinite or not a number.
+    #[error("object {object} has load {load}: a load is a finite number, 0 or more")]
+    Load {
+        /// The object's number.
+        object: usize,
+        /// The refused load in seconds.
+        load: f64,
+    },
+    /// An object is on a PE that the model does not have.
+    #[error("object {object} is on PE {pe}, but the PEs are 0..{pes}")]
+    ObjectPe {
+        /// The object's number.
+        object: usize,
+        /// The PE that it claims to be on.
+        pe: usize,
+        /// How many PEs there are.
+        pes: usize,
+    },
+    /// An edge begins or ends at an object that the model does not have.
+    #[error("edge {edge} ends at object {object}, but the objects are 0..{objects}")]
+    EdgeEnd {
+        /// The edge's number.
+        edge: usize,
+        /// The object that it names.
+        object: usize,
+        /// How many objects there are.
+        objects: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_strategies_rely_on_not_to_happen() {
+        let pe = Pe::default();
+        let model = |pes: &[Pe], objects: &[Object], edges: &[Edge]| {
+            LoadModel::new(pes.to_vec(), objects.to_vec(), edges.to_vec())
+        };
+        assert_eq!(model(&[], &[], &[]), Err(LoadModelError::NoPes));
+        for speed in [0.0, -1.0, f64::INFINITY] {
+            let refused = model(&[pe, Pe { speed, ..pe }], &[], &[]);
+            assert_eq!(refused, Err(LoadModelError::Speed { pe: 1, speed }));
+        }
+        assert!(model(&[Pe { speed: f64::NAN, ..pe }], &[], &[]).is_err());
+        let refused = model(&[Pe { background: -0.5, ..pe }], &[], &[]);
+        assert_eq!(refused, Err(LoadModelError::Background { pe: 0, background: -0.5 }));
+        let refused = model(&[pe], &[Object::new(-1.0, 0)], &[]);
+        assert_eq!(refused, Err(LoadModelError::Load { object: 0, load: -1.0 }));
+        assert!(model(&[pe], &[Object::new(f64::NAN, 0)], &[]).is_err());
+        let refused = model(&[pe], &[Object::new(1.0, 1)], &[]);
+        assert_eq!(refused, Err(LoadModelError::ObjectPe { object: 0, pe: 1, pes: 1 }));
+        let edge = Edge { from: 0, to: 2, messages: 1, bytes: 8 };
+        let refused = model(&[pe], &[Object::new(1.0, 0)], &[edge]);
+        assert_eq!(refused, Err(LoadModelError::EdgeEnd { edge: 0, object: 2, objects: 1 }));
+    }
+
+    #[test]
+    fn errors_name_the_value_and_what_is_allowed() {
+        let error = LoadModelError::ObjectPe { object: 3, pe: 9, pes: 4 };
+        assert_eq!(error.to_string(), "object 3 is on PE 9, but the PEs are 0..4");
+    }
+}

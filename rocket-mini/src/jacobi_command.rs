@@ -1,0 +1,214 @@
+//! `rocket-mini jacobi`: its options, and what it prints.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::process::ExitCode;
+
+use mpi::traits::*;
+use rocket_mini::jacobi::{Costly, Problem, Run, Settings, solve, solve_sequentially};
+
+/// Relax Laplace's equation on a cube, a block of cells for each rank.
+///
+/// The exit status is 1 when the solution is not the one of the sequential
+/// solver, bit for bit, and 2 when the options make no sense.
+#[derive(clap::Args)]
+pub struct JacobiArgs {
+    /// Cells along each axis of the cube
+    #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    size: u32,
+
+    /// Stop after so many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    max_iterations: usize,
+
+    /// Stop when all cells change by less than this; 0 for never
+    #[arg(long, value_name = "CHANGE", default_value_t = 1e-6, value_parser = tolerance)]
+    tolerance: f64,
+
+    /// Look at the residual once in so many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    check_every: u32,
+
+    /// Make a fraction of the cells cost so many times more, as in 0.25:10
+    #[arg(long, value_name = "FRACTION:FACTOR")]
+    uneven: Option<Costly>,
+
+    /// Compare with the sequential solver [default: up to a size of 128]
+    #[arg(long, overrides_with = "no_verify")]
+    verify: bool,
+
+    /// Do not compare with the sequential solver
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Show no progress, also on a terminal
+    #[arg(long)]
+    no_progress: bool,
+
+    #[command(flatten)]
+    pub vrt: mpi::Config,
+}
+
+const LARGEST_SIZE_VERIFIED_BY_DEFAULT: u32 = 128;
+
+/// Runs one rank.
+pub fn run(args: &JacobiArgs) -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        eprintln!("rocket-mini: this rank has been initialized before");
+        return ExitCode::FAILURE;
+    };
+    let world = universe.world();
+    let settings = args.settings();
+    let mut progress = Progress::new(args, settings.max_iterations);
+    let outcome = solve(&world, &settings, args.uneven, |iteration, residual| {
+        progress.show(iteration, residual);
+    });
+    progress.clear();
+    match outcome {
+        Ok(Some(run)) => report(args, &settings, &run),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error @ rocket_mini::jacobi::Error::TooManyRanks { .. }) => {
+            if world.rank() == 0 {
+                eprintln!("rocket-mini: {error}");
+            }
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("rocket-mini: rank {}: {error}", world.rank());
+            std::process::exit(1);
+        }
+    }
+}
+
+impl JacobiArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            problem: Problem { size: self.size as usize },
+            max_iterations: self.max_iterations,
+            tolerance: self.tolerance,
+            check_every: self.check_every as usize,
+        }
+    }
+
+    fn verifies(&self) -> bool {
+        self.verify || (!self.no_verify && self.size <= LARGEST_SIZE_VERIFIED_BY_DEFAULT)
+    }
+}
+
+/// Prints the outcome and checks it.
+fn report(args: &JacobiArgs, settings: &Settings, run: &Run) -> ExitCode {
+    print!("{}", summary(settings, run));
+    if !args.verifies() {
+        println!("verification   none (--verify asks for it)");
+        return ExitCode::SUCCESS;
+    }
+    match run.solution.difference_from(&solve_sequentially(settings)) {
+        None => {
+            println!("verification   ok");
+            ExitCode::SUCCESS
+        }
+        Some(difference) => {
+            println!("verification   WRONG: {difference}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn summary(settings: &Settings, run: &Run) -> String {
+    let solution = &run.solution;
+    let size = settings.problem.size;
+    let ranks = run.compute_seconds.len();
+    let [x, y, z] = run.grid.shape();
+    let largest = run.grid.extent(0).lengths;
+    let smallest = run.grid.extent(ranks - 1).lengths;
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<15}{value}");
+    };
+    line("grid", format!("{size} x {size} x {size} cells"));
+    let blocks = if largest == smallest {
+        format!("each {}", product(largest))
+    } else {
+        format!("from {} to {}", product(smallest), product(largest))
+    };
+    line("decomposition", format!("{ranks} ranks as {x} x {y} x {z} blocks, {blocks} cells"));
+    let end = if solution.converged { "converged" } else { "not converged" };
+    line("iterations", format!("{}, {end}", solution.iterations));
+    line("residual", format!("max {:e}, L2 {:e}", solution.residual(), solution.l2));
+    line("error", format!("{:e} from the exact solution", solution.error));
+    line("checksum", format!("{:016x}", solution.checksum));
+    let updates = settings.problem.cells() as f64 * solution.iterations as f64;
+    line("time", format!("{:.6} s, {:.4e} cells/s", run.seconds, updates / run.seconds));
+    let compute = &run.compute_seconds;
+    let least = compute.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = compute.iter().copied().fold(0.0, f64::max);
+    let mean = compute.iter().sum::<f64>() / ranks as f64;
+    line(
+        "compute a rank",
+        format!(
+            "min {least:.6} s, mean {mean:.6} s, max {most:.6} s, imbalance {:.3}",
+            if mean > 0.0 { most / mean - 1.0 } else { 0.0 }
+        ),
+    );
+    text
+}
+
+fn product([x, y, z]: [usize; 3]) -> String {
+    format!("{x} x {y} x {z}")
+}
+
+/// A line on the terminal that is overwritten as the run goes on.
+struct Progress {
+    max_iterations: usize,
+    shown_at: Option<f64>,
+    is_on: bool,
+}
+
+/// Seconds from one update of the line to the next.
+const PROGRESS_INTERVAL: f64 = 0.1;
+
+impl Progress {
+    fn new(args: &JacobiArgs, max_iterations: usize) -> Self {
+        Self {
+            max_iterations,
+            shown_at: None,
+            is_on: !args.no_progress && std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, iteration: usize, residual: f64) {
+        if !self.is_on {
+            return;
+        }
+        let now = mpi::time();
+        if (self.shown_at).is_some_and(|last| now - last < PROGRESS_INTERVAL) {
+            return;
+        }
+        self.shown_at = Some(now);
+        write_to_terminal(&format!(
+            "\r\x1b[Kiteration {iteration} of at most {}, residual {residual:.3e}",
+            self.max_iterations
+        ));
+    }
+
+    fn clear(&self) {
+        if self.shown_at.is_some() {
+            write_to_terminal("\r\x1b[K");
+        }
+    }
+}
+
+/// Writes without a newline; a terminal that has gone away is no reason to stop.
+fn write_to_terminal(text: &str) {
+    let mut terminal = std::io::stderr();
+    let _ = terminal.write_all(text.as_bytes());
+    let _ = terminal.flush();
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    (text.parse())
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "expected a number that is not negative".to_owned())
+}

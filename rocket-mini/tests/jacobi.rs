@@ -1,0 +1,85 @@
+//! The program as its users run it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn jacobi(options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
+        .arg("jacobi")
+        .args(options)
+        .output()
+        .expect("the program starts")
+}
+
+fn line<'a>(text: &'a str, name: &str) -> &'a str {
+    text.lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_else(|| panic!("no line {name:?} in:\n{text}"))
+        .trim()
+}
+
+#[test]
+fn any_number_of_ranks_and_pes_prints_one_solution() {
+    let mut checksums = Vec::new();
+    for (pes, ranks) in [("1", "1"), ("2", "2"), ("2", "7"), ("2", "12"), ("1", "5")] {
+        let output =
+            jacobi(&["--pes", pes, "--ranks", ranks, "--size", "20", "--max-iterations", "50"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{ranks} ranks:\n{text}");
+        assert_eq!(line(&text, "verification"), "ok");
+        assert!(line(&text, "decomposition").starts_with(&format!("{ranks} ranks as ")));
+        assert_eq!(line(&text, "iterations"), "50, not converged");
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        checksums.push(line(&text, "checksum").to_owned());
+    }
+    checksums.dedup();
+    assert_eq!(checksums.len(), 1, "{checksums:?}");
+}
+
+#[test]
+fn a_run_converges_on_an_uneven_domain() {
+    let output = jacobi(&[
+        "--pes",
+        "2",
+        "--ranks",
+        "8",
+        "--size",
+        "10",
+        "--tolerance",
+        "1e-10",
+        "--uneven",
+        "0.25:20",
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(line(&text, "iterations").ends_with(", converged"));
+    assert_eq!(line(&text, "verification"), "ok");
+    let imbalance = line(&text, "compute a rank").rsplit(' ').next().unwrap();
+    assert!(imbalance.parse::<f64>().unwrap() > 0.3, "{text}");
+}
+
+#[test]
+fn verification_can_be_switched_off() {
+    let output = jacobi(&["--pes", "1", "--ranks", "2", "--size", "8", "--no-verify"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    assert!(line(&text, "verification").starts_with("none"));
+}
+
+#[test]
+fn wrong_options_name_the_value_and_what_is_allowed() {
+    for (options, message) in [
+        (&["--size", "0"][..], "1..=8192"),
+        (&["--uneven", "2:3"], "from 0 to 1"),
+        (&["--uneven", "0.5:x"], "from 1 to 1000000"),
+        (&["--tolerance=-1"], "not negative"),
+        (&["--ranks", "7", "--pes", "1", "--size", "6"], "7 ranks cannot each have a block"),
+    ] {
+        let output = jacobi(options);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
+        assert_eq!(text.matches(message).count(), 1, "{options:?}: {text}");
+        assert!(!text.contains("panicked"), "{text}");
+    }
+}

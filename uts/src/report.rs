@@ -1,0 +1,151 @@
+//! What the program prints.
+
+use std::fmt::Write as _;
+use uts::{
+    named::Published,
+    statistics::{RankStatistics, Totals},
+};
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// What was searched and how, a line each.
+    pub heading: Vec<String>,
+    /// What each rank did.
+    pub ranks: &'a [RankStatistics],
+    /// Processing elements that the ranks were on.
+    pub pes: u32,
+    /// Seconds from the first node to the last.
+    pub seconds: f64,
+    /// What was published of the tree.
+    pub published: Option<Published>,
+    /// Whether to list every rank.
+    pub verbose: bool,
+}
+
+impl Report<'_> {
+    /// The text, and whether the tree is the published one, as far as is known.
+    pub fn print(&self) -> (String, bool) {
+        let totals = Totals::new(self.ranks);
+        let mut lines = self.heading.clone();
+        lines.push(format!(
+            "nodes {}, depth {}, leaves {} ({:.2}%)",
+            totals.nodes,
+            totals.depth,
+            totals.leaves,
+            totals.leaf_percentage()
+        ));
+        let rate = totals.nodes as f64 / self.seconds;
+        lines.push(format!(
+            "time {:.6} s, {rate:.0} nodes/s, {:.0} nodes/s per PE",
+            self.seconds,
+            rate / f64::from(self.pes)
+        ));
+        lines.push(summary(self.ranks));
+        if self.verbose {
+            lines.push(table(self.ranks));
+        }
+        let wrong = totals.differs_from(self.published);
+        lines.push(match &wrong {
+            Some(expected) => format!("WRONG: expected {expected}"),
+            None if self.published.is_none() => "ok (no size was published for this tree)".into(),
+            None => "ok".into(),
+        });
+        (lines.join("\n") + "\n", wrong.is_none())
+    }
+}
+
+/// A column of the tables: its name, and how to get and show its values.
+struct Column {
+    name: &'static str,
+    value: fn(&RankStatistics) -> f64,
+    decimals: usize,
+}
+
+const COLUMNS: [Column; 7] = [
+    Column { name: "nodes", value: |it| it.counts.nodes as f64, decimals: 0 },
+    Column { name: "steals", value: |it| it.traffic.steals as f64, decimals: 0 },
+    Column { name: "failed steals", value: |it| it.traffic.failed_steals as f64, decimals: 0 },
+    Column { name: "releases", value: |it| it.traffic.releases as f64, decimals: 0 },
+    Column { name: "max stack", value: |it| it.counts.most_open as f64, decimals: 0 },
+    Column { name: "seconds with work", value: |it| it.working, decimals: 3 },
+    Column { name: "seconds without", value: |it| it.waiting, decimals: 3 },
+];
+
+/// Least, mean and most of every column.
+fn summary(ranks: &[RankStatistics]) -> String {
+    let mut text = format!("{:<18}{:>15}{:>15}{:>15}", "per rank", "min", "mean", "max");
+    for Column { name, value, decimals } in COLUMNS {
+        let values: Vec<f64> = ranks.iter().map(value).collect();
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let max = values.iter().copied().fold(0.0, f64::max);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n{name:<18}{min:>15.decimals$}{mean:>15.*}{max:>15.decimals$}",
+            decimals.max(1)
+        );
+    }
+    text
+}
+
+/// Every column of every rank.
+fn table(ranks: &[RankStatistics]) -> String {
+    let mut text = format!("{:>6}", "rank");
+    for Column { name, .. } in COLUMNS {
+        let _ = write!(text, "{name:>19}");
+    }
+    for (rank, statistics) in ranks.iter().enumerate() {
+        let _ = write!(text, "\n{rank:>6}");
+        for Column { value, decimals, .. } in COLUMNS {
+            let _ = write!(text, "{:>19.decimals$}", value(statistics));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uts::frontier::Counts;
+
+    fn rank(nodes: u64) -> RankStatistics {
+        let counts = Counts { nodes, leaves: nodes / 2, depth: 3, most_open: 2 };
+        RankStatistics { counts, ..RankStatistics::default() }
+    }
+
+    fn report(published: Option<Published>, verbose: bool) -> (String, bool) {
+        let ranks = [rank(100), rank(300)];
+        let heading = vec!["tree".to_owned()];
+        Report { heading, ranks: &ranks, pes: 2, seconds: 0.5, published, verbose }.print()
+    }
+
+    #[test]
+    fn right_sizes_are_ok() {
+        let published = Published { nodes: 400, depth: Some(3), leaves: Some(200) };
+        let (text, ok) = report(Some(published), false);
+        assert!(ok);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "tree");
+        assert_eq!(lines[1], "nodes 400, depth 3, leaves 200 (50.00%)");
+        assert_eq!(lines[2], "time 0.500000 s, 800 nodes/s, 400 nodes/s per PE");
+        let nodes: Vec<&str> = lines[4].split_whitespace().collect();
+        assert_eq!(nodes, ["nodes", "100", "200.0", "300"]);
+        assert_eq!(lines.last(), Some(&"ok"));
+    }
+
+    #[test]
+    fn wrong_sizes_are_named() {
+        let published = Published { nodes: 401, depth: Some(3), leaves: None };
+        let (text, ok) = report(Some(published), false);
+        assert!(!ok && text.ends_with("\nWRONG: expected nodes 401\n"), "{text}");
+    }
+
+    #[test]
+    fn unknown_trees_say_so_and_verbose_lists_ranks() {
+        let (text, ok) = report(None, true);
+        assert!(ok && text.ends_with("\nok (no size was published for this tree)\n"));
+        assert!(text.lines().any(|line| line.starts_with("     1") && line.contains(" 300 ")));
+    }
+}

@@ -1,0 +1,66 @@
+//! The search by one thread, without ranks: what parallel searches are compared with.
+
+use crate::{
+    frontier::{Counts, Frontier},
+    lanes::Kernel,
+    tree::Tree,
+};
+
+/// Searches the tree; calls `progress` after about every `interval` nodes.
+pub fn search(
+    tree: &Tree,
+    kernel: Kernel,
+    interval: u64,
+    mut progress: impl FnMut(Counts),
+) -> Counts {
+    let mut frontier = Frontier::new(tree, kernel);
+    frontier.start();
+    while frontier.open() > 0 {
+        frontier.explore(interval.max(1));
+        progress(frontier.counts());
+    }
+    frontier.counts()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Kind, Parameters, Shape};
+
+    /// Small trees whose sizes two other programs agree on: nodes, depth, leaves.
+    #[test]
+    fn small_trees_have_their_known_sizes() {
+        let default = Parameters::default;
+        let geometric = |shape, depth, branching, seed| {
+            let kind = Kind::Geometric;
+            Parameters { kind, shape, depth, branching, seed, ..default() }
+        };
+        let binomial = Parameters {
+            kind: Kind::Binomial,
+            branching: 100.0,
+            probability: 0.124_875,
+            children: 8,
+            seed: 42,
+            ..default()
+        };
+        let balanced = Parameters { kind: Kind::Balanced, ..default() };
+        let cases = [
+            (geometric(Shape::Fixed, 4, 4.0, 19), (944, 4, 744)),
+            (geometric(Shape::Fixed, 6, 4.0, 19), (16_000, 6, 12_839)),
+            (geometric(Shape::Linear, 10, 4.0, 34), (5577, 10, 3111)),
+            (geometric(Shape::Cyclic, 4, 3.0, 502), (121, 11, 67)),
+            (binomial, (6797, 67, 5959)),
+            (default(), (1732, 6, 1050)),
+            (geometric(Shape::ExponentialDecrease, 10, 4.0, 1), (8383, 31, 4279)),
+            (balanced, (5461, 6, 4096)),
+            (Parameters { granularity: 3, ..default() }, (1732, 6, 1050)),
+        ];
+        for (parameters, expected) in cases {
+            let tree = Tree::new(parameters).expect("a sound tree");
+            for kernel in Kernel::available() {
+                let Counts { nodes, depth, leaves, .. } = search(&tree, kernel, 100, |_| {});
+                assert_eq!((nodes, depth, leaves), expected, "{parameters}, {}", kernel.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The attribute macros of `vrt`. Use them through the `vrt` crate.
+
+use proc_macro::TokenStream;
+use proc_macro_crate::{FoundCrate, crate_name};
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{format_ident, quote};
+use syn::{Ident, ItemFn, ReturnType, parse_macro_input};
+
+/// Makes `fn main()` or `async fn main()` the program of every virtual rank.
+///
+/// The process that starts becomes the supervisor; it reads the configuration from the `VRT_*`
+/// environment variables (see `vrt::Config`), starts the PEs, and each rank runs the function's
+/// body. What the function returns is reported as for an ordinary `main`: a failure ends the job.
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    let arguments = Tokens::from(arguments);
+    if !arguments.is_empty() {
+        let message = "this attribute takes no arguments; configure the job with VRT_* variables";
+        return syn::Error::new_spanned(arguments, message).to_compile_error().into();
+    }
+    expand_main(function).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {
+    if function.sig.ident != "main" || !function.sig.inputs.is_empty() {
+        return Err(syn::Error::new_spanned(
+            &function.sig,
+            "this attribute stands above `fn main()` or `async fn main()`",
+        ));
+    }
+    let vrt = vrt_path();
+    let visibility = std::mem::replace(&mut function.vis, syn::Visibility::Inherited);
+    function.sig.ident = format_ident!("rank_main");
+    let launch = match function.sig.asyncness {
+        None => quote!(launch),
+        Some(_) => quote!(launch_async),
+    };
+    if let ReturnType::Default = function.sig.output {
+        function.sig.output = syn::parse_quote!(-> ());
+    }
+    Ok(quote! {
+        #visibility fn main() -> ::std::process::ExitCode {
+            #[allow(clippy::unused_unit)]
+            #function
+            match #vrt::Config::from_env() {
+                Ok(config) => #vrt::#launch(config, rank_main),
+                Err(error) => #vrt::report_usage_error(&error),
+            }
+        }
+    })
+}
+
+/// The name under which the calling package knows the `vrt` crate.
+fn vrt_path() -> Tokens {
+    match crate_name("vrt") {
+        Ok(FoundCrate::Name(name)) => {
+            let name = Ident::new(&name, Span::call_site());
+            quote!(::#name)
+        }
+        Ok(FoundCrate::Itself) | Err(_) => quote!(::vrt),
+    }
+}

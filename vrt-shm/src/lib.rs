@@ -1,0 +1,51 @@
+//! The lock-free parts of `vrt` that live in memory shared by several processes.
+//!
+//! | type | between | protocol |
+//! |---|---|---|
+//! | [`Ring`] | one producer PE, one consumer PE | fixed cells published by a sequence word, long payloads in a byte ring beside them |
+//! | [`Doorbell`] | one sleeping PE, any number that wake it | announce, fence, look again, sleep on a futex |
+//! | [`RemoteFreeList`] | one owner, any number that free | Treiber stack, emptied whole by the owner |
+//!
+//! Everything here is `#[repr(C)]`, valid when zeroed, and holds no pointer into a process's
+//! private memory, so that a value may be placed in a shared mapping. With the feature `loom` the
+//! atomics are those of the loom model checker; the tests in `tests/loom.rs` explore every
+//! interleaving of the protocols above.
+
+mod doorbell;
+mod free_list;
+mod ring;
+
+pub use doorbell::{Doorbell, Sleep};
+pub use free_list::RemoteFreeList;
+pub use ring::{CELL_PAYLOAD, Cell, Consumer, Producer, Ring};
+
+/// The atomics in use: the standard library's, or loom's when its feature is on.
+mod sync {
+    #[cfg(feature = "loom")]
+    pub(crate) use loom::{
+        cell::UnsafeCell,
+        sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
+    };
+
+    #[cfg(not(feature = "loom"))]
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+    /// `std::cell::UnsafeCell` with loom's closure interface.
+    #[cfg(not(feature = "loom"))]
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    #[cfg(not(feature = "loom"))]
+    impl<T> UnsafeCell<T> {
+        #[inline(always)]
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The arena: one address range, mapped at the same address in every PE of a node, in which every
+//! rank has a *slot* with its stack and its heap.
+//!
+//! Invariants:
+//! - The arena is reserved once per process image, before PEs are forked; its base and layout
+//!   never change afterwards. An address in it means the same in every PE.
+//! - A slot is touched by the PE that owns it ([`SlotHeader::owner`]) and by nobody else, with
+//!   three exceptions: freeing somebody else's block goes through the slot's remote-free list;
+//!   the receiver of a large message reads the sender's buffer while the sender waits; the crash
+//!   handler reads anything.
+//! - Pages are handed out lazily by the kernel. A slot's pages go back when its rank has ended.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `layout` | where slots, stacks and heaps lie, and why there |
+//! | `slot` | the header of a slot: heap, owner, suspended rank |
+//! | `heap` | dlmalloc over a slot's two ranges |
+//! | `hooks` | `malloc` and its family: whose heap is meant |
+//! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
+
+pub(crate) mod heap;
+pub(crate) mod hooks;
+pub(crate) mod interpose;
+mod layout;
+mod slot;
+
+pub(crate) use layout::{Layout, LayoutError, SlotSizes};
+pub(crate) use slot::{SlotHeader, SlotId};
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// First and one-past-last address, for the check in `free`; 0..0 before the arena exists.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static END: AtomicUsize = AtomicUsize::new(0);
+static ARENA: OnceLock<Arena> = OnceLock::new();
+
+/// The mapped arena of this process.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    pub(crate) layout: Layout,
+}
+
+/// Why there is no arena.
+#[derive(Debug, thiserror::Error)]
+pub enum ArenaError {
+    /// The layout asked for cannot exist.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The kernel would not map it anywhere.
+    #[error(
+        "cannot reserve {gib} GiB of address space for {slots} slots: {source}; \
+         use fewer ranks, a smaller --slot or --stack, or raise `ulimit -v`"
+    )]
+    Map {
+        /// Size asked for.
+        gib: usize,
+        /// Number of slots.
+        slots: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+impl Arena {
+    /// The arena of this process, if it has one.
+    pub(crate) fn current() -> Option<&'static Arena> {
+        ARENA.get()
+    }
+
+    /// Reserves the arena for `slots` slots. Called once, before anything else could; a second
+    /// call (parallel `run_local`s) returns the first arena, whose size then holds.
+    pub(crate) fn reserve(slots: usize, sizes: &SlotSizes) -> Result<&'static Arena, ArenaError> {
+        if let Some(arena) = ARENA.get() {
+            return Ok(arena);
+        }
+        let _guard = RESERVING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(arena) = ARENA.get() {
+            return Ok(arena);
+        }
+        let layout = map_somewhere(slots, sizes)?;
+        BASE.store(layout.base, Ordering::Relaxed);
+        END.store(layout.end(), Ordering::Release);
+        Ok(ARENA.get_or_init(|| Arena { layout }))
+    }
+
+    /// Whether an address lies in the arena of this process.
+    #[inline(always)]
+    pub(crate) fn contains(address: usize) -> bool {
+        let base = BASE.load(Ordering::Relaxed);
+        address.wrapping_sub(base) < END.load(Ordering::Relaxed).wrapping_sub(base)
+    }
+
+    /// The slot in which an address of the arena lies.
+    #[inline]
+    pub(crate) fn slot_at(&self, address: usize) -> SlotId {
+        self.layout.slot_at(address)
+    }
+
+    /// The header of a slot. It is valid (zeroed) even before [`SlotHeader::prepare`].
+    #[inline(always)]
+    pub(crate) fn header(&self, slot: SlotId) -> *mut SlotHeader {
+        self.layout.top(slot) as *mut SlotHeader
+    }
+
+    /// Gives the pages of a slot back to the system; its contents become zero.
+    ///
+    /// # Safety
+    /// Nobody uses the slot: its rank has ended and no live block is left in its heap.
+    pub(crate) unsafe fn discard(&self, slot: SlotId) {
+        let (near, far) = self.layout.used_ranges(slot);
+        for (start, len) in [near, far] {
+            // SAFETY: a page-aligned range of our own shared mapping, no longer in use.
+            unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) };
+        }
+    }
+}
+
+static RESERVING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the
+/// last resort (0) lets the kernel choose, which is just as good because PEs are forked.
+const CANDIDATES: [usize; 4] = [0x2000_0000_0000, 0x3000_0000_0000, 0x10_0000_0000, 0];
+
+/// Maps the arena at the first address that is free, with smaller slots when the address space is
+/// limited.
+fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> {
+    let mut far = sizes.far_size(slots);
+    let mut error = std::io::Error::from_raw_os_error(libc::ENOMEM);
+    let mut size = 0;
+    while far >= sizes.smallest_far() {
+        for base in CANDIDATES {
+            let mut layout = Layout::new(base, slots, sizes, far)?;
+            size = layout.size();
+            match map(base, size) {
+                Ok(address) => {
+                    layout.rebase(address);
+                    return Ok(layout);
+                }
+                Err(e) => error = e,
+            }
+        }
+        far /= 2;
+    }
+    Err(ArenaError::Map { gib: size >> 30, slots, source: error })
+}
+
+fn map(base: usize, size: usize) -> std::io::Result<usize> {
+    // SAFETY: plain system calls; the file is anonymous and closed after mapping, and
+    // MAP_FIXED_NOREPLACE never maps over anything.
+    unsafe {
+        let fd = libc::memfd_create(c"vrt-arena".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let place = if base == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+        let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
+            libc::mmap(
+                base as *mut libc::c_void,
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | place,
+                fd,
+                0,
+            )
+        } else {
+            libc::MAP_FAILED
+        };
+        let error = std::io::Error::last_os_error();
+        libc::close(fd);
+        if mapped == libc::MAP_FAILED {
+            return Err(error);
+        }
+        if base != 0 && mapped as usize != base {
+            // A kernel before 4.17 takes the address as a mere hint.
+            libc::munmap(mapped, size);
+            return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
+        }
+        // A core dump would otherwise contain, and allocate, the whole arena.
+        libc::madvise(mapped, size, libc::MADV_DONTDUMP);
+        Ok(mapped as usize)
+    }
+}

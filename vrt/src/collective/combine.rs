@@ -1,0 +1,402 @@
+//! Collective operations on small data: the ranks of a PE combine first, then the PEs.
+//!
+//! A rank deposits its contribution with its PE and waits (or goes on, where MPI lets it). The
+//! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
+//! 64 ranks on 2 PEs exchange two packets, not 63 messages.
+//!
+//! What a PE has are *parts*. A part covers the ranks of an aligned block of a fixed binary tree
+//! over rank numbers: `(start, level)` covers `start .. start + 2^level`. Two blocks are folded
+//! only with each other into the block above, the lower one on the left. The result is therefore
+//! the same to the last bit however ranks are spread over PEs and in whatever order they come, and
+//! rank order is kept. A PE that holds scattered ranks has more parts to send, that is all.
+//!
+//! ```text
+//! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
+//! packet comes: parts added ------------------------------------------------+-> all covered?
+//!                                                     results to those who wait <-yes-+
+//! ```
+//!
+//! An operation is known by its context and its number on it, which grows at every rank alike. A
+//! packet may come before any rank of the PE has begun the operation.
+
+use rustc_hash::FxHashMap;
+
+use crate::collective::operator::Operator;
+use crate::net::local::MAX_BESIDE;
+use crate::net::{INLINE, Kind, Packet};
+use crate::pe::{Completion, Engine, Request, Started};
+
+/// What an operation makes of the contributions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Fold them.
+    Fold(Operator),
+    /// Lay them side by side in rank order.
+    Concatenate,
+    /// Only the root contributes; everybody gets it.
+    Broadcast,
+}
+
+/// A small collective operation of one rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub(crate) what: What,
+    /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
+    pub(crate) root: Option<u32>,
+    pub(crate) context: u32,
+    /// Number of the operation on the context.
+    pub(crate) number: u32,
+    /// The rank in the communicator, the communicator's size and first rank in the job.
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    pub(crate) first: u32,
+    /// Bytes of a contribution.
+    pub(crate) unit: usize,
+}
+
+/// Level of a part that covers everybody.
+const EVERYBODY: u32 = 31;
+/// Bytes in front of each part in a packet: start and level.
+const PART_HEADER: usize = 8;
+
+/// Longest contribution that is combined this way.
+pub(crate) const MAX_UNIT: usize = 4 << 10;
+const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
+
+/// The operations under way on a PE.
+#[derive(Debug, Default)]
+pub(crate) struct Combining {
+    open: FxHashMap<(u32, u32), Operation>,
+    spare: Vec<Operation>,
+    members: FxHashMap<(u32, u32), Members>,
+}
+
+/// Where the ranks of a context are.
+#[derive(Debug)]
+struct Members {
+    here: u32,
+    /// Other PEs that have some.
+    elsewhere: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Operation {
+    spec: Option<Spec>,
+    parts: Vec<Part>,
+    data: Vec<u8>,
+    arrived: u32,
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: u32,
+    level: u32,
+    /// Its bytes in `data`.
+    at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    rank: u32,
+    request: u32,
+    out: *mut u8,
+}
+
+impl Engine {
+    /// The number of the running rank's next operation on a context.
+    pub(crate) fn next_collective(&mut self, context: u32) -> u32 {
+        let number = self.running().collectives.entry(context).or_default();
+        *number = number.wrapping_add(1);
+        *number
+    }
+
+    /// Starts a small collective operation of the running rank.
+    ///
+    /// # Safety
+    /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
+    /// for the result (if the rank gets it) until the request is done.
+    pub(crate) unsafe fn combine(&mut self, spec: &Spec, input: *const u8, out: *mut u8) -> Started {
+        let Spec { root, rank, unit, .. } = *spec;
+        let is_root = root == Some(rank);
+        let broadcast = spec.what == What::Broadcast;
+        let contributes = !broadcast || is_root;
+        let waits = if broadcast { !is_root } else { root.is_none() || is_root };
+        let request = if waits { Some(self.running().new_request(Request::send())) } else { None };
+        let (me, here) = (self.current, self.members(spec).here);
+        let operation = self.combining.operation(spec.context, spec.number);
+        operation.spec = Some(*spec);
+        operation.arrived += 1;
+        if contributes {
+            let level = if broadcast { EVERYBODY } else { 0 };
+            // SAFETY: as the caller promises.
+            let bytes: &[u8] =
+                if unit == 0 { &[] } else { unsafe { std::slice::from_raw_parts(input, unit) } };
+            operation.add(if broadcast { 0 } else { rank }, level, bytes);
+        }
+        if let Some(request) = request {
+            operation.waiting.push(Waiting { rank: me, request, out });
+        }
+        let last = operation.arrived == here;
+        if broadcast && is_root || !broadcast && last {
+            self.send_parts(spec);
+        }
+        // SAFETY: the outputs of all who wait are writable, as each promised.
+        unsafe { self.finish_if_complete(spec.context, spec.number) };
+        match request {
+            None => Started::Done(Completion::default()),
+            Some(request) => match self.running().take_if_done(request) {
+                Some(outcome) => Started::Done(outcome),
+                None => Started::Pending(request),
+            },
+        }
+    }
+
+    /// Parts have come from another PE.
+    pub(crate) fn collective_packet(&mut self, packet: &Packet, beside: *const u8) {
+        let len = packet.len as usize;
+        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+        // SAFETY: the packet's data, here or beside it, has this length.
+        let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
+        let unit = packet.request as usize;
+        let operation = self.combining.operation(packet.context, packet.order);
+        while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
+            let word = |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+            let (part, rest) = rest.split_at(unit);
+            operation.add(word(0), word(4), part);
+            bytes = rest;
+        }
+        // SAFETY: as in `combine`.
+        unsafe { self.finish_if_complete(packet.context, packet.order) };
+    }
+
+    fn members(&mut self, spec: &Spec) -> &Members {
+        let (shared, id) = (self.shared, self.id);
+        self.combining.members.entry((spec.context, spec.first)).or_insert_with(|| {
+            let at = |rank| shared.location(rank).load(std::sync::atomic::Ordering::Relaxed);
+            let mut pes: Vec<u32> = (spec.first..spec.first + spec.size).map(at).collect();
+            let here = pes.iter().filter(|pe| **pe == id).count() as u32;
+            pes.sort_unstable();
+            pes.dedup();
+            pes.retain(|pe| *pe != id);
+            Members { here, elsewhere: pes }
+        })
+    }
+
+    /// Sends what this PE has to those who need it.
+    fn send_parts(&mut self, spec: &Spec) {
+        let targets = match (spec.what, spec.root) {
+            (What::Broadcast, _) | (_, None) => self.members(spec).elsewhere.clone(),
+            (_, Some(root)) => {
+                let root = self.shared.location(spec.first + root);
+                vec![root.load(std::sync::atomic::Ordering::Relaxed)]
+            }
+        };
+        let operation = self.combining.operation(spec.context, spec.number);
+        operation.fold();
+        let mut packets: Vec<Vec<u8>> = Vec::new();
+        for part in &operation.parts {
+            if packets.last().is_none_or(|p| p.len() + PART_HEADER + spec.unit > MAX_BESIDE) {
+                packets.push(Vec::new());
+            }
+            if let Some(packet) = packets.last_mut() {
+                packet.extend_from_slice(&part.start.to_ne_bytes());
+                packet.extend_from_slice(&part.level.to_ne_bytes());
+                packet.extend_from_slice(&operation.data[part.at..part.at + spec.unit]);
+            }
+        }
+        let leaves = !targets.contains(&self.id) && spec.root.is_some() && spec.what != What::Broadcast;
+        for target in targets.into_iter().filter(|target| *target != self.id) {
+            for bytes in &packets {
+                let mut packet = Packet::new(Kind::Collective, 0, 0);
+                packet.context = spec.context;
+                packet.order = spec.number;
+                packet.request = spec.unit as u32;
+                packet.len = bytes.len() as u32;
+                if bytes.len() <= INLINE {
+                    packet.data.0[..bytes.len()].copy_from_slice(bytes);
+                }
+                // SAFETY: `bytes` is what lies beside the packet, if anything does.
+                unsafe { self.net.send(target as usize, &packet, bytes.as_ptr()) };
+            }
+        }
+        if leaves {
+            // The root's PE has it all now; nobody waits here.
+            self.combining.close(spec.context, spec.number);
+        }
+    }
+
+    /// Hands out the result if everybody's contribution is there.
+    ///
+    /// # Safety
+    /// The outputs of those who wait are writable for the result.
+    unsafe fn finish_if_complete(&mut self, context: u32, number: u32) {
+        let Some(operation) = self.combining.open.get_mut(&(context, number)) else { return };
+        let Some(spec) = operation.spec else { return };
+        if operation.covered(spec.size) < spec.size {
+            return;
+        }
+        operation.fold();
+        let waiting = std::mem::take(&mut operation.waiting);
+        for Waiting { out, .. } in &waiting {
+            for part in &operation.parts {
+                let at = if spec.what == What::Concatenate { part.start as usize } else { 0 };
+                let bytes = &operation.data[part.at..part.at + spec.unit];
+                if spec.unit > 0 {
+                    // SAFETY: as the caller promises: unit `at` of the result lies in `out`.
+                    unsafe {
+                        let to = out.add(at * spec.unit);
+                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, spec.unit);
+                    }
+                }
+            }
+        }
+        let arrived = operation.arrived;
+        for Waiting { rank, request, .. } in &waiting {
+            self.complete(*rank, *request);
+        }
+        if arrived == self.members(&spec).here {
+            self.combining.close(context, number);
+        }
+    }
+}
+
+impl Combining {
+    fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
+        let spare = &mut self.spare;
+        self.open
+            .entry((context, number))
+            .or_insert_with(|| spare.pop().unwrap_or_default())
+    }
+
+    fn close(&mut self, context: u32, number: u32) {
+        if let Some(mut operation) = self.open.remove(&(context, number)) {
+            operation.spec = None;
+            operation.parts.clear();
+            operation.data.clear();
+            operation.waiting.clear();
+            operation.arrived = 0;
+            self.spare.push(operation);
+        }
+    }
+}
+
+impl Operation {
+    fn add(&mut self, start: u32, level: u32, bytes: &[u8]) {
+        let at = self.data.len();
+        self.data.extend_from_slice(bytes);
+        self.parts.push(Part { start, level, at });
+    }
+
+    /// Ranks whose contribution is there.
+    fn covered(&self, size: u32) -> u32 {
+        self.parts
+            .iter()
+            .map(|part| part.start.saturating_add(1 << part.level).min(size) - part.start)
+            .sum()
+    }
+
+    /// Folds what can be folded now; see the module's text for the order.
+    fn fold(&mut self) {
+        let Some(spec) = self.spec else { return };
+        let What::Fold(operator) = spec.what else { return };
+        self.parts.sort_unstable_by_key(|part| part.start);
+        let mut folded: Vec<Part> = Vec::with_capacity(8);
+        for part in std::mem::take(&mut self.parts) {
+            folded.push(part);
+            while let Some(top) = folded.last_mut() {
+                let half = 1u32 << top.level;
+                if top.start.is_multiple_of(2 * half) {
+                    if top.level < EVERYBODY - 1 && top.start + half >= spec.size && top.start > 0 {
+                        // Its right neighbour has no ranks.
+                        top.level += 1;
+                        continue;
+                    }
+                    break;
+                }
+                let right = *top;
+                let Some(left) = folded.len().checked_sub(2).map(|i| folded[i]) else { break };
+                if left.level != right.level || left.start + half != right.start {
+                    break;
+                }
+                let (a, b) = self.data.split_at_mut(left.at.max(right.at));
+                let (to, from) = if left.at < right.at {
+                    (a[left.at..].as_mut_ptr(), b.as_ptr())
+                } else {
+                    (b.as_mut_ptr(), a[right.at..].as_ptr())
+                };
+                // SAFETY: the two parts have `unit` bytes of elements each and do not overlap.
+                unsafe { operator.fold(to, from, spec.unit) };
+                folded.pop();
+                if let Some(left) = folded.last_mut() {
+                    left.level += 1;
+                }
+            }
+        }
+        self.parts = folded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::operator::Op;
+    use crate::datatype::Scalar;
+    use proptest::prelude::*;
+
+    fn spec(size: u32) -> Spec {
+        let operator = Operator { op: Op::Sum, scalar: Scalar::F64 };
+        Spec {
+            what: What::Fold(operator),
+            root: None,
+            context: 1,
+            number: 1,
+            rank: 0,
+            size,
+            first: 0,
+            unit: 8,
+        }
+    }
+
+    /// The tree, written down.
+    fn tree(values: &[f64], start: usize, level: u32) -> f64 {
+        if level == 0 {
+            return values[start];
+        }
+        let half = 1usize << (level - 1);
+        let left = tree(values, start, level - 1);
+        if start + half < values.len() { left + tree(values, start + half, level - 1) } else { left }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_the_same_bits_however_ranks_are_spread(
+            values in prop::collection::vec(-1e10f64..1e10, 1..70),
+            owners in prop::collection::vec(0usize..4, 70),
+            order in any::<u64>(),
+        ) {
+            let n = values.len() as u32;
+            let mut all = Operation { spec: Some(spec(n)), ..Operation::default() };
+            for pe in 0..4 {
+                let mut mine = Operation { spec: Some(spec(n)), ..Operation::default() };
+                for i in 0..n {
+                    let i = (u64::from(i).wrapping_add(order) % u64::from(n)) as usize;
+                    if owners[i] == pe {
+                        mine.add(i as u32, 0, &values[i].to_ne_bytes());
+                    }
+                }
+                mine.fold();
+                for part in &mine.parts {
+                    all.add(part.start, part.level, &mine.data[part.at..part.at + 8]);
+                }
+            }
+            prop_assert_eq!(all.covered(n), n);
+            all.fold();
+            prop_assert_eq!(all.parts.len(), 1);
+            let at = all.parts[0].at;
+            let sum = f64::from_ne_bytes(all.data[at..at + 8].try_into().unwrap());
+            let top = n.next_power_of_two().trailing_zeros();
+            prop_assert_eq!(sum.to_bits(), tree(&values, 0, top).to_bits());
+        }
+    }
+}

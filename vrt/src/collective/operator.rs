@@ -1,0 +1,213 @@
+//! The predefined reductions on built-in types (MPI-4.1 section 6.9.2).
+
+use crate::datatype::Scalar;
+
+/// A predefined reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Op {
+    Max,
+    Min,
+    Sum,
+    Product,
+    LogicalAnd,
+    BitwiseAnd,
+    LogicalOr,
+    BitwiseOr,
+    LogicalXor,
+    BitwiseXor,
+}
+
+/// A reduction on elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operator {
+    pub(crate) op: Op,
+    pub(crate) scalar: Scalar,
+}
+
+impl Operator {
+    /// Whether MPI defines this reduction for this type.
+    pub(crate) fn is_defined(self) -> bool {
+        let float = matches!(self.scalar, Scalar::F32 | Scalar::F64);
+        let bitwise = matches!(self.op, Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor);
+        let logical = matches!(self.op, Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor);
+        match self.scalar {
+            Scalar::Bool => bitwise || logical,
+            _ => !(float && (bitwise || logical)),
+        }
+    }
+
+    /// `left[i] = left[i] op right[i]` for all elements in `bytes` bytes.
+    ///
+    /// # Safety
+    /// Both are valid for `bytes` bytes of elements of this type and do not overlap; they need not
+    /// be aligned.
+    pub(crate) unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
+        // SAFETY: as the caller promises, for the element type chosen by the scalar.
+        unsafe {
+            match self.scalar {
+                Scalar::U8 => integer::<u8>(self.op, left, right, bytes),
+                Scalar::U16 => integer::<u16>(self.op, left, right, bytes),
+                Scalar::U32 => integer::<u32>(self.op, left, right, bytes),
+                Scalar::U64 => integer::<u64>(self.op, left, right, bytes),
+                Scalar::I8 => integer::<i8>(self.op, left, right, bytes),
+                Scalar::I16 => integer::<i16>(self.op, left, right, bytes),
+                Scalar::I32 => integer::<i32>(self.op, left, right, bytes),
+                Scalar::I64 => integer::<i64>(self.op, left, right, bytes),
+                Scalar::F32 => float::<f32>(self.op, left, right, bytes),
+                Scalar::F64 => float::<f64>(self.op, left, right, bytes),
+                Scalar::Bool => boolean(self.op, left, right, bytes),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold`] for elements of type `T`.
+unsafe fn each<T: Copy>(
+    left: *mut u8,
+    right: *const u8,
+    bytes: usize,
+    f: impl Fn(T, T) -> T,
+) {
+    let (left, right) = (left.cast::<T>(), right.cast::<T>());
+    for i in 0..bytes / size_of::<T>() {
+        // SAFETY: element `i` lies inside both.
+        unsafe {
+            let at = left.add(i);
+            at.write_unaligned(f(at.read_unaligned(), right.add(i).read_unaligned()));
+        }
+    }
+}
+
+trait Integer: Copy + Ord {
+    fn wrapping_add_(self, other: Self) -> Self;
+    fn wrapping_mul_(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn truth(self) -> bool;
+    fn from_truth(truth: bool) -> Self;
+}
+
+macro_rules! integers {
+    ($($ty:ty),*) => {$(
+        impl Integer for $ty {
+            fn wrapping_add_(self, other: Self) -> Self { self.wrapping_add(other) }
+            fn wrapping_mul_(self, other: Self) -> Self { self.wrapping_mul(other) }
+            fn and(self, other: Self) -> Self { self & other }
+            fn or(self, other: Self) -> Self { self | other }
+            fn xor(self, other: Self) -> Self { self ^ other }
+            fn truth(self) -> bool { self != 0 }
+            fn from_truth(truth: bool) -> Self { truth.into() }
+        }
+    )*};
+}
+integers!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// # Safety
+/// As [`Operator::fold`] for elements of type `T`.
+unsafe fn integer<T: Integer>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Max => each::<T>(left, right, bytes, T::max),
+            Op::Min => each::<T>(left, right, bytes, T::min),
+            Op::Sum => each::<T>(left, right, bytes, T::wrapping_add_),
+            Op::Product => each::<T>(left, right, bytes, T::wrapping_mul_),
+            Op::BitwiseAnd => each::<T>(left, right, bytes, T::and),
+            Op::BitwiseOr => each::<T>(left, right, bytes, T::or),
+            Op::BitwiseXor => each::<T>(left, right, bytes, T::xor),
+            Op::LogicalAnd => {
+                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() && b.truth()));
+            }
+            Op::LogicalOr => {
+                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() || b.truth()));
+            }
+            Op::LogicalXor => {
+                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() != b.truth()));
+            }
+        }
+    }
+}
+
+trait Float: Copy + PartialOrd + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> {
+    fn larger(self, other: Self) -> Self;
+    fn smaller(self, other: Self) -> Self;
+}
+
+impl Float for f32 {
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+impl Float for f64 {
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold`] for elements of type `T`.
+unsafe fn float<T: Float>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Max => each::<T>(left, right, bytes, T::larger),
+            Op::Min => each::<T>(left, right, bytes, T::smaller),
+            Op::Sum => each::<T>(left, right, bytes, |a, b| a + b),
+            Op::Product => each::<T>(left, right, bytes, |a, b| a * b),
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold`] for bools.
+unsafe fn boolean(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+    // SAFETY: as the caller promises; these keep 0 and 1.
+    unsafe {
+        match op {
+            Op::LogicalAnd | Op::BitwiseAnd => each::<u8>(left, right, bytes, |a, b| a & b),
+            Op::LogicalOr | Op::BitwiseOr => each::<u8>(left, right, bytes, |a, b| a | b),
+            Op::LogicalXor | Op::BitwiseXor => each::<u8>(left, right, bytes, |a, b| a ^ b),
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold<T: Copy>(op: Op, scalar: Scalar, left: T, right: T) -> T {
+        let (mut l, r) = ([left], [right]);
+        // SAFETY: one element of the scalar's type each.
+        unsafe {
+            Operator { op, scalar }.fold(l.as_mut_ptr().cast(), r.as_ptr().cast(), size_of::<T>());
+        }
+        l[0]
+    }
+
+    #[test]
+    fn each_reduction_does_what_mpi_says() {
+        assert_eq!(fold(Op::Max, Scalar::I32, -3, 2), 2);
+        assert_eq!(fold(Op::Min, Scalar::U8, 3u8, 2), 2);
+        assert_eq!(fold(Op::Sum, Scalar::F64, 0.5, 0.25), 0.75);
+        assert_eq!(fold(Op::Sum, Scalar::U8, 250u8, 10), 4, "wraps as C does");
+        assert_eq!(fold(Op::Product, Scalar::I64, -3i64, 7), -21);
+        assert_eq!(fold(Op::LogicalAnd, Scalar::I32, 6, 1), 1);
+        assert_eq!(fold(Op::LogicalXor, Scalar::I32, 6, 1), 0);
+        assert_eq!(fold(Op::BitwiseOr, Scalar::U16, 6u16, 1), 7);
+        assert!(fold(Op::LogicalOr, Scalar::Bool, false, true));
+        assert!(!Operator { op: Op::BitwiseAnd, scalar: Scalar::F32 }.is_defined());
+        assert!(!Operator { op: Op::Sum, scalar: Scalar::Bool }.is_defined());
+    }
+}

@@ -1,0 +1,293 @@
+//! What a job is: how many PEs and ranks, how large they are.
+//!
+//! Every option is defined once, by a field of [`Config`]: its flag, its environment variable, its
+//! help and its checks come from there. Programs of their own flatten [`Config`] into their
+//! command line; programs that parse arguments themselves are configured by the environment, which
+//! `vrtrun` fills.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+
+use clap::Parser;
+
+use crate::arena::SlotSizes;
+use crate::pe::Options;
+
+/// The configuration of a job.
+///
+/// # Examples
+///
+/// ```
+/// let config = vrt::Config::default().with_pes(2).with_ranks(16).with_stack(1 << 20);
+/// assert_eq!(config.ranks(), 16);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Virtual ranks")]
+pub struct Config {
+    /// Processing elements: processes that run ranks [default: one per available core]
+    #[arg(long, env = "VRT_PES", value_name = "N", hide_env_values = true, value_parser = count)]
+    pes: Option<NonZeroU32>,
+
+    /// Virtual ranks in the job [default: 4 per PE]
+    #[arg(long, env = "VRT_RANKS", value_name = "N", hide_env_values = true, value_parser = count)]
+    ranks: Option<NonZeroU32>,
+
+    /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
+    #[arg(long, env = "VRT_STACK", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    stack: Option<usize>,
+
+    /// Address space for the heap of a rank, such as 1G [default: as much as fits, up to 64G]
+    #[arg(long, env = "VRT_SLOT", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    slot: Option<usize>,
+
+    /// Longest message that is sent before its receive is known [default: 8K]
+    #[arg(long, env = "VRT_EAGER", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    eager: Option<usize>,
+
+    /// Do not bind PEs to cores
+    #[arg(long, env = "VRT_NO_PIN", hide_env_values = true)]
+    no_pin: bool,
+
+    /// Report what ranks leave behind in their heaps
+    #[arg(long, env = "VRT_CHECK_LEAKS", hide_env_values = true)]
+    check_leaks: bool,
+
+    /// Look for pointers into a PE's heap on the stacks of suspended ranks (slow)
+    #[arg(long, env = "VRT_CHECK_STACKS", hide_env_values = true)]
+    check_stacks: bool,
+
+    /// Print what each PE has done when the job ends
+    #[arg(long, env = "VRT_STATISTICS", hide_env_values = true)]
+    statistics: bool,
+}
+
+/// The most ranks that a job may have.
+const MAX_RANKS: u32 = 1 << 24;
+/// The most PEs that a job may have.
+const MAX_PES: u32 = 1024;
+
+/// A configuration that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The command line or an environment variable is wrong; the text names it.
+    #[error("{0}")]
+    Option(String),
+    /// A number is out of range.
+    #[error("{option} {value} is out of range: 1 to {max} are allowed")]
+    Range {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: u32,
+        /// The largest one allowed.
+        max: u32,
+    },
+}
+
+#[derive(Parser)]
+#[command(name = "vrt", no_binary_name = true)]
+struct Alone {
+    #[command(flatten)]
+    config: Config,
+}
+
+impl Config {
+    /// The configuration that the `VRT_*` environment variables describe.
+    ///
+    /// # Errors
+    /// A variable has a value that it cannot have.
+    pub fn from_env() -> Result<Config, ConfigError> {
+        Config::from_arguments(std::iter::empty())
+    }
+
+    /// The configuration that flags, and the environment where they are silent, describe.
+    ///
+    /// # Errors
+    /// A flag is unknown, or a flag or variable has a value that it cannot have.
+    pub fn from_arguments(
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> Result<Config, ConfigError> {
+        Alone::try_parse_from(arguments)
+            .map(|alone| alone.config)
+            .map_err(|error| ConfigError::Option(first_line(&error.to_string())))
+    }
+
+    /// This configuration, overridden by the `VRT_*` environment variables that are set.
+    ///
+    /// # Errors
+    /// A variable has a value that it cannot have.
+    pub fn overridden_by_env(self) -> Result<Config, ConfigError> {
+        let env = Config::from_env()?;
+        Ok(Config {
+            pes: env.pes.or(self.pes),
+            ranks: env.ranks.or(self.ranks),
+            stack: env.stack.or(self.stack),
+            slot: env.slot.or(self.slot),
+            eager: env.eager.or(self.eager),
+            no_pin: env.no_pin || self.no_pin,
+            check_leaks: env.check_leaks || self.check_leaks,
+            check_stacks: env.check_stacks || self.check_stacks,
+            statistics: env.statistics || self.statistics,
+        })
+    }
+
+    /// Sets the number of PEs; 0 means one per available core.
+    #[must_use]
+    pub fn with_pes(self, pes: u32) -> Config {
+        Config { pes: NonZeroU32::new(pes), ..self }
+    }
+
+    /// Sets the number of ranks; 0 means 4 per PE.
+    #[must_use]
+    pub fn with_ranks(self, ranks: u32) -> Config {
+        Config { ranks: NonZeroU32::new(ranks), ..self }
+    }
+
+    /// Sets the stack of a rank, in bytes.
+    #[must_use]
+    pub fn with_stack(self, bytes: usize) -> Config {
+        Config { stack: Some(bytes), ..self }
+    }
+
+    /// Sets the address space for the heap of a rank, in bytes.
+    #[must_use]
+    pub fn with_slot(self, bytes: usize) -> Config {
+        Config { slot: Some(bytes), ..self }
+    }
+
+    /// Sets the longest message, in bytes, that is sent before its receive is known.
+    #[must_use]
+    pub fn with_eager(self, bytes: usize) -> Config {
+        Config { eager: Some(bytes), ..self }
+    }
+
+    /// The number of PEs.
+    pub fn pes(&self) -> u32 {
+        self.pes.map_or_else(|| available_cores() as u32, NonZeroU32::get)
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.map_or_else(|| 4 * self.pes(), NonZeroU32::get)
+    }
+
+    /// Whether PEs are bound to cores where there are enough.
+    pub fn pins(&self) -> bool {
+        !self.no_pin
+    }
+
+    /// Whether to print what each PE has done.
+    pub fn prints_statistics(&self) -> bool {
+        self.statistics
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        for (option, value, max) in
+            [("--pes", self.pes(), MAX_PES), ("--ranks", self.ranks(), MAX_RANKS)]
+        {
+            if value > max {
+                return Err(ConfigError::Range { option, value, max });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn slot_sizes(&self) -> SlotSizes {
+        SlotSizes { stack: self.stack, heap: self.slot }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            eager: self.eager.unwrap_or(8 << 10),
+            oversubscribed: self.pes() as usize > available_cores(),
+            check_leaks: self.check_leaks,
+            check_stacks: self.check_stacks,
+        }
+    }
+
+    /// The environment variables that say what this configuration says, for a program that is
+    /// about to be started.
+    pub fn to_env(&self) -> Vec<(&'static str, String)> {
+        let numbers = [
+            ("VRT_PES", self.pes.map(|n| n.get() as usize)),
+            ("VRT_RANKS", self.ranks.map(|n| n.get() as usize)),
+            ("VRT_STACK", self.stack),
+            ("VRT_SLOT", self.slot),
+            ("VRT_EAGER", self.eager),
+        ];
+        let switches = [
+            ("VRT_NO_PIN", self.no_pin),
+            ("VRT_CHECK_LEAKS", self.check_leaks),
+            ("VRT_CHECK_STACKS", self.check_stacks),
+            ("VRT_STATISTICS", self.statistics),
+        ];
+        let numbers = numbers.into_iter().filter_map(|(k, v)| Some((k, v?.to_string())));
+        let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
+        numbers.chain(switches).collect()
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn count(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "a whole number from 1 up is allowed".to_owned())
+}
+
+/// Parses a size in bytes with an optional suffix K, M, G or T (powers of 1024).
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || "a number of bytes is allowed, with K, M, G or T behind it if you like".to_owned();
+    let upper = text.trim().to_ascii_uppercase();
+    let digits = upper.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &upper[digits.len()..] {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: usize = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+/// What is wrong, without clap's usage block.
+fn first_line(text: &str) -> String {
+    let end = text.find("\n\n").unwrap_or(text.len());
+    text[..end].trim_start_matches("error: ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Config, ConfigError> {
+        Config::from_arguments(arguments.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn flags_and_their_environment_say_the_same() {
+        let config = parse(&["--pes", "3", "--ranks=12", "--stack", "64K", "--slot", "2g"]).unwrap();
+        assert_eq!((config.pes(), config.ranks()), (3, 12));
+        assert_eq!((config.stack, config.slot), (Some(64 << 10), Some(2 << 30)));
+        let env = config.to_env();
+        assert!(env.contains(&("VRT_STACK", "65536".to_owned())), "{env:?}");
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (arguments, parts) in [
+            (["--ranks", "0"], ["'0'", "--ranks"]),
+            (["--pes", "two"], ["'two'", "--pes"]),
+            (["--stack", "8X"], ["'8X'", "K, M, G or T"]),
+            (["--rank", "3"], ["'--rank'", "unexpected"]),
+        ] {
+            let text = parse(&arguments).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+        let too_many = Config::default().with_pes(5000).check().unwrap_err().to_string();
+        assert!(too_many.contains("5000") && too_many.contains("1024"), "{too_many}");
+    }
+}

@@ -1,0 +1,61 @@
+//! The one place that knows how serde values become bytes (bincode 2, standard configuration).
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A value that cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot encode the value: {0}")]
+pub struct EncodeError(String);
+
+/// Bytes that are no encoding of the type asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// They do not fit the type.
+    #[error("cannot decode a {what} from {len} bytes: {why}")]
+    Unfit {
+        /// The type.
+        what: &'static str,
+        /// How many bytes there are.
+        len: usize,
+        /// What does not fit.
+        why: String,
+    },
+    /// More bytes than the value has.
+    #[error("a {what} was decoded from {used} of {len} bytes; what is the rest?")]
+    Rest {
+        /// The type.
+        what: &'static str,
+        /// Bytes the value has.
+        used: usize,
+        /// Bytes there are.
+        len: usize,
+    },
+}
+
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> {
+    bincode::serde::encode_to_vec(value, bincode::config::standard())
+        .map_err(|error| EncodeError(error.to_string()))
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let (what, len) = (std::any::type_name::<T>(), bytes.len());
+    match bincode::serde::decode_from_slice(bytes, bincode::config::standard()) {
+        Ok((value, used)) if used == len => Ok(value),
+        Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
+        Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_survive_and_foreign_bytes_do_not() {
+        let value = (7u8, vec!["a".to_owned(), "b".to_owned()], Some(-3i64));
+        let bytes = encode(&value).unwrap();
+        assert_eq!(decode::<(u8, Vec<String>, Option<i64>)>(&bytes).unwrap(), value);
+        assert!(matches!(decode::<u8>(&bytes), Err(DecodeError::Rest { used: 1, .. })));
+        assert!(matches!(decode::<String>(&[200]), Err(DecodeError::Unfit { len: 1, .. })));
+    }
+}

@@ -1,0 +1,104 @@
+//! Starting and asking about the environment (MPI-4.1 chapters 9 and 11).
+//!
+//! The names of the `mpi` crate's `environment` module. A rank of a job needs no initialisation:
+//! [`initialize`] hands out the [`Universe`] as often as a rank asks, and gives `None` outside of
+//! a rank.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::pe;
+use crate::topology::SimpleCommunicator;
+
+/// The environment of a rank.
+#[derive(Debug)]
+pub struct Universe {
+    buffer_size: usize,
+}
+
+impl Universe {
+    /// The communicator of all ranks.
+    #[track_caller]
+    pub fn world(&self) -> SimpleCommunicator {
+        SimpleCommunicator::world()
+    }
+
+    /// The number of ranks that there could be; not known in advance.
+    pub fn size(&self) -> Option<usize> {
+        None
+    }
+
+    /// Bytes set aside for buffered sends. They need none: memory is found when they are made.
+    pub fn buffer_size(&self) -> usize {
+        self.buffer_size
+    }
+
+    /// Notes a size for the buffer of buffered sends.
+    pub fn set_buffer_size(&mut self, size: usize) {
+        self.buffer_size = size;
+    }
+
+    /// Gives the buffer back.
+    pub fn detach_buffer(&mut self) {
+        self.buffer_size = 0;
+    }
+}
+
+/// What threads may do (section 11.6). A rank's operations belong to its own thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Threading {
+    /// There is one thread.
+    Single,
+    /// Only the rank's own thread calls.
+    Funneled,
+    /// One thread at a time calls.
+    Serialized,
+    /// Any thread calls.
+    Multiple,
+}
+
+/// The environment, in a rank.
+pub fn initialize() -> Option<Universe> {
+    pe::in_rank().then_some(Universe { buffer_size: 0 })
+}
+
+/// The environment and what threads may do in it: other threads of a rank may run, its own calls.
+pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Threading)> {
+    initialize().map(|universe| (universe, threading.min(threading_support())))
+}
+
+/// What threads may do.
+pub fn threading_support() -> Threading {
+    Threading::Funneled
+}
+
+/// The version of the MPI standard whose sections the documentation names.
+pub fn version() -> (i32, i32) {
+    (4, 1)
+}
+
+/// The name and version of this library.
+pub fn library_version() -> Result<String, std::string::FromUtf8Error> {
+    Ok(concat!("vrt ", env!("CARGO_PKG_VERSION")).to_owned())
+}
+
+/// The host and the PE that the rank is on now.
+pub fn processor_name() -> Result<String, std::string::FromUtf8Error> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    Ok(match pe::whereabouts() {
+        Some((_, pe)) => format!("{host}:pe{pe}"),
+        None => host.to_owned(),
+    })
+}
+
+/// Seconds since some time in the past.
+pub fn time() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// Seconds between two ticks of [`time`].
+pub fn time_resolution() -> f64 {
+    1e-9
+}

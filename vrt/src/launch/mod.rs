@@ -1,0 +1,140 @@
+//! A program becomes a job.
+//!
+//! [`launch`] makes the calling process the *supervisor*: it reserves the arena and the control
+//! memory, forks the PEs (`pe_process`) and answers for them (`supervisor`). [`run_local`] runs
+//! ranks on one PE inside the calling thread, for tests and examples.
+//!
+//! How a job ends:
+//!
+//! | what happens | exit status | said by |
+//! |---|---|---|
+//! | all ranks return from `main` or call `exit(0)` | 0 | - |
+//! | a rank calls `exit(n)`, or its `main` fails | n | the rank |
+//! | a rank panics | 101 | panic hook, with rank and PE |
+//! | stack overflow, full heap, fork, deadlock, blocking call in a panicking Drop | 70 | the PE or the supervisor |
+//! | a PE dies of signal s | 128 + s | the supervisor |
+//! | wrong configuration | 2 | the supervisor |
+//! | Ctrl-C, SIGTERM | 130, 143 | the supervisor |
+
+pub(crate) mod crash;
+mod local;
+mod pe_process;
+mod supervisor;
+
+pub use local::run_local;
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::process::{ExitCode, Termination};
+
+use crate::arena::{Arena, ArenaError};
+use crate::config::{Config, ConfigError};
+use crate::pe;
+use crate::rank;
+
+/// A rank panicked.
+pub(crate) const STATUS_PANIC: i32 = 101;
+/// The runtime had to end the job.
+pub(crate) const STATUS_RUNTIME: i32 = 70;
+/// The configuration is wrong.
+const STATUS_USAGE: u8 = 2;
+
+/// Why a job did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The configuration cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no room for the ranks.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    /// PEs are copies of this process, which has to be single-threaded for that.
+    #[error(
+        "this process has {0} threads: launch the job before any thread is started \
+         (#[vrt::main] does)"
+    )]
+    Threads(usize),
+    /// The system refused something.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl LaunchError {
+    fn system(what: &'static str) -> LaunchError {
+        LaunchError::System { what, source: std::io::Error::last_os_error() }
+    }
+}
+
+/// Runs `main` as the program of every rank of a job, and returns the job's exit status.
+///
+/// Must be called before any thread is started. It returns in the calling process when the job
+/// has ended; errors have been printed then.
+pub fn launch<F, R>(config: Config, main: F) -> ExitCode
+where
+    F: Fn() -> R + Sync + 'static,
+    R: Termination,
+{
+    supervise(config, move || rank::status_of(main().report()))
+}
+
+/// [`launch`] for an async program: each rank awaits the future that `main` returns.
+pub fn launch_async<F, Fut>(config: Config, main: F) -> ExitCode
+where
+    F: Fn() -> Fut + Sync + 'static,
+    Fut: Future,
+    Fut::Output: Termination,
+{
+    supervise(config, move || rank::status_of(rank::drive_async_main(main()).report()))
+}
+
+fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
+    // PEs run the program until the process ends, so it lives as long.
+    match supervisor::run(&config, Box::leak(Box::new(program))) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => report_usage_error(&error),
+    }
+}
+
+/// Prints why a job could not begin; the status for that.
+pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("vrt: {error}");
+    ExitCode::from(STATUS_USAGE)
+}
+
+thread_local! {
+    /// What a rank of this thread panicked with.
+    static PANIC: RefCell<Option<Box<dyn Any + Send>>> = const { RefCell::new(None) };
+}
+
+/// Called on the rank's stack: keeps its panic for [`settle_panic`].
+pub(crate) fn keep_panic(payload: Box<dyn Any + Send>) {
+    PANIC.with(|panic| *panic.borrow_mut() = Some(payload));
+}
+
+/// Called by the PE after a rank has panicked: ends the job, or the local run.
+pub(crate) fn settle_panic(rank: u32) {
+    let payload = PANIC.with(|panic| panic.borrow_mut().take());
+    if let (true, Some(payload)) = (local::is_local(), payload) {
+        pe::rethrow(payload);
+    }
+    crash::say(format_args!("rank {rank} panicked; ending the job"));
+    end_job(STATUS_PANIC);
+}
+
+/// Ends the whole job with a status. In a local run this panics.
+pub(crate) fn end_job(status: i32) -> ! {
+    if local::is_local() {
+        panic!("a rank ended the run with status {status}");
+    }
+    pe_process::end_job(status)
+}
+
+fn reserve(config: &Config, slots: usize) -> Result<&'static Arena, ArenaError> {
+    Arena::reserve(slots, &config.slot_sizes())
+}

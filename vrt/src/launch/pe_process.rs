@@ -1,0 +1,177 @@
+//! The life of a PE process, from the fork to its end.
+
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::arena::{Arena, SlotId, hooks};
+use crate::config::Config;
+use crate::launch::{STATUS_RUNTIME, crash};
+use crate::net::shared::{Ended, Shared};
+use crate::pe::{self, Outcome, Pe, Setup};
+use crate::rank::Program;
+
+/// Rows of the deadlock table that one PE contributes.
+const ROWS: usize = 100;
+
+/// Where this PE writes what the supervisor is to print.
+static REPORT: AtomicI32 = AtomicI32::new(-1);
+
+/// What a PE process is born with.
+pub(super) struct Birth<'a> {
+    pub(super) id: u32,
+    pub(super) config: &'a Config,
+    pub(super) arena: &'static Arena,
+    pub(super) shared: Shared,
+    pub(super) events: &'a [OwnedFd],
+    pub(super) report: RawFd,
+    pub(super) core: Option<usize>,
+    pub(super) program: Program,
+    pub(super) supervisor: libc::pid_t,
+}
+
+/// The ranks that begin on a PE: consecutive ones, as even as possible.
+pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> std::ops::Range<u32> {
+    let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
+    edge(pe)..edge(pe + 1)
+}
+
+/// Runs the PE; never returns.
+pub(super) fn live(birth: Birth<'_>) -> ! {
+    prepare_process(&birth);
+    let Birth { id, config, arena, shared, events, program, .. } = birth;
+    let ranks = first_ranks(id, config.pes(), config.ranks());
+    let setup = Setup {
+        id,
+        uid: id + 1,
+        shared,
+        events: events.iter().map(AsRawFd::as_raw_fd).collect(),
+        options: config.options(),
+        pool: SlotId(config.ranks() + id),
+        ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
+    };
+    // SAFETY: each PE has its own range of ranks and its own pool slot.
+    let mut pe = unsafe { Pe::new(setup, program, arena) };
+    let _entered = pe.enter();
+    match pe::run() {
+        Ok(Outcome::Finished) => {
+            if config.prints_statistics() {
+                pe::with(|pe| pe.engine.print_statistics());
+            }
+            leave(0)
+        }
+        Ok(Outcome::Ended(Ended::Deadlock)) => {
+            report_waits();
+            leave(STATUS_RUNTIME)
+        }
+        Ok(Outcome::Ended(_)) => leave(shared.job().status()),
+        Err(error) => {
+            crash::say(format_args!("PE {id}: {error}"));
+            end_job(STATUS_RUNTIME)
+        }
+    }
+}
+
+/// Ends the whole job with a status, from one of its PEs.
+pub(super) fn end_job(status: i32) -> ! {
+    hooks::use_heap(std::ptr::null_mut());
+    if let Some(job) = crash::job() {
+        job.end(Ended::Status, status);
+    }
+    leave(status)
+}
+
+fn leave(status: i32) -> ! {
+    hooks::use_heap(std::ptr::null_mut());
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stderr().flush();
+    // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
+    // image.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(status & 0xff)
+    }
+}
+
+fn report_waits() {
+    let rows = pe::waits();
+    let mut text: String = rows.iter().take(ROWS).map(|row| format!("{row}\n")).collect();
+    if rows.len() > ROWS {
+        text += &format!("~ and {} more ranks of one PE\n", rows.len() - ROWS);
+    }
+    let fd = REPORT.load(Ordering::Relaxed);
+    // SAFETY: `text` is readable; a full pipe only shortens the table.
+    unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
+}
+
+fn prepare_process(birth: &Birth<'_>) {
+    REPORT.store(birth.report, Ordering::Relaxed);
+    // SAFETY: plain system calls in a process with one thread.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != birth.supervisor {
+            libc::_exit(STATUS_RUNTIME);
+        }
+        // Ctrl-C is the supervisor's. A handler, unlike SIG_IGN, is not inherited by programs
+        // that a rank starts.
+        libc::signal(libc::SIGINT, on_interrupt as *const () as usize);
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        if let Some(core) = birth.core {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(core, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+    }
+    crash::set_job(birth.shared.job());
+    crash::install();
+    touch_process_wide_state();
+    crate::rank::check::begin();
+    set_panic_hook();
+}
+
+extern "C" fn on_interrupt(_: i32) {}
+
+/// What the standard library allocates once and keeps must not be born in a rank's heap.
+fn touch_process_wide_state() {
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stdout().lock();
+    let _ = std::io::stderr().lock();
+    let _ = std::io::stdin().lock();
+    let _ = std::thread::current().id();
+    let _ = std::env::args_os().count();
+    let _ = std::collections::HashMap::<u8, u8>::new();
+    let _ = std::thread::available_parallelism();
+    let _ = std::time::Instant::now();
+    // The buffer of `println!` is allocated with the first byte.
+    print!("");
+}
+
+/// Says which rank panics, and keeps what printing a backtrace loads out of the rank's heap.
+fn set_panic_hook() {
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        hooks::runtime_heap(|| {
+            if let Some((rank, pe)) = pe::whereabouts() {
+                crash::say(format_args!("panic in rank {rank} on PE {pe}:"));
+            }
+            previous(info);
+        });
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_ranks;
+
+    #[test]
+    fn every_rank_begins_on_one_pe() {
+        for (pes, ranks) in [(1, 1), (2, 1), (3, 7), (4, 64), (7, 100_000), (5, 3)] {
+            let all: Vec<u32> = (0..pes).flat_map(|pe| first_ranks(pe, pes, ranks)).collect();
+            assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+            let counts: Vec<usize> = (0..pes).map(|pe| first_ranks(pe, pes, ranks).len()).collect();
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+        }
+    }
+}

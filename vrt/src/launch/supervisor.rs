@@ -1,0 +1,303 @@
+//! The parent of a node's PEs: starts them, answers for them, runs no rank.
+//!
+//! It keeps the pristine image of the program: it never runs user code after the forks. It waits
+//! in `sigwaitinfo` for its children and for the user's signals. When it dies, however, the PEs
+//! die with it (PR_SET_PDEATHSIG); the arena has no name and goes with the last of them.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::arena::Arena;
+use crate::config::{Config, available_cores};
+use crate::launch::pe_process::{self, Birth, first_ranks};
+use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
+use crate::net::shared::{Ended, Shared};
+use crate::rank::Program;
+
+/// Runs a job; returns its exit status.
+pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
+    config.check()?;
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        return Err(LaunchError::Threads(threads));
+    }
+    let (pes, ranks) = (config.pes(), config.ranks());
+    let cores = available_cores();
+    if pes as usize > cores {
+        eprintln!("vrt: note: {pes} PEs share {cores} cores");
+    }
+    let arena = reserve(config, (ranks + pes) as usize)?;
+    let shared = Shared::map(pes as usize, ranks as usize)
+        .map_err(|source| LaunchError::System { what: "map control memory", source })?;
+    for pe in 0..pes {
+        // Before any PE runs: a PE may send to ranks of one that is still being born.
+        for rank in first_ranks(pe, pes, ranks) {
+            shared.location(rank).store(pe, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let events = (0..pes).map(|_| local::eventfd()).collect::<Result<Vec<_>, _>>()?;
+    let (report, report_write) = pipe()?;
+    let signals = Signals::block();
+    let pids = fork_all(config, program, arena, shared, &events, &report_write)?;
+    drop(report_write);
+    let mut job = Job { config, shared, pids, report, killed: false };
+    Ok(job.wait_for_end(&signals))
+}
+
+/// A running job.
+struct Job<'a> {
+    config: &'a Config,
+    shared: Shared,
+    /// PEs still alive: process and number.
+    pids: Vec<(libc::pid_t, u32)>,
+    report: OwnedFd,
+    killed: bool,
+}
+
+impl Job<'_> {
+    fn wait_for_end(&mut self, signals: &Signals) -> u8 {
+        let mut status: Option<i32> = None;
+        let mut deadline: Option<Instant> = None;
+        loop {
+            self.reap(&mut status);
+            if self.pids.is_empty() {
+                break;
+            }
+            if status.is_some() && deadline.is_none() {
+                // PEs see that the job has ended and leave by themselves; this is for those that
+                // are busy in user code.
+                let deadlock = self.shared.job().ended() == Ended::Deadlock;
+                let grace = Duration::from_millis(if deadlock { 500 } else { 0 });
+                deadline = Some(Instant::now() + grace);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.kill();
+            }
+            let wait = deadline.map(|_| Duration::from_millis(5));
+            match signals.wait(wait) {
+                Some(libc::SIGCHLD) | None => {}
+                Some(signal) => {
+                    let name = signal_name(signal);
+                    eprintln!("vrt: interrupted by {name}; ending the job");
+                    status.get_or_insert(128 + signal);
+                    self.kill();
+                }
+            }
+        }
+        let status = status.unwrap_or(0);
+        if self.shared.job().ended() == Ended::Deadlock {
+            self.print_deadlock();
+        }
+        (status & 0xff) as u8
+    }
+
+    /// Collects the PEs that have ended and decides what that means for the job.
+    fn reap(&mut self, status: &mut Option<i32>) {
+        loop {
+            let mut raw = 0;
+            // SAFETY: a plain system call.
+            let pid = unsafe { libc::waitpid(-1, &mut raw, libc::WNOHANG) };
+            if pid <= 0 {
+                return;
+            }
+            let Some(at) = self.pids.iter().position(|(p, _)| *p == pid) else { continue };
+            let (_, pe) = self.pids.swap_remove(at);
+            if status.is_some() {
+                continue;
+            }
+            let job = self.shared.job();
+            match job.ended() {
+                Ended::Status | Ended::Deadlock => *status = Some(job.status()),
+                Ended::Not => *status = self.unannounced_end(pid, pe, raw),
+            }
+        }
+    }
+
+    /// A PE has ended without saying so before.
+    fn unannounced_end(&self, pid: libc::pid_t, pe: u32, raw: i32) -> Option<i32> {
+        let ranks = first_ranks(pe, self.config.pes(), self.config.ranks());
+        let ranks = match ranks.len() {
+            0 => "it ran no ranks".to_owned(),
+            1 => format!("it ran rank {}", ranks.start),
+            _ => format!("it ran ranks {}..{}", ranks.start, ranks.end - 1),
+        };
+        if libc::WIFSIGNALED(raw) {
+            let signal = libc::WTERMSIG(raw);
+            let name = signal_name(signal);
+            eprintln!("vrt: PE {pe} (process {pid}) was killed by {name}; {ranks}; ending the job");
+            return Some(128 + signal);
+        }
+        let code = libc::WEXITSTATUS(raw);
+        let left = self.shared.job().ranks_left.load(std::sync::atomic::Ordering::Acquire);
+        if code == 0 && left == 0 {
+            return None;
+        }
+        eprintln!(
+            "vrt: PE {pe} (process {pid}) exited with status {code} while {left} ranks were \
+             running; {ranks}; ending the job"
+        );
+        Some(if code == 0 { STATUS_RUNTIME } else { code })
+    }
+
+    fn kill(&mut self) {
+        if !self.killed {
+            self.killed = true;
+            for (pid, _) in &self.pids {
+                // SAFETY: our children, not reaped yet.
+                unsafe { libc::kill(*pid, libc::SIGKILL) };
+            }
+        }
+    }
+
+    fn print_deadlock(&self) {
+        let mut text = Vec::new();
+        let mut buffer = [0u8; 4096];
+        loop {
+            // SAFETY: the buffer is writable; all writers have ended, so this ends too.
+            let n = unsafe {
+                libc::read(self.report.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len())
+            };
+            if n <= 0 {
+                break;
+            }
+            text.extend_from_slice(&buffer[..n as usize]);
+        }
+        let text = String::from_utf8_lossy(&text);
+        let mut rows: Vec<&str> = text.lines().collect();
+        rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
+        eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
+        for row in rows {
+            eprintln!("  {row}");
+        }
+    }
+}
+
+fn fork_all(
+    config: &Config,
+    program: Program,
+    arena: &'static Arena,
+    shared: Shared,
+    events: &[OwnedFd],
+    report: &OwnedFd,
+) -> Result<Vec<(libc::pid_t, u32)>, LaunchError> {
+    // What is buffered now would be printed by every copy.
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    // SAFETY: plain system call.
+    let supervisor = unsafe { libc::getpid() };
+    let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
+    let mut pids = Vec::new();
+    for id in 0..config.pes() {
+        // SAFETY: this process has one thread, so the child may go on in Rust code.
+        match unsafe { libc::fork() } {
+            -1 => {
+                let error = LaunchError::system("fork a PE");
+                for (pid, _) in pids {
+                    // SAFETY: our child.
+                    unsafe { libc::kill(pid, libc::SIGKILL) };
+                }
+                return Err(error);
+            }
+            0 => pe_process::live(Birth {
+                id,
+                config,
+                arena,
+                shared,
+                events,
+                report: report.as_raw_fd(),
+                core: cores.as_ref().map(|cores| cores[id as usize]),
+                program,
+                supervisor,
+            }),
+            pid => pids.push((pid, id)),
+        }
+    }
+    Ok(pids)
+}
+
+/// A core for each PE, if there are enough.
+fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
+    // SAFETY: the set is written by the call and only read after it succeeded.
+    let cores: Vec<usize> = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return None;
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    };
+    (cores.len() >= pes).then_some(cores)
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    let mut fds = [0; 2];
+    // SAFETY: the call fills both; they are ours.
+    unsafe {
+        if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) != 0 {
+            return Err(LaunchError::system("create a pipe"));
+        }
+        libc::fcntl(fds[1], libc::F_SETPIPE_SZ, 1 << 20);
+        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
+    }
+}
+
+/// The signals that the supervisor waits for; blocked while this lives.
+struct Signals {
+    set: libc::sigset_t,
+    before: libc::sigset_t,
+}
+
+impl Signals {
+    fn block() -> Signals {
+        // SAFETY: the sets are initialised by the calls before they are used.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before);
+            Signals { set, before }
+        }
+    }
+
+    /// The next signal, or `None` after the time.
+    fn wait(&self, timeout: Option<Duration>) -> Option<i32> {
+        // SAFETY: a valid set; a null time means to wait without limit.
+        let signal = unsafe {
+            match timeout {
+                None => libc::sigwaitinfo(&self.set, std::ptr::null_mut()),
+                Some(time) => {
+                    let time = libc::timespec {
+                        tv_sec: time.as_secs() as libc::time_t,
+                        tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
+                    };
+                    libc::sigtimedwait(&self.set, std::ptr::null_mut(), &time)
+                }
+            }
+        };
+        (signal > 0).then_some(signal)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // SAFETY: restores the mask that was in force.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGINT => "SIGINT (Ctrl-C)",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV (invalid memory access)",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGABRT => "SIGABRT (abort)",
+        libc::SIGILL => "SIGILL",
+        libc::SIGFPE => "SIGFPE",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}

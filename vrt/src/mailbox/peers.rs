@@ -1,0 +1,119 @@
+//! What a rank knows of each rank it talks to: the numbers that keep messages in order, and how
+//! much was sent.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+/// One partner of a rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Peer {
+    /// Number of the next message to it.
+    next_out: u32,
+    /// Number of the next message from it.
+    next_in: u32,
+    /// Messages sent to it.
+    pub(crate) messages: u64,
+    /// Bytes sent to it.
+    pub(crate) bytes: u64,
+}
+
+/// All partners of a rank, by rank number in the job, and the messages of each that came too
+/// early; `M` is what is kept of a message.
+#[derive(Debug)]
+pub(crate) struct Peers<M> {
+    peers: FxHashMap<u32, Peer>,
+    early: BTreeMap<(u32, u32), M>,
+}
+
+impl<M> Default for Peers<M> {
+    fn default() -> Self {
+        Peers { peers: FxHashMap::default(), early: BTreeMap::new() }
+    }
+}
+
+impl<M> Peers<M> {
+    /// Counts a message to `peer` and returns its number.
+    #[inline]
+    pub(crate) fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
+        let peer = self.peers.entry(peer).or_default();
+        let number = peer.next_out;
+        peer.next_out = number.wrapping_add(1);
+        peer.messages += 1;
+        peer.bytes += bytes;
+        number
+    }
+
+    /// Whether the message `number` from `peer` is the next one; then the one after it is. After
+    /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
+    #[inline]
+    pub(crate) fn is_next(&mut self, peer: u32, number: u32) -> bool {
+        let entry = self.peers.entry(peer).or_default();
+        let next = entry.next_in == number;
+        if next {
+            entry.next_in = number.wrapping_add(1);
+        }
+        next
+    }
+
+    /// Keeps a message that is not the next one.
+    pub(crate) fn keep_early(&mut self, peer: u32, number: u32, message: M) {
+        self.early.insert((peer, number), message);
+    }
+
+    /// The next message from `peer` if it came early.
+    #[inline]
+    pub(crate) fn next_early(&mut self, peer: u32) -> Option<M> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let entry = self.peers.get_mut(&peer)?;
+        let message = self.early.remove(&(peer, entry.next_in))?;
+        entry.next_in = entry.next_in.wrapping_add(1);
+        Some(message)
+    }
+
+    /// Every partner to whom something was sent.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
+        self.peers.iter().map(|(rank, peer)| (*rank, peer)).filter(|(_, peer)| peer.messages > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_permutation_of_messages_is_put_in_order(
+            order in Just((0u32..50).collect::<Vec<_>>()).prop_shuffle(),
+            wrap in any::<bool>(),
+        ) {
+            let start = if wrap { u32::MAX - 20 } else { 0 };
+            let mut peers = Peers::<u32>::default();
+            peers.peers.insert(7, Peer { next_in: start, ..Peer::default() });
+            let mut out = Vec::new();
+            for n in order {
+                if !peers.is_next(7, start.wrapping_add(n)) {
+                    peers.keep_early(7, start.wrapping_add(n), n);
+                    continue;
+                }
+                out.push(n);
+                while let Some(m) = peers.next_early(7) {
+                    out.push(m);
+                }
+            }
+            prop_assert_eq!(out, (0..50).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn outgoing_messages_are_numbered_and_counted_per_pair() {
+        let mut peers = Peers::<()>::default();
+        assert_eq!([3, 4, 3, 3].map(|p| peers.number_outgoing(p, 10)), [0, 0, 1, 2]);
+        let mut sums: Vec<_> = peers.iter().map(|(r, p)| (r, p.messages, p.bytes)).collect();
+        sums.sort_unstable();
+        assert_eq!(sums, [(3, 3, 30), (4, 1, 10)]);
+    }
+}

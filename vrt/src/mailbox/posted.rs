@@ -1,0 +1,91 @@
+//! Receives that wait for a message.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::mailbox::{LINEAR, Pattern};
+
+/// Posted receives, by pattern, in the order of posting. A receive is the number of its request.
+#[derive(Debug, Default)]
+pub(crate) struct Posted {
+    /// While there are few: all of them, in order.
+    few: Vec<(Pattern, u32)>,
+    /// While there are many: all of them, by pattern, with the time of posting.
+    many: Option<Box<FxHashMap<Pattern, VecDeque<(u64, u32)>>>>,
+    clock: u64,
+    len: usize,
+}
+
+impl Posted {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn push(&mut self, pattern: Pattern, request: u32) {
+        self.len += 1;
+        if self.many.is_none() && self.few.len() < LINEAR {
+            self.few.push((pattern, request));
+            return;
+        }
+        let many = self.many.get_or_insert_default();
+        for (pattern, request) in self.few.drain(..).chain([(pattern, request)]) {
+            self.clock += 1;
+            many.entry(pattern).or_default().push_back((self.clock, request));
+        }
+    }
+
+    /// Takes the earliest receive that matches a message.
+    #[inline]
+    pub(crate) fn take(&mut self, message: &Pattern) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let request = match &mut self.many {
+            None => {
+                let at = self.few.iter().position(|(pattern, _)| pattern.matches(message))?;
+                self.few.remove(at).1
+            }
+            Some(many) => {
+                let (_, pattern) = message
+                    .matched_by()
+                    .into_iter()
+                    .filter_map(|p| Some((many.get(&p)?.front()?.0, p)))
+                    .min_by_key(|(time, _)| *time)?;
+                let queue = many.get_mut(&pattern)?;
+                let (_, request) = queue.pop_front()?;
+                if queue.is_empty() {
+                    many.remove(&pattern);
+                }
+                request
+            }
+        };
+        self.removed();
+        Some(request)
+    }
+
+    /// Takes back a receive; false when it has been matched already.
+    pub(crate) fn cancel(&mut self, pattern: &Pattern, request: u32) -> bool {
+        let found = match &mut self.many {
+            None => self.few.iter().position(|(_, r)| *r == request).map(|at| {
+                self.few.remove(at);
+            }),
+            Some(many) => many.get_mut(pattern).and_then(|queue| {
+                let at = queue.iter().position(|(_, r)| *r == request)?;
+                queue.remove(at).map(|_| ())
+            }),
+        };
+        if found.is_some() {
+            self.removed();
+        }
+        found.is_some()
+    }
+
+    fn removed(&mut self) {
+        self.len -= 1;
+        if self.len == 0 {
+            self.many = None;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Messages that have come before their receive.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::mailbox::{LINEAR, Pattern};
+
+/// Unexpected messages in the order of arrival; `M` is what is kept of each.
+#[derive(Debug)]
+pub(crate) struct Unexpected<M> {
+    /// While there are few: all of them, in order.
+    few: VecDeque<(Pattern, M)>,
+    many: Option<Box<Index<M>>>,
+}
+
+/// While there are many: each message by its time of arrival, and for every pattern that somebody
+/// could ask for, the times of the messages it matches, in order. A taken message leaves its time
+/// behind in up to three queues; those are skipped when met, and swept when they outnumber the
+/// living.
+#[derive(Debug)]
+struct Index<M> {
+    clock: u64,
+    messages: FxHashMap<u64, (Pattern, M)>,
+    times: FxHashMap<Pattern, VecDeque<u64>>,
+    stale: usize,
+}
+
+impl<M> Default for Unexpected<M> {
+    fn default() -> Self {
+        Unexpected { few: VecDeque::new(), many: None }
+    }
+}
+
+impl<M> Unexpected<M> {
+    pub(crate) fn len(&self) -> usize {
+        self.many.as_ref().map_or(self.few.len(), |index| index.messages.len())
+    }
+
+    pub(crate) fn push(&mut self, key: Pattern, message: M) {
+        if self.many.is_none() && self.few.len() < LINEAR {
+            self.few.push_back((key, message));
+            return;
+        }
+        let index = self.many.get_or_insert_with(|| Box::new(Index::new()));
+        for (key, message) in self.few.drain(..) {
+            index.push(key, message);
+        }
+        index.push(key, message);
+    }
+
+    /// The earliest message that a pattern asks for.
+    #[inline]
+    pub(crate) fn find(&mut self, pattern: &Pattern) -> Option<(&Pattern, &M)> {
+        match &mut self.many {
+            None => self.few.iter().find(|(key, _)| pattern.matches(key)).map(|(k, m)| (k, m)),
+            Some(index) => {
+                let time = index.first(pattern)?;
+                index.messages.get(&time).map(|(key, message)| (key, message))
+            }
+        }
+    }
+
+    /// Takes the earliest message that a pattern asks for.
+    #[inline]
+    pub(crate) fn take(&mut self, pattern: &Pattern) -> Option<(Pattern, M)> {
+        match &mut self.many {
+            None => {
+                if self.few.is_empty() {
+                    return None;
+                }
+                let at = self.few.iter().position(|(key, _)| pattern.matches(key))?;
+                self.few.remove(at)
+            }
+            Some(index) => {
+                let time = index.first(pattern)?;
+                let taken = index.messages.remove(&time);
+                index.stale += 4;
+                if index.messages.is_empty() {
+                    self.many = None;
+                } else {
+                    index.sweep();
+                }
+                taken
+            }
+        }
+    }
+
+    /// All messages, in no particular order.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Pattern, M)> {
+        let many = self.many.take().map(|index| index.messages.into_values());
+        self.few.drain(..).collect::<Vec<_>>().into_iter().chain(many.into_iter().flatten())
+    }
+}
+
+impl<M> Index<M> {
+    fn new() -> Self {
+        Index { clock: 0, messages: FxHashMap::default(), times: FxHashMap::default(), stale: 0 }
+    }
+
+    fn push(&mut self, key: Pattern, message: M) {
+        self.clock += 1;
+        self.messages.insert(self.clock, (key, message));
+        for pattern in key.matched_by() {
+            self.times.entry(pattern).or_default().push_back(self.clock);
+        }
+    }
+
+    fn first(&mut self, pattern: &Pattern) -> Option<u64> {
+        let queue = self.times.get_mut(pattern)?;
+        while let Some(time) = queue.front() {
+            if self.messages.contains_key(time) {
+                return Some(*time);
+            }
+            queue.pop_front();
+        }
+        self.times.remove(pattern);
+        None
+    }
+
+    fn sweep(&mut self) {
+        if self.stale > 4 * self.messages.len() + 4 * LINEAR {
+            let messages = &self.messages;
+            self.times.retain(|_, queue| {
+                queue.retain(|time| messages.contains_key(time));
+                !queue.is_empty()
+            });
+            self.stale = 0;
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The local transport: rings in shared memory between the PEs of a node.
+//!
+//! A ring that is full does not block anybody: what does not fit waits in the PE's *backlog* for
+//! that destination, in order, and goes out when there is room. A waiting message of a rank is
+//! only described there; its data stays in the rank's buffer, and the rank waits. So two PEs that
+//! flood each other both go on receiving, and no memory grows with the flood.
+
+use std::collections::VecDeque;
+
+use vrt_shm::{Consumer, Producer, Sleep};
+
+use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use crate::net::{INLINE, Kind, Packet};
+
+/// Longest data that goes beside one packet.
+pub(crate) const MAX_BESIDE: usize = 32 << 10;
+/// Longest part of a staged message that travels inside its packet.
+const SHORT_CHUNK: usize = INLINE - 8;
+const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
+
+/// The sending ends to all PEs.
+pub(crate) struct Outgoing {
+    shared: Shared,
+    me: usize,
+    lanes: Vec<Lane>,
+    /// How many lanes have a backlog.
+    backlogged: usize,
+    /// Event descriptors on which PEs sleep that also wait for the outside.
+    events: Vec<i32>,
+}
+
+struct Lane {
+    producer: Option<Producer<'static, RING_CELLS, RING_BYTES>>,
+    backlog: VecDeque<Waiting>,
+}
+
+/// Something that waits for room in a ring.
+pub(crate) struct Waiting {
+    packet: Packet,
+    /// Where the data beside the packet lies, unless `owned`.
+    data: *const u8,
+    owned: Vec<u8>,
+    /// For a staged message: bytes gone, and bytes in all.
+    stream: Option<(u64, u64)>,
+    /// The sender's request that is done when all this has gone.
+    done: Option<(u32, u32)>,
+}
+
+impl Outgoing {
+    pub(crate) fn new(shared: Shared, me: usize, events: Vec<i32>) -> Outgoing {
+        let lanes = (0..shared.pes())
+            .map(|to| Lane {
+                // SAFETY: this PE alone sends from `me`, and the rings are fresh.
+                producer: (to != me).then(|| unsafe { Producer::new(shared.ring(me, to)) }),
+                backlog: VecDeque::new(),
+            })
+            .collect();
+        Outgoing { shared, me, lanes, backlogged: 0, events }
+    }
+
+    /// The receiving ends that belong to `me`.
+    pub(crate) fn consumers(
+        shared: Shared,
+        me: usize,
+    ) -> Vec<Consumer<'static, RING_CELLS, RING_BYTES>> {
+        (0..shared.pes())
+            .filter(|from| *from != me)
+            // SAFETY: this PE alone receives at `me`, and the rings are fresh.
+            .map(|from| unsafe { Consumer::new(shared.ring(from, me)) })
+            .collect()
+    }
+
+    /// Sends a packet with the data beside it, if there is room now.
+    ///
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    #[inline]
+    pub(crate) unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
+        let lane = &mut self.lanes[pe];
+        if !lane.backlog.is_empty() {
+            return false;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { lane.send(packet, data) && self.wake(pe) }
+    }
+
+    /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
+    ///
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    pub(crate) unsafe fn send(&mut self, pe: usize, packet: &Packet, data: *const u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if !self.try_send(pe, packet, data) {
+                let owned = match packet.beside() {
+                    0 => Vec::new(),
+                    len => std::slice::from_raw_parts(data, len).to_vec(),
+                };
+                let packet = *packet;
+                self.wait(
+                    pe,
+                    Waiting { packet, data: std::ptr::null(), owned, stream: None, done: None },
+                );
+            }
+        }
+    }
+
+    /// Sends a packet as soon as there is room, and then finishes the sender's request. The data
+    /// stays where it is until then.
+    pub(crate) fn send_later(&mut self, pe: usize, packet: &Packet, data: *const u8, request: u32) {
+        let done = Some((packet.from, request));
+        let waiting = Waiting { packet: *packet, data, owned: Vec::new(), stream: None, done };
+        self.wait(pe, waiting);
+    }
+
+    /// Sends `len` bytes at `data` in chunks like `packet` (whose first data word becomes the
+    /// offset), and then finishes the sender's request.
+    pub(crate) fn stream(
+        &mut self,
+        pe: usize,
+        packet: &Packet,
+        data: *const u8,
+        len: u64,
+        request: u32,
+    ) {
+        debug_assert_eq!(packet.kind, Kind::Chunk);
+        let done = Some((packet.from, request));
+        let stream = Some((0, len));
+        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+    }
+
+    fn wait(&mut self, pe: usize, waiting: Waiting) {
+        let lane = &mut self.lanes[pe];
+        self.backlogged += usize::from(lane.backlog.is_empty());
+        lane.backlog.push_back(waiting);
+    }
+
+    /// Whether anything waits for room.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.backlogged > 0
+    }
+
+    /// Sends what fits of the backlogs; calls `finish(rank, request)` for each request done.
+    pub(crate) fn flush(&mut self, mut finish: impl FnMut(u32, u32)) -> bool {
+        if self.backlogged == 0 {
+            return false;
+        }
+        let mut moved = false;
+        for pe in 0..self.lanes.len() {
+            let lane = &mut self.lanes[pe];
+            if lane.backlog.is_empty() {
+                continue;
+            }
+            let mut sent = false;
+            while let Some(mut waiting) = lane.backlog.pop_front() {
+                let (gone, progress) = lane.send_waiting(&mut waiting);
+                sent |= progress;
+                if !gone {
+                    lane.backlog.push_front(waiting);
+                    break;
+                }
+                if let Some((rank, request)) = waiting.done {
+                    finish(rank, request);
+                }
+            }
+            self.backlogged -= usize::from(lane.backlog.is_empty());
+            if sent {
+                self.wake(pe);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Rings the doorbell of a PE. Always true, for chaining.
+    #[inline]
+    pub(crate) fn wake(&self, pe: usize) -> bool {
+        let doorbell = &self.shared.pe(pe).doorbell;
+        match doorbell.ring() {
+            None => {}
+            Some(Sleep::Futex) => doorbell.wake(),
+            Some(Sleep::Event) => {
+                let one = 1u64;
+                // SAFETY: eight readable bytes; the descriptor is the PE's eventfd.
+                unsafe { libc::write(self.events[pe], (&raw const one).cast(), 8) };
+            }
+        }
+        true
+    }
+
+    /// The event descriptor of this PE.
+    pub(crate) fn event(&self) -> i32 {
+        self.events[self.me]
+    }
+
+    /// Publishes how much was sent, for the deadlock detector.
+    pub(crate) fn publish_sent(&self) {
+        for (to, lane) in self.lanes.iter().enumerate() {
+            let sent = lane.producer.as_ref().map_or(0, Producer::sent);
+            self.shared.sent(self.me, to).store(sent, std::sync::atomic::Ordering::Release);
+        }
+    }
+}
+
+impl Lane {
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    #[inline]
+    unsafe fn send(&mut self, packet: &Packet, data: *const u8) -> bool {
+        let Some(producer) = &mut self.producer else {
+            unreachable!("a PE has no ring to itself");
+        };
+        let beside: &[u8] = match packet.beside() {
+            0 => &[],
+            // SAFETY: as the caller promises.
+            len => unsafe { std::slice::from_raw_parts(data, len) },
+        };
+        producer.send(|cell| packet.write_to(cell), beside)
+    }
+
+    /// Sends what fits; returns (all gone, anything gone).
+    fn send_waiting(&mut self, waiting: &mut Waiting) -> (bool, bool) {
+        let data =
+            if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
+        let Some((gone, len)) = &mut waiting.stream else {
+            // SAFETY: the data is owned, or lies in the buffer of a rank that waits.
+            let sent = unsafe { self.send(&waiting.packet, data) };
+            return (sent, sent);
+        };
+        let before = *gone;
+        while *gone < *len {
+            let part = (*len - *gone).min(MAX_BESIDE as u64);
+            let mut packet = waiting.packet;
+            packet.len = part as u32;
+            packet.data = crate::net::Data::words([*gone, 0, 0]);
+            // SAFETY: inside the buffer of a rank that waits for this message to be gone.
+            let at = unsafe { data.add(*gone as usize) };
+            // Data this short travels inside the packet, behind the offset.
+            if part as usize <= INLINE {
+                packet.len = packet.len.min(SHORT_CHUNK as u32);
+                // SAFETY: `part` bytes are readable at `at`, and the words behind the offset have
+                // room for `SHORT_CHUNK`.
+                unsafe {
+                    let to = packet.data.0.as_mut_ptr().add(8);
+                    std::ptr::copy_nonoverlapping(at, to, packet.len as usize);
+                }
+            }
+            // SAFETY: as above.
+            if !unsafe { self.send(&packet, at) } {
+                return (false, *gone > before);
+            }
+            *gone += u64::from(packet.len);
+        }
+        (true, *gone > before)
+    }
+}

@@ -1,0 +1,129 @@
+//! What PEs say to each other, and the shared memory they say it through.
+//!
+//! A [`Packet`] is one cell of a ring. Every packet is addressed to a *rank*, so that it can be
+//! forwarded when the rank has moved.
+//!
+//! | kind | says | answered by |
+//! |---|---|---|
+//! | `Eager` | a message with its data (in the packet up to 24 bytes, beside it above) | `Finished` if synchronous |
+//! | `Rendezvous` | a message whose data lies in the arena at an address; the sender waits | `Finished` |
+//! | `Staged` | a message whose data lies outside the arena; the sender waits | `ClearToSend` |
+//! | `ClearToSend` | the receive for a staged message is there | `Chunk`s |
+//! | `Chunk` | a part of a staged message | - |
+//! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
+//! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
+
+pub(crate) mod local;
+pub(crate) mod shared;
+
+use vrt_shm::CELL_PAYLOAD;
+
+/// Data that travels inside a packet.
+pub(crate) const INLINE: usize = 24;
+
+/// What a packet says; see the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Eager = 1,
+    Rendezvous,
+    Staged,
+    ClearToSend,
+    Chunk,
+    Finished,
+    Collective,
+}
+
+/// One cell of a ring; 60 bytes without padding.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Packet {
+    pub(crate) kind: Kind,
+    /// The sender waits for `Finished` (synchronous and rendezvous sends).
+    pub(crate) wants_finish: bool,
+    reserved: u16,
+    /// Context of the communicator.
+    pub(crate) context: u32,
+    pub(crate) tag: i32,
+    /// Rank (of the job) it is addressed to.
+    pub(crate) to: u32,
+    /// Rank (of the job) it comes from.
+    pub(crate) from: u32,
+    /// Number of the message between these two ranks.
+    pub(crate) order: u32,
+    /// The sender's rank in the communicator.
+    pub(crate) source: i32,
+    /// Bytes in `data` or, above [`INLINE`], beside the packet.
+    pub(crate) len: u32,
+    /// Request concerned: the sender's in a message, the addressee's in an answer.
+    pub(crate) request: u32,
+    pub(crate) data: Data,
+}
+
+/// The last 24 bytes: payload, or up to three words (address, length, number).
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Data(pub(crate) [u8; INLINE]);
+
+impl Data {
+    pub(crate) fn words(words: [u64; 3]) -> Data {
+        let mut bytes = [0; INLINE];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        Data(bytes)
+    }
+
+    pub(crate) fn word(&self, i: usize) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.0[8 * i..8 * i + 8]);
+        u64::from_ne_bytes(word)
+    }
+}
+
+const _: () = assert!(size_of::<Packet>() == CELL_PAYLOAD);
+
+impl Packet {
+    pub(crate) fn new(kind: Kind, from: u32, to: u32) -> Packet {
+        Packet {
+            kind,
+            wants_finish: false,
+            reserved: 0,
+            context: 0,
+            tag: 0,
+            to,
+            from,
+            order: 0,
+            source: 0,
+            len: 0,
+            request: 0,
+            data: Data([0; INLINE]),
+        }
+    }
+
+    /// Bytes of the message that a first packet announces.
+    pub(crate) fn message_len(&self) -> u64 {
+        match self.kind {
+            Kind::Rendezvous | Kind::Staged => self.data.word(1),
+            _ => u64::from(self.len),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn write_to(&self, cell: &mut [u8; CELL_PAYLOAD]) {
+        // SAFETY: a packet is `CELL_PAYLOAD` bytes of plain data without padding.
+        unsafe { cell.as_mut_ptr().cast::<Packet>().write_unaligned(*self) };
+    }
+
+    #[inline(always)]
+    pub(crate) fn read_from(cell: &[u8; CELL_PAYLOAD]) -> Packet {
+        // SAFETY: cells are only written by `write_to`, in a PE that runs the same program.
+        unsafe { cell.as_ptr().cast::<Packet>().read_unaligned() }
+    }
+
+    /// Bytes that follow beside the packet.
+    #[inline(always)]
+    pub(crate) fn beside(&self) -> usize {
+        if self.len as usize > INLINE { self.len as usize } else { 0 }
+    }
+}

@@ -1,0 +1,206 @@
+//! Every operation, once, as a future; the blocking face drives these with `rank::block_on`.
+//!
+//! An operation starts in a leaf call into the PE that takes and returns numbers, and then awaits
+//! the number of its request. What it keeps across the await lies in the rank's slot.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::mailbox::Pattern;
+use crate::pe::{self, Completion, Outbound, Probed, Started, Wait};
+use crate::rank;
+
+/// Where and in which call an operation was started, for people.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) call: &'static str,
+    pub(crate) location: &'static Location<'static>,
+}
+
+impl Site {
+    fn wait(self, pattern: Option<Pattern>) -> Wait {
+        Wait { call: self.call, pattern, location: Some(self.location) }
+    }
+}
+
+/// A request under way; awaits its outcome.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    request: Option<u32>,
+    wait: Wait,
+}
+
+impl Pending {
+    pub(crate) fn new(request: u32, site: Site, pattern: Option<Pattern>) -> Pending {
+        Pending { request: Some(request), wait: site.wait(pattern) }
+    }
+}
+
+impl Future for Pending {
+    type Output = Completion;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
+        let Some(request) = self.request else {
+            return Poll::Pending;
+        };
+        let wait = self.wait;
+        let outcome = pe::with(|pe| {
+            let state = pe.engine.running();
+            let outcome = state.take_if_done(request);
+            if outcome.is_none() {
+                state.await_request(Some(request), wait);
+            }
+            outcome
+        });
+        match outcome {
+            Some(outcome) => {
+                self.request = None;
+                Poll::Ready(outcome)
+            }
+            None => {
+                rank::remember(context.waker());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Pending {
+    /// A future dropped early: a receive is taken back. A send whose data the receiver may be
+    /// reading cannot be.
+    fn drop(&mut self) {
+        let Some(request) = self.request else { return };
+        if !pe::is_entered() {
+            return;
+        }
+        let over = pe::with(|pe| {
+            pe.engine.cancel(request);
+            pe.engine.running().take_if_done(request).is_some()
+        });
+        if !over {
+            let rank = pe::current_rank().unwrap_or_default();
+            crate::launch::crash::say(format_args!(
+                "rank {rank} dropped a pending {} whose buffer is still in use; await it instead",
+                self.wait.call
+            ));
+            crate::launch::end_job(crate::launch::STATUS_RUNTIME);
+        }
+    }
+}
+
+/// Sends a message.
+///
+/// # Safety
+/// The data stays readable until the future is ready or dropped.
+#[inline]
+pub(crate) async unsafe fn send(message: Outbound, site: Site) {
+    // SAFETY: as the caller promises.
+    if let Started::Pending(request) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
+        let pattern = Pattern {
+            context: message.context,
+            source: message.to as i32,
+            tag: message.tag,
+        };
+        Pending::new(request, site, Some(pattern)).await;
+    }
+}
+
+/// Receives a message.
+///
+/// # Safety
+/// The buffer stays writable, and is not used, until the future is ready or dropped.
+#[inline]
+pub(crate) async unsafe fn receive(
+    pattern: Pattern,
+    buffer: *mut u8,
+    capacity: usize,
+    site: Site,
+) -> Completion {
+    // SAFETY: as the caller promises.
+    match pe::with(|pe| unsafe { pe.engine.receive(pattern, buffer, capacity) }) {
+        Started::Done(outcome) => outcome,
+        Started::Pending(request) => Pending::new(request, site, Some(pattern)).await,
+    }
+}
+
+/// Receives a message taken by a matched probe.
+///
+/// # Safety
+/// As [`receive`].
+pub(crate) async unsafe fn receive_matched(
+    message: u32,
+    buffer: *mut u8,
+    capacity: usize,
+    site: Site,
+) -> Completion {
+    // SAFETY: as the caller promises.
+    match pe::with(|pe| unsafe { pe.engine.receive_matched(message, buffer, capacity) }) {
+        Started::Done(outcome) => outcome,
+        Started::Pending(request) => Pending::new(request, site, None).await,
+    }
+}
+
+/// Waits until `look` finds a message in the mailbox.
+async fn until_found<R>(
+    pattern: Pattern,
+    site: Site,
+    look: impl Fn(&mut pe::Engine) -> Option<R>,
+) -> R {
+    std::future::poll_fn(|context| {
+        let found = pe::with(|pe| {
+            let found = look(&mut pe.engine);
+            let state = pe.engine.running();
+            state.probing = found.is_none();
+            if found.is_none() {
+                state.await_request(None, site.wait(Some(pattern)));
+            }
+            found
+        });
+        match found {
+            Some(found) => Poll::Ready(found),
+            None => {
+                rank::remember(context.waker());
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+/// Waits for a message without receiving it.
+pub(crate) async fn probe(pattern: Pattern, site: Site) -> Probed {
+    until_found(pattern, site, |engine| engine.probe(pattern)).await
+}
+
+/// Waits for a message and takes it out of matching.
+pub(crate) async fn matched_probe(pattern: Pattern, site: Site) -> (u32, Probed) {
+    until_found(pattern, site, |engine| engine.matched_probe(pattern)).await
+}
+
+/// Suspends the rank for a time.
+///
+/// # Panics
+/// Outside of a rank.
+#[track_caller]
+pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
+    let site = Site { call: "sleep", location: Location::caller() };
+    async move {
+        let request = pe::with(|pe| pe.engine.start_timer(duration));
+        Pending::new(request, site, None).await;
+    }
+}
+
+/// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not
+/// pin the rank to its PE.
+///
+/// # Panics
+/// Outside of a rank, and in an async rank (which awaits [`sleep_async`]).
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    let location = Location::caller();
+    rank::block_on_at(sleep_async(duration), "sleep", location);
+}

@@ -1,0 +1,222 @@
+//! What a PE does when no rank is ready and nothing has come.
+//!
+//! It looks again for a while (a message from another PE usually comes within microseconds), then
+//! sleeps on its doorbell: in a futex, or in tokio's driver while something outside `vrt` holds a
+//! waker. With more PEs than cores it gives its core away instead of looking.
+//!
+//! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
+//! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
+//! every ring is empty, nothing can ever happen again. The check reads all epochs (they grow with
+//! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
+//! between is noticed.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use vrt_shm::Sleep;
+
+use crate::net::shared::{Ended, Idleness};
+use crate::pe::{self, Engine, Pe, run};
+use crate::rank;
+
+/// Looks before sleeping, with a core of its own: some 30 us.
+const SPINS: u32 = 2_000;
+/// Looks between giving the core away, with too few cores: some 50 us.
+const YIELDS: u32 = 60;
+
+/// Waits until there may be something to do. Returns at once when there is.
+pub(crate) fn idle(tokio: &Runtime) {
+    if rank::foreign_wakers() > 0 {
+        run::turn(tokio);
+        if pe::with(Pe::progress) {
+            return;
+        }
+    }
+    let found = pe::with(|pe| pe.look_around());
+    if found {
+        return;
+    }
+    let outside = rank::foreign_wakers() > 0;
+    let how = if outside { Sleep::Event } else { Sleep::Futex };
+    let timeout = match pe::with(|pe| pe.fall_asleep(how)) {
+        Asleep::No => return,
+        Asleep::Until(timeout) => timeout,
+    };
+    if outside {
+        let event = pe::with(|pe| pe.engine.net.event());
+        sleep_in_tokio(tokio, event, timeout);
+    } else {
+        pe::with(|pe| pe.doorbell().wait(timeout));
+    }
+    pe::with(Pe::wake_up);
+}
+
+/// What [`Pe::fall_asleep`] found.
+enum Asleep {
+    /// Something came: do not sleep.
+    No,
+    /// Sleep until the doorbell rings or this time has passed.
+    Until(Option<Duration>),
+}
+
+impl Pe {
+    /// Looks for work for a while.
+    fn look_around(&mut self) -> bool {
+        let found = if self.engine.options.oversubscribed {
+            (0..YIELDS).any(|_| {
+                // SAFETY: a plain system call.
+                unsafe { libc::sched_yield() };
+                self.progress() || self.engine.shared.job().ended() != Ended::Not
+            })
+        } else if self.consumers.is_empty() {
+            false
+        } else {
+            (0..SPINS).any(|_| {
+                std::hint::spin_loop();
+                self.progress()
+            })
+        };
+        self.book_idle();
+        found
+    }
+
+    fn doorbell(&self) -> &'static vrt_shm::Doorbell {
+        &self.engine.shared.pe(self.engine.id as usize).doorbell
+    }
+
+    /// Announces the sleep, then looks once more.
+    fn fall_asleep(&mut self, how: Sleep) -> Asleep {
+        self.release_rings();
+        self.doorbell().announce(how);
+        let over = self.engine.shared.job().ended() != Ended::Not
+            || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
+        if over || self.has_arrivals() || self.progress() {
+            self.doorbell().awake();
+            return Asleep::No;
+        }
+        let timeout = self.engine.run_timers();
+        if !self.engine.ready.is_empty() {
+            self.doorbell().awake();
+            return Asleep::No;
+        }
+        if self.engine.net.has_backlog() {
+            // Room in a ring rings no bell: look again soon.
+            return Asleep::Until(Some(Duration::from_micros(100)));
+        }
+        self.engine.become_idle(timeout.is_some());
+        if self.engine.shared.job().ended() != Ended::Not {
+            self.wake_up();
+            return Asleep::No;
+        }
+        Asleep::Until(timeout)
+    }
+
+    fn wake_up(&mut self) {
+        self.doorbell().awake();
+        let block = self.engine.shared.pe(self.engine.id as usize);
+        block.idle.store(Idleness::Busy as u32, Ordering::SeqCst);
+        self.book_idle();
+    }
+
+    fn book_idle(&mut self) {
+        let stamp = run::now();
+        self.engine.idle += stamp.wrapping_sub(self.engine.stamp);
+        self.engine.stamp = stamp;
+    }
+}
+
+impl Engine {
+    /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
+    fn become_idle(&mut self, timers: bool) {
+        self.net.publish_sent();
+        let outside = timers || self.ranks.iter().flatten().any(|rank| rank.waits_for_outside());
+        let how = if outside { Idleness::Outside } else { Idleness::Messages };
+        let block = self.shared.pe(self.id as usize);
+        block.epoch.fetch_add(1, Ordering::SeqCst);
+        block.idle.store(how as u32, Ordering::SeqCst);
+        if !outside && self.nothing_can_happen() {
+            self.shared.job().end(Ended::Deadlock, crate::launch::STATUS_RUNTIME);
+            self.wake_all();
+        }
+    }
+
+    fn nothing_can_happen(&self) -> bool {
+        let pes = self.shared.pes();
+        let epochs = || -> Vec<u64> {
+            (0..pes).map(|pe| self.shared.pe(pe).epoch.load(Ordering::SeqCst)).collect()
+        };
+        let all_wait = || {
+            let waits = Idleness::Messages as u32;
+            (0..pes).all(|pe| self.shared.pe(pe).idle.load(Ordering::SeqCst) == waits)
+        };
+        let before = epochs();
+        let empty = || {
+            (0..pes).flat_map(|from| (0..pes).map(move |to| (from, to))).all(|(from, to)| {
+                let sent = self.shared.sent(from, to).load(Ordering::Acquire);
+                from == to || self.shared.ring(from, to).consumed_cells() == sent
+            })
+        };
+        all_wait()
+            && empty()
+            && all_wait()
+            && epochs() == before
+            && self.shared.job().ranks_left.load(Ordering::Acquire) > 0
+    }
+}
+
+/// Sleeps in tokio's driver until the doorbell's event, a tokio event or the time-out.
+fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
+    use std::os::fd::BorrowedFd;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    tokio.block_on(async {
+        // SAFETY: the PE's eventfd stays open while the PE lives.
+        let fd = unsafe { BorrowedFd::borrow_raw(event) };
+        // SAFETY: as above: the descriptor does not change while it is registered.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        let Ok(fd) = fd else { return };
+        let rung = async {
+            if let Ok(mut ready) = fd.readable().await {
+                let mut count = 0u64;
+                // SAFETY: eight writable bytes; the descriptor is non-blocking.
+                unsafe { libc::read(event, (&raw mut count).cast(), 8) };
+                ready.clear_ready();
+            }
+        };
+        // A rank woken by tokio's driver is seen by `any_woken`, which this future polls after
+        // each turn of the driver.
+        let woken = std::future::poll_fn(|context| {
+            if pe::with(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
+                return std::task::Poll::Ready(());
+            }
+            WAITING.with(|waiting| *waiting.borrow_mut() = Some(context.waker().clone()));
+            std::task::Poll::Pending
+        });
+        let timer = tokio::time::sleep(timeout.unwrap_or(Duration::from_secs(3600)));
+        tokio::pin!(rung, woken, timer);
+        std::future::poll_fn(|context| {
+            use std::future::Future;
+            let any = rung.as_mut().poll(context).is_ready()
+                || woken.as_mut().poll(context).is_ready()
+                || timer.as_mut().poll(context).is_ready();
+            if any { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    });
+    WAITING.with(|waiting| waiting.borrow_mut().take());
+}
+
+thread_local! {
+    /// The sleeping PE's waker, for ranks that become ready inside tokio's driver.
+    static WAITING: std::cell::RefCell<Option<std::task::Waker>> =
+        const { std::cell::RefCell::new(None) };
+}
+
+/// Interrupts [`sleep_in_tokio`] on this thread.
+pub(crate) fn interrupt_sleep() {
+    if let Some(waker) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        waker.wake();
+    }
+}

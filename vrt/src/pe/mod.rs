@@ -1,0 +1,270 @@
+//! A PE: one thread that runs ranks.
+//!
+//! All state of a PE is plain single-threaded Rust, reached through [`with`], whose closure cannot
+//! suspend: while it runs, the thread's heap is the process's and the PE is marked busy, so a
+//! suspend or a second `with` inside is caught. What a closure returns is numbers and `Copy`
+//! values; nothing of the PE's heap ever lies on a rank's stack while the rank is suspended.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `run` | the loop: ready ranks, progress, tokio's turns |
+//! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
+//! | `ranks` | a rank's state in the PE, its requests, waking it |
+//! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `timers` | `vrt`'s own timers |
+//! | `inject` | waking a rank from another thread |
+//! | `report` | what ranks wait for, what the PE has done |
+
+pub(crate) mod idle;
+mod inject;
+mod ranks;
+mod receive;
+mod report;
+mod run;
+mod send;
+mod timers;
+
+pub(crate) use inject::wake_from_outside;
+pub(crate) use ranks::{Completion, RankState, Request, Started, Status, Wait};
+pub(crate) use receive::Probed;
+pub(crate) use report::waits;
+pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
+pub(crate) use send::{Mode, Outbound};
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use vrt_shm::Consumer;
+
+use crate::arena::{Arena, SlotHeader, SlotId, hooks};
+use crate::collective::Combining;
+use crate::net::local::Outgoing;
+use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use crate::rank::Program;
+
+thread_local! {
+    static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
+    static IN_PE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A PE and its ends of the rings.
+pub(crate) struct Pe {
+    pub(crate) engine: Engine,
+    consumers: Vec<Consumer<'static, RING_CELLS, RING_BYTES>>,
+}
+
+/// Everything of a PE but its receiving ends.
+pub(crate) struct Engine {
+    /// Number of this PE in the job.
+    pub(crate) id: u32,
+    /// Its number in the arena: unique among all PEs that share it, never 0.
+    pub(crate) uid: u32,
+    pub(crate) shared: Shared,
+    pub(crate) net: Outgoing,
+    /// The ranks that live here, by rank number.
+    pub(crate) ranks: Vec<Option<Box<RankState>>>,
+    pub(crate) ready: VecDeque<u32>,
+    /// The rank that runs, or ran last.
+    pub(crate) current: u32,
+    /// The slot whose heap keeps payloads of unexpected messages.
+    pub(crate) pool: *mut SlotHeader,
+    pub(crate) combining: Combining,
+    pub(crate) options: Options,
+    timers: timers::Timers,
+    injected: Arc<inject::Injector>,
+    /// When the PE began, by the cycle counter and the clock.
+    began: (u64, std::time::Instant),
+    /// Cycle counter at the last switch.
+    stamp: u64,
+    /// Cycles spent in ranks, with the switches to them.
+    pub(crate) busy: u64,
+    /// Cycles asleep or looking for work.
+    pub(crate) idle: u64,
+    pub(crate) switches: u64,
+    /// Ranks of this PE that have not ended.
+    local_left: usize,
+    /// The status with which the rank that just suspended has exited.
+    exiting: Option<i32>,
+}
+
+/// What a PE needs to know of its job's configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Longest message that is sent before its receive is known.
+    pub(crate) eager: usize,
+    /// There are more PEs than cores: an idle PE gives its core away.
+    pub(crate) oversubscribed: bool,
+    /// Report what ranks leave behind in their heaps.
+    pub(crate) check_leaks: bool,
+    /// Look for pointers into the PE's heap on the stacks of suspended ranks.
+    pub(crate) check_stacks: bool,
+}
+
+/// What a PE is made from.
+pub(crate) struct Setup {
+    pub(crate) id: u32,
+    pub(crate) uid: u32,
+    pub(crate) shared: Shared,
+    pub(crate) events: Vec<i32>,
+    pub(crate) options: Options,
+    /// Slot of the payload pool.
+    pub(crate) pool: SlotId,
+    /// The ranks that begin here, with their slots.
+    pub(crate) ranks: Vec<(u32, SlotId)>,
+}
+
+impl Pe {
+    /// Builds a PE, prepares its slots and makes the calling thread its rank thread.
+    ///
+    /// # Safety
+    /// The slots are this PE's alone, and the thread is no PE's.
+    pub(crate) unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
+        let Setup { id, uid, shared, events, options, pool, ranks } = setup;
+        let mut states: Vec<Option<Box<RankState>>> = Vec::new();
+        states.resize_with(shared.ranks(), || None);
+        let mut ready = VecDeque::with_capacity(ranks.len().next_power_of_two());
+        let local_left = ranks.len();
+        for (rank, slot) in ranks {
+            let header = arena.header(slot);
+            // SAFETY: the slot is ours, says the caller.
+            unsafe {
+                SlotHeader::prepare(header, slot, rank, uid);
+                crate::rank::Body::start(header, slot, program);
+            }
+            states[rank as usize] = Some(Box::new(RankState::new(header)));
+            debug_assert_eq!(shared.location(rank).load(std::sync::atomic::Ordering::Relaxed), id);
+            ready.push_back(rank);
+        }
+        let pool_header = arena.header(pool);
+        // SAFETY: as above.
+        unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
+        let event = events[id as usize];
+        let injected = inject::Injector::register(uid, &shared.pe(id as usize).doorbell, event);
+        Box::new(Pe {
+            consumers: Outgoing::consumers(shared, id as usize),
+            engine: Engine {
+                id,
+                uid,
+                shared,
+                net: Outgoing::new(shared, id as usize, events),
+                ranks: states,
+                ready,
+                current: u32::MAX,
+                pool: pool_header,
+                combining: Combining::default(),
+                options,
+                timers: timers::Timers::default(),
+                injected,
+                began: (run::now(), std::time::Instant::now()),
+                stamp: 0,
+                busy: 0,
+                idle: 0,
+                switches: 0,
+                local_left,
+                exiting: None,
+            },
+        })
+    }
+
+    /// Makes this the PE of the calling thread until the guard is dropped.
+    pub(crate) fn enter(self: &mut Box<Pe>) -> Entered {
+        assert!(PE.get().is_null(), "this thread runs ranks already");
+        hooks::set_pe_of_thread(self.engine.uid);
+        PE.set(&raw mut **self);
+        Entered(())
+    }
+}
+
+impl Drop for Pe {
+    fn drop(&mut self) {
+        inject::Injector::unregister(self.engine.uid);
+    }
+}
+
+/// While it lives, [`with`] works on this thread.
+pub(crate) struct Entered(());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        PE.set(std::ptr::null_mut());
+        hooks::set_pe_of_thread(0);
+    }
+}
+
+/// Runs `f` on the PE of this thread, on the process's heap. `f` cannot suspend.
+///
+/// # Panics
+/// When the thread is no PE's, or inside another `with`.
+#[inline]
+#[track_caller]
+pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    struct Leave(*mut SlotHeader);
+    impl Drop for Leave {
+        #[inline(always)]
+        fn drop(&mut self) {
+            IN_PE.set(false);
+            hooks::use_heap(self.0);
+        }
+    }
+    let pe = PE.get();
+    if pe.is_null() || IN_PE.get() {
+        refuse_with(pe.is_null());
+    }
+    IN_PE.set(true);
+    let _leave = Leave(hooks::use_heap(std::ptr::null_mut()));
+    // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes;
+    // `IN_PE` makes this the only reference.
+    f(unsafe { &mut *pe })
+}
+
+#[cold]
+#[track_caller]
+fn refuse_with(outside: bool) -> ! {
+    if outside {
+        panic!(
+            "a vrt operation was called on a thread that runs no ranks: use it in the program \
+             given to `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
+        );
+    }
+    panic!("the PE's state was entered twice");
+}
+
+/// Whether this thread is a PE's and may use [`with`] now.
+pub(crate) fn is_entered() -> bool {
+    !PE.get().is_null() && !IN_PE.get()
+}
+
+/// Whether a rank runs on this thread now.
+pub(crate) fn in_rank() -> bool {
+    !hooks::heap_in_use().is_null()
+}
+
+/// The rank that runs on this thread.
+pub(crate) fn current_rank() -> Option<u32> {
+    let slot = hooks::heap_in_use();
+    // SAFETY: the heap in use is the running rank's.
+    (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
+}
+
+/// Whether a slot can be used again: its rank has ended and left nothing.
+pub(crate) fn slot_is_clean(slot: SlotId) -> bool {
+    Arena::current().is_some_and(|arena| {
+        let header = arena.header(slot);
+        // SAFETY: headers stay mapped; the PE that used the slot has ended its run.
+        unsafe {
+            (*(*header).heap.get()).blocks == 0
+                && (*header).wakers.load(std::sync::atomic::Ordering::Relaxed) == 0
+        }
+    })
+}
+
+/// The rank and PE of this thread, for messages; works in the middle of anything.
+pub(crate) fn whereabouts() -> Option<(u32, u32)> {
+    let pe = PE.get();
+    if pe.is_null() {
+        return None;
+    }
+    // SAFETY: set by `enter`; two plain numbers are read.
+    unsafe { Some(((*pe).engine.current, (*pe).engine.id)) }
+}

@@ -1,0 +1,291 @@
+//! What a PE keeps of each of its ranks. All of it is numbers and bytes that can be sent along
+//! when the rank moves; what the rank itself allocated lies in its slot.
+
+use std::panic::Location;
+
+use crate::arena::SlotHeader;
+use crate::mailbox::{Pattern, Peers, Posted, Unexpected};
+use crate::net::Packet;
+use crate::pe::Engine;
+use crate::pe::receive::Parked;
+
+/// Where a rank is in its life; see the diagram in `rank`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Ready,
+    Running,
+    Waiting,
+    Ended,
+}
+
+/// A rank, seen from its PE.
+pub(crate) struct RankState {
+    pub(crate) slot: *mut SlotHeader,
+    pub(crate) status: Status,
+    /// What has to happen before it is resumed.
+    awaiting: Awaiting,
+    /// Something happened while it ran that it has to look at again.
+    notified: bool,
+    pub(crate) posted: Posted,
+    pub(crate) unexpected: Unexpected<(Packet, Parked)>,
+    pub(crate) peers: Peers<(Packet, Parked)>,
+    /// It waits for a message to come, not for a request.
+    pub(crate) probing: bool,
+    /// Messages taken by matched probes and not received yet.
+    pub(crate) matched: Vec<Option<(Packet, Parked)>>,
+    requests: Vec<Request>,
+    free_requests: Vec<u32>,
+    pub(crate) wait: Wait,
+    pub(crate) counters: Counters,
+    /// Collective operations begun, by context.
+    pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
+    /// Whether the guard below its stack exists in this PE.
+    pub(crate) guarded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaiting {
+    Nothing,
+    Request(u32),
+    Anything,
+}
+
+/// What was measured of a rank. Times are cycles of the time stamp counter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) run: u64,
+    pub(crate) switches: u64,
+}
+
+/// What a rank waits for, for the table of a deadlock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait {
+    /// The call, or empty.
+    pub(crate) call: &'static str,
+    /// Context, partner and tag where it has them.
+    pub(crate) pattern: Option<Pattern>,
+    pub(crate) location: Option<&'static Location<'static>>,
+}
+
+/// How an operation that was just started stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Started {
+    /// It is done.
+    Done(Completion),
+    /// It goes on under this request number.
+    Pending(u32),
+}
+
+/// The outcome of a request. For a send only its being done matters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Completion {
+    /// Rank in the communicator.
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    /// Length of the message, which may be more than the buffer's.
+    pub(crate) bytes: u64,
+    /// Length of the receive's buffer.
+    pub(crate) capacity: u64,
+    pub(crate) cancelled: bool,
+}
+
+impl Completion {
+    /// The message was longer than the buffer.
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.bytes > self.capacity
+    }
+}
+
+/// An operation of a rank that is not done, or whose outcome was not taken yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    in_use: bool,
+    done: bool,
+    /// The receive's buffer.
+    pub(crate) buffer: *mut u8,
+    pub(crate) outcome: Completion,
+    /// Bytes of a staged message that have come.
+    pub(crate) received: u64,
+    /// What a posted receive asked for.
+    pub(crate) pattern: Option<Pattern>,
+}
+
+impl Request {
+    pub(crate) fn send() -> Request {
+        Request {
+            in_use: true,
+            done: false,
+            buffer: std::ptr::null_mut(),
+            outcome: Completion::default(),
+            received: 0,
+            pattern: None,
+        }
+    }
+
+    pub(crate) fn receive(buffer: *mut u8, capacity: usize, pattern: Option<Pattern>) -> Request {
+        let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
+        Request { buffer, outcome, pattern, ..Request::send() }
+    }
+}
+
+impl RankState {
+    pub(crate) fn new(slot: *mut SlotHeader) -> RankState {
+        RankState {
+            slot,
+            status: Status::Ready,
+            awaiting: Awaiting::Nothing,
+            notified: false,
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            peers: Peers::default(),
+            probing: false,
+            matched: Vec::new(),
+            requests: Vec::new(),
+            free_requests: Vec::new(),
+            wait: Wait::default(),
+            counters: Counters::default(),
+            collectives: rustc_hash::FxHashMap::default(),
+            guarded: false,
+        }
+    }
+
+    pub(crate) fn new_request(&mut self, request: Request) -> u32 {
+        match self.free_requests.pop() {
+            Some(number) => {
+                self.requests[number as usize] = request;
+                number
+            }
+            None => {
+                self.requests.push(request);
+                (self.requests.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(crate) fn request_mut(&mut self, number: u32) -> &mut Request {
+        &mut self.requests[number as usize]
+    }
+
+    /// The outcome of a request that is done, which is over then.
+    pub(crate) fn take_if_done(&mut self, number: u32) -> Option<Completion> {
+        let request = &mut self.requests[number as usize];
+        debug_assert!(request.in_use, "request {number} was taken before");
+        if !request.done {
+            return None;
+        }
+        request.in_use = false;
+        let outcome = request.outcome;
+        self.free_requests.push(number);
+        Some(outcome)
+    }
+
+    /// Whether a request is done; it stays.
+    pub(crate) fn is_done(&self, number: u32) -> bool {
+        self.requests[number as usize].done
+    }
+
+    /// Notes that the running rank waits for a request (`None`: for anything that may come).
+    pub(crate) fn await_request(&mut self, number: Option<u32>, wait: Wait) {
+        self.awaiting = match (self.awaiting, number) {
+            (Awaiting::Nothing, Some(number)) => Awaiting::Request(number),
+            (Awaiting::Request(known), Some(number)) if known == number => self.awaiting,
+            _ => Awaiting::Anything,
+        };
+        self.wait = wait;
+    }
+
+    /// Whether something from outside can wake it.
+    pub(crate) fn waits_for_outside(&self) -> bool {
+        // SAFETY: the slot of a rank of this PE.
+        unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Relaxed) > 0 }
+    }
+}
+
+impl Engine {
+    /// The state of a rank that lives here.
+    #[inline(always)]
+    pub(crate) fn rank(&mut self, rank: u32) -> Option<&mut RankState> {
+        self.ranks[rank as usize].as_deref_mut()
+    }
+
+    /// The state of the running rank.
+    ///
+    /// # Panics
+    /// When none runs.
+    #[inline(always)]
+    pub(crate) fn running(&mut self) -> &mut RankState {
+        match self.ranks.get_mut(self.current as usize).and_then(Option::as_deref_mut) {
+            Some(state) => state,
+            None => panic!("a vrt operation was called while no rank runs on this thread"),
+        }
+    }
+
+    /// Marks a request of a rank as done and wakes the rank if it waits for it.
+    #[inline]
+    pub(crate) fn complete(&mut self, rank: u32, number: u32) {
+        if let Some(state) = self.rank(rank) {
+            state.request_mut(number).done = true;
+            self.notify(rank, Some(number));
+        }
+    }
+
+    /// Something has happened that concerns a rank; `None`: it may be anything.
+    #[inline]
+    pub(crate) fn notify(&mut self, rank: u32, request: Option<u32>) {
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        let concerned = match (state.awaiting, request) {
+            (_, None) | (Awaiting::Anything, _) => true,
+            (Awaiting::Request(awaited), Some(done)) => awaited == done,
+            (Awaiting::Nothing, Some(_)) => false,
+        };
+        match state.status {
+            Status::Waiting if concerned => {
+                state.status = Status::Ready;
+                self.ready.push_back(rank);
+            }
+            Status::Running if concerned => state.notified = true,
+            _ => {}
+        }
+    }
+
+    /// A rank is about to be resumed.
+    #[inline]
+    pub(crate) fn set_running(&mut self, rank: u32) -> Option<*mut SlotHeader> {
+        let state = self.ranks[rank as usize].as_deref_mut()?;
+        if state.status != Status::Ready {
+            return None;
+        }
+        state.status = Status::Running;
+        state.awaiting = Awaiting::Nothing;
+        state.notified = false;
+        self.current = rank;
+        Some(state.slot)
+    }
+
+    /// The running rank has suspended.
+    #[inline]
+    pub(crate) fn set_suspended(&mut self, rank: u32) {
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        if state.status != Status::Running {
+            return;
+        }
+        if state.notified {
+            state.status = Status::Ready;
+            self.ready.push_back(rank);
+        } else {
+            state.status = Status::Waiting;
+        }
+    }
+
+    /// The running rank wants to go on after the others.
+    pub(crate) fn yield_current(&mut self, _waker: &std::task::Waker) {
+        let state = self.running();
+        state.awaiting = Awaiting::Anything;
+        state.notified = true;
+    }
+
+    /// The running rank has called `exit`.
+    pub(crate) fn exit_current(&mut self, status: i32) {
+        self.exiting = Some(status);
+    }
+}

@@ -1,0 +1,370 @@
+//! Receiving: what happens to a message when it comes, and to a receive when it is posted.
+
+use crate::arena::hooks;
+use crate::mailbox::Pattern;
+use crate::net::{Data, INLINE, Kind, Packet};
+use crate::pe::ranks::Request;
+use crate::pe::{Completion, Engine, Started};
+
+/// Where the data of an arriving message is, now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// In the packet.
+    Inline,
+    /// At an address that is good only during the call.
+    Here(*const u8),
+    /// In the arena, in the buffer of a sender who waits.
+    InArena(*const u8),
+    /// With a sender who waits to be asked for it.
+    Staged,
+}
+
+/// Where the data of a message is that waits for its receive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parked {
+    Inline([u8; INLINE]),
+    /// A block of some PE's pool.
+    Pool(*mut u8),
+    InArena(*const u8),
+    Staged,
+}
+
+/// What a probe tells of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probed {
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    pub(crate) bytes: u64,
+}
+
+/// What is kept of an unexpected message beside its data.
+fn key(packet: &Packet) -> Pattern {
+    Pattern { context: packet.context, source: packet.source, tag: packet.tag }
+}
+
+impl Engine {
+    /// A first packet of a message has come: matches it, in the order of its pair.
+    ///
+    /// # Safety
+    /// The body's address is readable for the length that the packet says.
+    #[inline]
+    pub(crate) unsafe fn arrive(&mut self, packet: Packet, body: Body) {
+        let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
+            return self.drop_for_ended(&packet);
+        };
+        if !state.peers.is_next(packet.from, packet.order) {
+            // SAFETY: as the caller promises.
+            let parked = unsafe { self.park(&packet, body) };
+            if let Some(state) = self.rank(packet.to) {
+                state.peers.keep_early(packet.from, packet.order, (packet, parked));
+            }
+            return;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.match_message(packet, body) };
+        while let Some((packet, parked)) =
+            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
+        {
+            self.match_parked(packet, parked);
+        }
+    }
+
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[inline]
+    unsafe fn match_message(&mut self, packet: Packet, body: Body) {
+        let Some(state) = self.rank(packet.to) else { return };
+        if let Some(request) = state.posted.take(&key(&packet)) {
+            // SAFETY: the request's buffer belongs to the receive until it is done.
+            unsafe { self.fill(packet, body, request) };
+            return;
+        }
+        // SAFETY: as the caller promises.
+        let parked = unsafe { self.park(&packet, body) };
+        if let Some(state) = self.rank(packet.to) {
+            state.unexpected.push(key(&packet), (packet, parked));
+            // A rank in a probe waits for no request of its own.
+            self.notify_probe(packet.to);
+        }
+    }
+
+    fn match_parked(&mut self, packet: Packet, parked: Parked) {
+        let Some(state) = self.rank(packet.to) else { return };
+        match state.posted.take(&key(&packet)) {
+            Some(request) => self.fill_parked(packet, parked, request),
+            None => {
+                state.unexpected.push(key(&packet), (packet, parked));
+                self.notify_probe(packet.to);
+            }
+        }
+    }
+
+    fn notify_probe(&mut self, rank: u32) {
+        if self.rank(rank).is_some_and(|state| state.probing) {
+            self.notify(rank, None);
+        }
+    }
+
+    /// Keeps a message until it is received.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    unsafe fn park(&mut self, packet: &Packet, body: Body) -> Parked {
+        let len = packet.message_len() as usize;
+        match body {
+            Body::Inline => Parked::Inline(packet.data.0),
+            Body::Here(data) => {
+                let mut bytes = [0; INLINE];
+                // SAFETY: `len` bytes are readable at `data`; the block is as long.
+                unsafe {
+                    if len <= INLINE {
+                        std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), len);
+                        return Parked::Inline(bytes);
+                    }
+                    let block = hooks::allocate_in(self.pool, len);
+                    assert!(
+                        !block.is_null(),
+                        "PE {}: no memory left for unexpected messages ({len} bytes asked); \
+                         receive earlier, or raise --slot",
+                        self.id
+                    );
+                    std::ptr::copy_nonoverlapping(data, block, len);
+                    Parked::Pool(block)
+                }
+            }
+            Body::InArena(data) => Parked::InArena(data),
+            Body::Staged => Parked::Staged,
+        }
+    }
+
+    /// Puts an arriving message into a receive.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive), and the request's buffer is writable.
+    #[inline]
+    unsafe fn fill(&mut self, packet: Packet, body: Body, request: u32) {
+        let data = match body {
+            Body::Inline => packet.data.0.as_ptr(),
+            Body::Here(data) | Body::InArena(data) => data,
+            Body::Staged => return self.ask_for_data(packet, request),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { self.copy_into(&packet, data, request) };
+    }
+
+    /// Puts a parked message into a receive.
+    pub(crate) fn fill_parked(&mut self, packet: Packet, parked: Parked, request: u32) {
+        // SAFETY: a parked message's data is readable for its length: it lies in this value, in a
+        // pool block that is ours, or in the buffer of a sender who waits.
+        unsafe {
+            match parked {
+                Parked::Inline(bytes) => self.copy_into(&packet, bytes.as_ptr(), request),
+                Parked::Pool(block) => {
+                    self.copy_into(&packet, block, request);
+                    hooks::free_in_arena(block);
+                }
+                Parked::InArena(data) => self.copy_into(&packet, data, request),
+                Parked::Staged => self.ask_for_data(packet, request),
+            }
+        }
+    }
+
+    /// # Safety
+    /// `data` is readable for the message's length; the request's buffer is writable.
+    #[inline]
+    unsafe fn copy_into(&mut self, packet: &Packet, data: *const u8, request: u32) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let receive = state.request_mut(request);
+        receive.outcome.source = packet.source;
+        receive.outcome.tag = packet.tag;
+        receive.outcome.bytes = packet.message_len();
+        let len = receive.outcome.bytes.min(receive.outcome.capacity) as usize;
+        if len > 0 {
+            // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
+            unsafe { std::ptr::copy(data, receive.buffer, len) };
+        }
+        self.complete(packet.to, request);
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+
+    fn tell_finished(&mut self, packet: &Packet) {
+        let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
+        answer.request = packet.request;
+        self.post(&answer);
+    }
+
+    /// Sends an answer to a rank, here or elsewhere.
+    pub(crate) fn post(&mut self, packet: &Packet) {
+        let pe = self.shared.location(packet.to).load(std::sync::atomic::Ordering::Relaxed);
+        if pe == self.id {
+            // SAFETY: answers have nothing beside them.
+            unsafe { self.handle(*packet, std::ptr::null()) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
+        }
+    }
+
+    fn ask_for_data(&mut self, packet: Packet, request: u32) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let receive = state.request_mut(request);
+        receive.outcome.source = packet.source;
+        receive.outcome.tag = packet.tag;
+        receive.outcome.bytes = packet.message_len();
+        let mut answer = Packet::new(Kind::ClearToSend, packet.to, packet.from);
+        answer.request = packet.request;
+        let (address, len) = (packet.data.word(0), packet.data.word(1));
+        answer.data = Data::words([address, len, u64::from(request)]);
+        self.post(&answer);
+    }
+
+    /// A part of a staged message has come.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    pub(crate) unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let receive = state.request_mut(packet.request);
+        let (offset, len) = (packet.data.word(0), u64::from(packet.len));
+        let data = if packet.beside() == 0 { packet.data.0[8..].as_ptr() } else { beside };
+        let room = receive.outcome.capacity.saturating_sub(offset).min(len) as usize;
+        // SAFETY: `room` bytes fit behind `offset`, and as many are readable.
+        unsafe {
+            if room > 0 {
+                let to = receive.buffer.add(offset as usize);
+                std::ptr::copy_nonoverlapping(data, to, room);
+            }
+        }
+        receive.received += len;
+        if receive.received == receive.outcome.bytes {
+            self.complete(packet.to, packet.request);
+        }
+    }
+
+    /// Handles one packet from a ring (or an answer to a rank of this PE).
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes during the call.
+    #[inline]
+    pub(crate) unsafe fn handle(&mut self, packet: Packet, beside: *const u8) {
+        // SAFETY: as the caller promises; addresses in packets come from senders who wait.
+        unsafe {
+            match packet.kind {
+                Kind::Eager if packet.beside() == 0 => self.arrive(packet, Body::Inline),
+                Kind::Eager => self.arrive(packet, Body::Here(beside)),
+                Kind::Rendezvous => {
+                    self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
+                }
+                Kind::Staged => self.arrive(packet, Body::Staged),
+                Kind::Chunk => self.chunk(&packet, beside),
+                Kind::ClearToSend => self.clear_to_send(&packet),
+                Kind::Finished => self.finished(&packet),
+                Kind::Collective => self.collective_packet(&packet, beside),
+            }
+        }
+    }
+
+    /// Starts a receive of the running rank.
+    ///
+    /// # Safety
+    /// `buffer` is writable for `capacity` bytes until the request is done.
+    #[inline]
+    pub(crate) unsafe fn receive(
+        &mut self,
+        pattern: Pattern,
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Started {
+        let state = self.running();
+        let taken = state.unexpected.take(&pattern);
+        let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
+        match taken {
+            None => state.posted.push(pattern, request),
+            Some((_, (packet, parked))) => self.fill_parked(packet, parked, request),
+        }
+        self.outcome(request)
+    }
+
+    fn outcome(&mut self, request: u32) -> Started {
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::Pending(request),
+        }
+    }
+
+    /// Looks for a message without receiving it.
+    pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Probed> {
+        self.running().unexpected.find(&pattern).map(|(_, (packet, _))| Probed {
+            source: packet.source,
+            tag: packet.tag,
+            bytes: packet.message_len(),
+        })
+    }
+
+    /// Takes a message out of matching; it is received by its number.
+    pub(crate) fn matched_probe(&mut self, pattern: Pattern) -> Option<(u32, Probed)> {
+        let state = self.running();
+        let (_, (packet, parked)) = state.unexpected.take(&pattern)?;
+        let number = state.matched.iter().position(Option::is_none).unwrap_or_else(|| {
+            state.matched.push(None);
+            state.matched.len() - 1
+        });
+        state.matched[number] = Some((packet, parked));
+        let bytes = packet.message_len();
+        Some((number as u32, Probed { source: packet.source, tag: packet.tag, bytes }))
+    }
+
+    /// Receives a message that a matched probe took.
+    ///
+    /// # Safety
+    /// As [`receive`](Self::receive).
+    pub(crate) unsafe fn receive_matched(
+        &mut self,
+        number: u32,
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Started {
+        let state = self.running();
+        let taken = state.matched.get_mut(number as usize).and_then(Option::take);
+        let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
+        let request = state.new_request(Request::receive(buffer, capacity, None));
+        self.fill_parked(packet, parked, request);
+        self.outcome(request)
+    }
+
+    /// Takes back a posted receive. Its request is done then, cancelled, unless a message was
+    /// there first.
+    pub(crate) fn cancel(&mut self, request: u32) -> bool {
+        let state = self.running();
+        let Some(pattern) = state.request_mut(request).pattern else { return false };
+        if !state.posted.cancel(&pattern, request) {
+            return false;
+        }
+        state.request_mut(request).outcome.cancelled = true;
+        let rank = self.current;
+        self.complete(rank, request);
+        true
+    }
+
+    /// Drops a message that nobody will receive.
+    pub(crate) fn forget(&mut self, packet: &Packet, parked: Parked) {
+        if let Parked::Pool(block) = parked {
+            // SAFETY: the block was this message's alone.
+            unsafe { hooks::free_in_arena(block) };
+        }
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+
+    /// A message for a rank that has ended: nobody will receive it, but its sender may wait.
+    #[cold]
+    fn drop_for_ended(&mut self, packet: &Packet) {
+        // Not in a correct program (MPI leaves it undefined), but its sender shall not hang.
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+}

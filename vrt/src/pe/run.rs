@@ -1,0 +1,278 @@
+//! The loop of a PE.
+//!
+//! The loop owns the thread. A tokio current-thread runtime is entered, so that ranks can create
+//! tokio timers, sockets and tasks, but it gets a turn only while something outside `vrt` holds a
+//! waker: about every 100 us, or when the PE has nothing else to do. A turn costs 0.5 us.
+//!
+//! One time stamp is taken per switch: the end of one rank's time is the beginning of the next's.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::Ordering;
+
+use crate::arena::{Arena, SlotHeader, hooks};
+use crate::launch;
+use crate::net::Packet;
+use crate::net::shared::Ended;
+use crate::pe::{self, Engine, Pe, Status};
+use crate::rank::{self, Body, Resumed};
+
+/// Ranks resumed between two looks at the rings.
+const RESUMES_PER_POLL: u32 = 8;
+/// Packets taken from one ring before the next one has its turn.
+const PACKETS_PER_RING: usize = 64;
+/// Cycles between two turns of tokio, about 100 us.
+const TOKIO_PERIOD: u64 = 250_000;
+
+/// How a PE's loop ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// All ranks of the job have ended.
+    Finished,
+    /// The job was ended; the status is in the job's state.
+    Ended(Ended),
+}
+
+/// Why a PE could not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error("cannot create the tokio runtime: {0}")]
+    Tokio(#[from] std::io::Error),
+}
+
+/// Runs the ranks of this thread's PE until the job is over.
+pub(crate) fn run() -> Result<Outcome, RunError> {
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let entered = tokio.enter();
+    let mut turns = 0u32;
+    let mut tokio_at = 0;
+    pe::with(|pe| pe.engine.stamp = now());
+    let outcome = loop {
+        match pe::with(|pe| pe.engine.begin_resume()) {
+            Some((rank, slot)) => {
+                // SAFETY: `begin_resume` gave a ready rank of this PE, and none runs here.
+                let resumed = unsafe { Body::resume(slot) };
+                if pe::with(|pe| pe.engine.end_resume(rank, slot, resumed)) {
+                    launch::settle_panic(rank);
+                }
+                turns = turns.wrapping_add(1);
+                if !turns.is_multiple_of(RESUMES_PER_POLL) {
+                    continue;
+                }
+                let stamp = pe::with(|pe| {
+                    pe.progress();
+                    pe.engine.stamp
+                });
+                if rank::foreign_wakers() > 0 && stamp.wrapping_sub(tokio_at) > TOKIO_PERIOD {
+                    tokio_at = stamp;
+                    turn(&tokio);
+                }
+            }
+            None => {
+                if pe::with(Pe::progress) {
+                    continue;
+                }
+                if let Some(outcome) = pe::with(|pe| pe.engine.is_over()) {
+                    break outcome;
+                }
+                pe::idle::idle(&tokio);
+            }
+        }
+    };
+    drop(entered);
+    tokio.shutdown_background();
+    Ok(outcome)
+}
+
+/// Lets tokio's driver and tasks run once.
+pub(crate) fn turn(tokio: &tokio::runtime::Runtime) {
+    tokio.block_on(tokio::task::yield_now());
+}
+
+/// The time stamp counter.
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86_64 has the instruction.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: the virtual counter is readable from user space on Linux.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+        ticks
+    }
+}
+
+impl Pe {
+    /// Takes what has come and sends what waits; true when anything happened.
+    #[inline]
+    pub(crate) fn progress(&mut self) -> bool {
+        let mut any = false;
+        let engine = &mut self.engine;
+        for ring in &mut self.consumers {
+            let mut taken = 0;
+            while taken < PACKETS_PER_RING {
+                let got = ring.receive(|cell, payload| {
+                    let packet = Packet::read_from(cell);
+                    let beside = payload(packet.beside());
+                    // SAFETY: the ring yields the bytes that were sent with this packet, good
+                    // until the closure returns.
+                    unsafe { engine.handle(packet, beside) };
+                });
+                if got.is_none() {
+                    break;
+                }
+                taken += 1;
+            }
+            any |= taken > 0;
+        }
+        any | self.engine.progress_own()
+    }
+
+    /// Whether a ring holds something.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.consumers.iter().any(vrt_shm::Consumer::is_ready) || !self.engine.injected.is_empty()
+    }
+
+    /// Gives all room in the rings back, so that they are seen to be empty.
+    pub(crate) fn release_rings(&mut self) {
+        self.consumers.iter_mut().for_each(vrt_shm::Consumer::release);
+    }
+}
+
+impl Engine {
+    #[inline]
+    fn progress_own(&mut self) -> bool {
+        let mut any = false;
+        if self.net.has_backlog() {
+            let mut done = Vec::new();
+            any |= self.net.flush(|rank, request| done.push((rank, request)));
+            for (rank, request) in done {
+                self.complete(rank, request);
+            }
+        }
+        if !self.injected.is_empty() {
+            for rank in self.injected.take() {
+                self.notify(rank, None);
+                any = true;
+            }
+        }
+        if self.has_timers() {
+            self.run_timers();
+        }
+        any | !self.ready.is_empty()
+    }
+
+    #[inline]
+    fn begin_resume(&mut self) -> Option<(u32, *mut SlotHeader)> {
+        loop {
+            let rank = self.ready.pop_front()?;
+            let Some(slot) = self.set_running(rank) else { continue };
+            if let Some(state) = self.rank(rank)
+                && !state.guarded
+            {
+                state.guarded = true;
+                // SAFETY: a prepared slot of this PE.
+                unsafe { (*slot).install_guard() };
+            }
+            return Some((rank, slot));
+        }
+    }
+
+    /// Books the time and sees what the rank has become; true when it has panicked.
+    #[inline]
+    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
+        let stamp = now();
+        let elapsed = stamp.wrapping_sub(self.stamp);
+        self.stamp = stamp;
+        self.busy += elapsed;
+        self.switches += 1;
+        if let Some(state) = self.rank(rank) {
+            state.counters.run += elapsed;
+            state.counters.switches += 1;
+        }
+        match resumed {
+            Resumed::Suspended => match self.exiting.take() {
+                None => {
+                    self.set_suspended(rank);
+                    if self.options.check_stacks {
+                        rank::check::scan_stack(rank, slot);
+                    }
+                    false
+                }
+                Some(status) => self.rank_returned(rank, slot, status),
+            },
+            Resumed::Returned(status) => self.rank_returned(rank, slot, status),
+        }
+    }
+
+    /// A rank has returned from its program or called `exit`; true when it has panicked.
+    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
+        if status != 0 && status != rank::PANICKED {
+            launch::end_job(status);
+        }
+        self.end_rank(rank, slot);
+        status == rank::PANICKED
+    }
+
+    /// A rank is over: its slot is given back unless something is left in it.
+    fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
+        let Some(mut state) = self.ranks[rank as usize].take() else { return };
+        state.status = Status::Ended;
+        for (_, (packet, parked)) in state.unexpected.drain() {
+            self.forget(&packet, parked);
+        }
+        // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
+        unsafe {
+            Body::abandon(slot);
+            hooks::drain_remote(slot);
+            let heap = &*(*slot).heap.get();
+            let (blocks, bytes) = (heap.blocks, heap.bytes);
+            let wakers = (*slot).wakers.load(Ordering::Relaxed);
+            if blocks == 0 && wakers == 0 {
+                if let Some(arena) = Arena::current() {
+                    let id = (*slot).id();
+                    hooks::own(slot, 0);
+                    arena.discard(id);
+                }
+            } else {
+                let job = self.shared.job();
+                job.retired.fetch_add(1, Ordering::Relaxed);
+                job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
+                if self.options.check_leaks {
+                    launch::crash::say(format_args!(
+                        "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
+                         held by something that outlives it; its slot is not used again"
+                    ));
+                }
+            }
+        }
+        self.local_left -= 1;
+        if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.wake_all();
+        }
+    }
+
+    /// Rings every other PE's doorbell.
+    pub(crate) fn wake_all(&self) {
+        for other in (0..self.shared.pes()).filter(|other| *other != self.id as usize) {
+            self.net.wake(other);
+        }
+    }
+
+    fn is_over(&self) -> Option<Outcome> {
+        let job = self.shared.job();
+        match job.ended() {
+            Ended::Not if job.ranks_left.load(Ordering::Acquire) == 0 => Some(Outcome::Finished),
+            Ended::Not => None,
+            ended => Some(Outcome::Ended(ended)),
+        }
+    }
+}
+
+/// Ends a local run with a rank's panic.
+pub(crate) fn rethrow(payload: Box<dyn std::any::Any + Send>) -> ! {
+    resume_unwind(payload)
+}

@@ -1,0 +1,180 @@
+//! Sending: the protocol of a message is chosen here.
+//!
+//! | message | to a rank of this PE | to another PE |
+//! |---|---|---|
+//! | short (`--eager`), standard | copied into the posted receive, or kept in the pool | `Eager` |
+//! | short, synchronous | the same; done when matched | `Eager`, answered by `Finished` |
+//! | long, in the arena | the receive copies from the sender's buffer | `Rendezvous`: the same |
+//! | long, elsewhere | copied at once | `Staged`: in chunks, when matched |
+//!
+//! Buffered sends of any length are copied first and then go as standard ones.
+
+use crate::arena::{Arena, hooks};
+use crate::net::local::MAX_BESIDE;
+use crate::net::{Data, INLINE, Kind, Packet};
+use crate::pe::ranks::Request;
+use crate::pe::receive::Body;
+use crate::pe::{Completion, Engine, Started};
+
+/// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Standard,
+    Synchronous,
+    Buffered,
+}
+
+/// A message to send: bytes at an address that stay there until the send is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Outbound {
+    pub(crate) context: u32,
+    /// Rank of the job.
+    pub(crate) to: u32,
+    /// The sender's rank in the communicator.
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    pub(crate) data: *const u8,
+    pub(crate) len: usize,
+    pub(crate) mode: Mode,
+}
+
+impl Engine {
+    /// Starts a message of the running rank.
+    ///
+    /// # Safety
+    /// `data` is readable for `len` bytes until the request is done.
+    #[inline]
+    pub(crate) unsafe fn send(&mut self, message: &Outbound) -> Started {
+        let from = self.current;
+        let order = self.running().peers.number_outgoing(message.to, message.len as u64);
+        let mut packet = Packet::new(Kind::Eager, from, message.to);
+        packet.context = message.context;
+        packet.tag = message.tag;
+        packet.source = message.source;
+        packet.order = order;
+        let pe = self.shared.location(message.to).load(std::sync::atomic::Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe {
+            if pe == self.id {
+                self.send_here(packet, message)
+            } else {
+                self.send_away(pe, packet, message)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`send`](Self::send).
+    #[inline]
+    unsafe fn send_here(&mut self, mut packet: Packet, message: &Outbound) -> Started {
+        let by_copy = message.len <= self.options.eager
+            || message.mode == Mode::Buffered
+            || !Arena::contains(message.data as usize);
+        let waits = message.mode == Mode::Synchronous || !by_copy;
+        if waits {
+            packet.wants_finish = true;
+            packet.request = self.running().new_request(Request::send());
+        }
+        let body = if by_copy {
+            if message.len <= u32::MAX as usize {
+                packet.len = message.len as u32;
+            } else {
+                // Longer than a packet can say: the length travels as in a rendezvous.
+                packet.data = Data::words([message.data as u64, message.len as u64, 0]);
+                packet.kind = Kind::Rendezvous;
+            }
+            Body::Here(message.data)
+        } else {
+            packet.kind = Kind::Rendezvous;
+            packet.data = Data::words([message.data as u64, message.len as u64, 0]);
+            Body::InArena(message.data)
+        };
+        // SAFETY: the data is readable for the message's length.
+        unsafe { self.arrive(packet, body) };
+        self.started(waits, packet.request)
+    }
+
+    /// # Safety
+    /// As [`send`](Self::send).
+    #[inline]
+    unsafe fn send_away(&mut self, pe: u32, mut packet: Packet, message: &Outbound) -> Started {
+        let pe = pe as usize;
+        let synchronous = message.mode == Mode::Synchronous;
+        if message.len <= self.options.eager.min(MAX_BESIDE) {
+            packet.len = message.len as u32;
+            if message.len <= INLINE {
+                // SAFETY: both sides have `len <= INLINE` bytes.
+                unsafe {
+                    let to = packet.data.0.as_mut_ptr();
+                    std::ptr::copy_nonoverlapping(message.data, to, message.len);
+                }
+            }
+            if synchronous {
+                packet.wants_finish = true;
+                packet.request = self.running().new_request(Request::send());
+            }
+            // SAFETY: as the caller promises.
+            if unsafe { self.net.try_send(pe, &packet, message.data) } {
+                return self.started(synchronous, packet.request);
+            }
+            if message.mode == Mode::Buffered || synchronous {
+                // SAFETY: as above; the data is copied.
+                unsafe { self.net.send(pe, &packet, message.data) };
+                return self.started(synchronous, packet.request);
+            }
+            let request = self.running().new_request(Request::send());
+            self.net.send_later(pe, &packet, message.data, request);
+            return Started::Pending(request);
+        }
+        let mut data = message.data;
+        if message.mode == Mode::Buffered {
+            // SAFETY: the pool is this PE's, the copy as long as the message.
+            unsafe {
+                data = hooks::allocate_in(self.pool, message.len);
+                assert!(!data.is_null(), "no memory to buffer {} bytes", message.len);
+                std::ptr::copy_nonoverlapping(message.data, data.cast_mut(), message.len);
+            }
+        }
+        packet.request = self.running().new_request(Request::send());
+        packet.wants_finish = true;
+        packet.data = Data::words([data as u64, message.len as u64, 0]);
+        packet.kind = if Arena::contains(data as usize) { Kind::Rendezvous } else { Kind::Staged };
+        if message.mode == Mode::Buffered {
+            // The copy is freed, and the request ended, when the receiver says so.
+            self.running().request_mut(packet.request).buffer = data.cast_mut();
+        }
+        // SAFETY: these kinds have nothing beside them.
+        unsafe { self.net.send(pe, &packet, std::ptr::null()) };
+        self.started(message.mode != Mode::Buffered, packet.request)
+    }
+
+    fn started(&self, waits: bool, request: u32) -> Started {
+        if waits { Started::Pending(request) } else { Started::Done(Completion::default()) }
+    }
+
+    /// The receiver of one of this PE's messages has it.
+    pub(crate) fn finished(&mut self, packet: &Packet) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let buffer = std::mem::replace(
+            &mut state.request_mut(packet.request).buffer,
+            std::ptr::null_mut(),
+        );
+        self.complete(packet.to, packet.request);
+        if !buffer.is_null() {
+            // SAFETY: the copy of a buffered send, no longer needed; nobody waits for its request.
+            unsafe { hooks::free_in_arena(buffer) };
+            if let Some(state) = self.rank(packet.to) {
+                state.take_if_done(packet.request);
+            }
+        }
+    }
+
+    /// The receive for a staged message is there: its data follows.
+    pub(crate) fn clear_to_send(&mut self, packet: &Packet) {
+        let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
+        let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
+        chunk.request = their_request as u32;
+        let pe = self.shared.location(packet.from).load(std::sync::atomic::Ordering::Relaxed);
+        self.net.stream(pe as usize, &chunk, data as *const u8, len, packet.request);
+    }
+}

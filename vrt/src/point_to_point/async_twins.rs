@@ -1,0 +1,161 @@
+//! The async twins of the blocking calls.
+//!
+//! Each returns a future that does nothing before it is polled. A receive's future may be dropped
+//! (in a `select!`, say): the receive is taken back. A send's future that has begun has to be
+//! awaited.
+
+use std::future::Future;
+use std::mem::MaybeUninit;
+use std::panic::Location;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::datatype::{Buffer, BufferMut, Equivalence};
+use crate::operation;
+use crate::pe::Mode;
+use crate::point_to_point::{Destination, Message, Source, Status, expect_one, message, site};
+use crate::{Tag, encoding};
+
+/// Async twins of [`Source`].
+pub trait AsyncSource: Source {
+    /// Receives one value; with `tag` `None`, with any tag.
+    ///
+    /// # Panics
+    /// When the message is not one value of this type.
+    #[track_caller]
+    fn receive_async<Msg: Equivalence>(
+        &self,
+        tag: Option<Tag>,
+    ) -> impl Future<Output = (Msg, Status)> {
+        let (pattern, site) = (self.pattern(tag), site!("receive_async"));
+        async move {
+            let mut value = MaybeUninit::<Msg>::uninit();
+            let (at, len) = (value.as_mut_ptr().cast(), size_of::<Msg>());
+            // SAFETY: the value lives in this future, which does not move while it is polled.
+            let outcome = unsafe { operation::receive(pattern, at, len, site) }.await;
+            let status = Status::of(outcome, site);
+            expect_one::<Msg>(status, site);
+            // SAFETY: all bytes of the value have come, from a value of an equivalent type.
+            (unsafe { value.assume_init() }, status)
+        }
+    }
+
+    /// Receives into a buffer.
+    ///
+    /// # Panics
+    /// When the message is longer than the buffer.
+    #[track_caller]
+    fn receive_into_async<Buf: BufferMut + ?Sized>(
+        &self,
+        buf: &mut Buf,
+        tag: Option<Tag>,
+    ) -> impl Future<Output = Status> {
+        let (pattern, site) = (self.pattern(tag), site!("receive_into_async"));
+        async move {
+            let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+            // SAFETY: the future borrows the buffer; dropping it takes the receive back.
+            Status::of(unsafe { operation::receive(pattern, at, len, site) }.await, site)
+        }
+    }
+
+    /// Receives a message of any length.
+    #[track_caller]
+    fn receive_vec_async<Msg: Equivalence>(
+        &self,
+        tag: Option<Tag>,
+    ) -> impl Future<Output = (Vec<Msg>, Status)> {
+        message::receive_vec(self.pattern(tag), site!("receive_vec_async"))
+    }
+
+    /// Receives a serde value; an error says that the bytes are no encoding of this type.
+    #[track_caller]
+    fn receive_value_async<T: DeserializeOwned>(
+        &self,
+        tag: Option<Tag>,
+    ) -> impl Future<Output = Result<(T, Status), encoding::DecodeError>> {
+        let receive = message::receive_vec::<u8>(self.pattern(tag), site!("receive_value_async"));
+        async move {
+            let (bytes, status) = receive.await;
+            Ok((encoding::decode(&bytes)?, status))
+        }
+    }
+
+    /// Waits for a message and describes it.
+    #[track_caller]
+    fn probe_async(&self, tag: Option<Tag>) -> impl Future<Output = Status> {
+        let probe = operation::probe(self.pattern(tag), site!("probe_async"));
+        async move { Status::of_probe(probe.await) }
+    }
+
+    /// Receives a message that a matched probe reserved into a buffer.
+    ///
+    /// # Panics
+    /// When the message is longer than the buffer.
+    #[track_caller]
+    fn matched_receive_into_async<Buf: BufferMut + ?Sized>(
+        &self,
+        message: Message,
+        buf: &mut Buf,
+    ) -> impl Future<Output = Status> {
+        let site = site!("matched_receive_into_async");
+        async move {
+            let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+            // SAFETY: the future borrows the buffer.
+            let receive = unsafe { operation::receive_matched(message.take(), at, len, site) };
+            Status::of(receive.await, site)
+        }
+    }
+}
+
+impl<S: Source> AsyncSource for S {}
+
+/// Async twins of [`Destination`].
+pub trait AsyncDestination: Destination {
+    /// Sends a buffer with a tag.
+    #[track_caller]
+    fn send_async<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) -> impl Future<Output = ()> {
+        let message = self.outbound(buf, tag, Mode::Standard);
+        let site = site!("send_async");
+        async move {
+            // Holds the borrow for as long as the engine may read the buffer.
+            let _borrowed = buf;
+            // SAFETY: the future borrows the buffer and cannot be dropped half-way.
+            unsafe { operation::send(message, site) }.await;
+        }
+    }
+
+    /// Sends a buffer with a tag and waits until its receive has begun.
+    #[track_caller]
+    fn synchronous_send_async<Buf: Buffer + ?Sized>(
+        &self,
+        buf: &Buf,
+        tag: Tag,
+    ) -> impl Future<Output = ()> {
+        let message = self.outbound(buf, tag, Mode::Synchronous);
+        let site = site!("synchronous_send_async");
+        async move {
+            let _borrowed = buf;
+            // SAFETY: as in `send_async`.
+            unsafe { operation::send(message, site) }.await;
+        }
+    }
+
+    /// Sends any serde value with a tag; an error says that it cannot be encoded.
+    #[track_caller]
+    fn send_value_async<T: Serialize + ?Sized>(
+        &self,
+        value: &T,
+        tag: Tag,
+    ) -> impl Future<Output = Result<(), encoding::EncodeError>> {
+        let site = site!("send_value_async");
+        async move {
+            let bytes = encoding::encode(value)?;
+            let message = self.outbound(&bytes, tag, Mode::Standard);
+            // SAFETY: the bytes live in this future, which cannot be dropped half-way.
+            unsafe { operation::send(message, site) }.await;
+            Ok(())
+        }
+    }
+}
+
+impl<D: Destination> AsyncDestination for D {}

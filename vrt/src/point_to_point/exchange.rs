@@ -1,0 +1,179 @@
+//! Sending and receiving in one call (MPI-4.1 section 3.11).
+
+use std::mem::MaybeUninit;
+use std::panic::Location;
+
+use crate::Tag;
+use crate::datatype::{Buffer, BufferMut, Equivalence};
+use crate::mailbox::Pattern;
+use crate::operation::{self, Site};
+use crate::pe::{self, Mode, Outbound, Started};
+use crate::point_to_point::{Destination, Source, Status, expect_one, site};
+use crate::rank::block_on_at;
+
+/// Sends one value with a tag and receives one with another.
+///
+/// # Panics
+/// When the message received is not one value of this type.
+#[track_caller]
+pub fn send_receive_with_tags<M, D, R, S>(
+    msg: &M,
+    destination: &D,
+    sendtag: Tag,
+    source: &S,
+    receivetag: Tag,
+) -> (R, Status)
+where
+    M: Equivalence,
+    D: Destination,
+    R: Equivalence,
+    S: Source,
+{
+    let message = destination.outbound(msg, sendtag, Mode::Standard);
+    one(message, source.pattern(Some(receivetag)), site!("send_receive"))
+}
+
+/// Sends one value and receives one.
+///
+/// # Panics
+/// When the message received is not one value of this type.
+#[track_caller]
+pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
+where
+    M: Equivalence,
+    D: Destination,
+    R: Equivalence,
+    S: Source,
+{
+    let message = destination.outbound(msg, Tag::default(), Mode::Standard);
+    one(message, source.pattern(None), site!("send_receive"))
+}
+
+/// Sends a buffer with a tag and receives into another with another tag.
+///
+/// # Panics
+/// When the message received is longer than the buffer.
+#[track_caller]
+pub fn send_receive_into_with_tags<M, D, B, S>(
+    msg: &M,
+    destination: &D,
+    sendtag: Tag,
+    buf: &mut B,
+    source: &S,
+    receivetag: Tag,
+) -> Status
+where
+    M: Buffer + ?Sized,
+    D: Destination,
+    B: BufferMut + ?Sized,
+    S: Source,
+{
+    let message = destination.outbound(msg, sendtag, Mode::Standard);
+    let pattern = source.pattern(Some(receivetag));
+    into(message, pattern, buf, site!("send_receive_into"))
+}
+
+/// Sends a buffer and receives into another.
+///
+/// # Panics
+/// When the message received is longer than the buffer.
+#[track_caller]
+pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
+where
+    M: Buffer + ?Sized,
+    D: Destination,
+    B: BufferMut + ?Sized,
+    S: Source,
+{
+    let message = destination.outbound(msg, Tag::default(), Mode::Standard);
+    into(message, source.pattern(None), buf, site!("send_receive_into"))
+}
+
+/// Sends a buffer with a tag and receives into the same buffer with another tag.
+///
+/// # Panics
+/// When the message received is longer than the buffer.
+#[track_caller]
+pub fn send_receive_replace_into_with_tags<B, D, S>(
+    buf: &mut B,
+    destination: &D,
+    sendtag: Tag,
+    source: &S,
+    receivetag: Tag,
+) -> Status
+where
+    B: BufferMut + Buffer + ?Sized,
+    D: Destination,
+    S: Source,
+{
+    let message = destination.outbound(buf, sendtag, Mode::Buffered);
+    let pattern = source.pattern(Some(receivetag));
+    into(message, pattern, buf, site!("send_receive_replace_into"))
+}
+
+/// Sends a buffer and receives into the same buffer.
+///
+/// # Panics
+/// When the message received is longer than the buffer.
+#[track_caller]
+pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status
+where
+    B: BufferMut + Buffer + ?Sized,
+    D: Destination,
+    S: Source,
+{
+    // The message is copied before anything can be received into its place.
+    let message = destination.outbound(buf, Tag::default(), Mode::Buffered);
+    into(message, source.pattern(None), buf, site!("send_receive_replace_into"))
+}
+
+fn one<R: Equivalence>(message: Outbound, pattern: Pattern, site: Site) -> (R, Status) {
+    let mut value = MaybeUninit::<R>::uninit();
+    let (at, len) = (value.as_mut_ptr().cast(), size_of::<R>());
+    // SAFETY: message and value outlive the blocking call.
+    let exchange = unsafe { exchange(message, pattern, at, len, site) };
+    let status = block_on_at(exchange, site.call, site.location);
+    expect_one::<R>(status, site);
+    // SAFETY: all bytes of the value have come, from a value of an equivalent type.
+    (unsafe { value.assume_init() }, status)
+}
+
+fn into<B: BufferMut + ?Sized>(
+    message: Outbound,
+    pattern: Pattern,
+    buf: &mut B,
+    site: Site,
+) -> Status {
+    let (at, len) = (buf.pointer_mut().cast(), BufferMut::len_in_bytes(buf));
+    // SAFETY: message and buffer are borrowed for the blocking call.
+    block_on_at(unsafe { exchange(message, pattern, at, len, site) }, site.call, site.location)
+}
+
+/// Sends and receives at the same time.
+///
+/// # Safety
+/// The message's data stays readable and the buffer writable until the future is ready.
+pub(crate) async unsafe fn exchange(
+    message: Outbound,
+    pattern: Pattern,
+    buffer: *mut u8,
+    capacity: usize,
+    site: Site,
+) -> Status {
+    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
+    let (sent, received) = pe::with(|pe| unsafe {
+        (pe.engine.send(&message), pe.engine.receive(pattern, buffer, capacity))
+    });
+    let receiving = match received {
+        Started::Done(outcome) => Ok(outcome),
+        Started::Pending(request) => Err(operation::Pending::new(request, site, Some(pattern))),
+    };
+    if let Started::Pending(request) = sent {
+        operation::Pending::new(request, site, None).await;
+    }
+    let outcome = match receiving {
+        Ok(outcome) => outcome,
+        Err(pending) => pending.await,
+    };
+    Status::of(outcome, site)
+}

@@ -1,0 +1,165 @@
+//! Messages reserved by a matched probe, and receives of unknown length, which use them.
+
+use std::panic::Location;
+
+use crate::datatype::{BufferMut, Equivalence};
+use crate::mailbox::Pattern;
+use crate::operation::{self, Site};
+use crate::pe;
+use crate::point_to_point::{Status, expect_one, site};
+use crate::rank::{block_on_at, yield_now_async};
+use crate::request::{Request, Scope};
+
+/// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a reserved message has to be received"]
+pub struct Message {
+    /// Its number in the rank's mailbox, until it is received.
+    number: Option<u32>,
+}
+
+impl Message {
+    /// Whether it came from no process. There is no such source here.
+    pub fn is_no_proc(&self) -> bool {
+        false
+    }
+
+    /// Receives it as one value.
+    ///
+    /// # Panics
+    /// When it is not one value of this type.
+    #[track_caller]
+    pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
+        let site = site!("matched_receive");
+        let mut value = std::mem::MaybeUninit::<Msg>::uninit();
+        // SAFETY: the value outlives the blocking call.
+        let status = unsafe { self.receive_at(value.as_mut_ptr().cast(), size_of::<Msg>(), site) };
+        expect_one::<Msg>(status, site);
+        // SAFETY: all bytes of the value have come, from a value of an equivalent type.
+        (unsafe { value.assume_init() }, status)
+    }
+
+    /// Receives it into a buffer.
+    ///
+    /// # Panics
+    /// When it is longer than the buffer.
+    #[track_caller]
+    pub fn matched_receive_into<Buf: BufferMut + ?Sized>(self, buf: &mut Buf) -> Status {
+        let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+        // SAFETY: the buffer is borrowed for the blocking call.
+        unsafe { self.receive_at(at, len, site!("matched_receive_into")) }
+    }
+
+    /// Begins to receive it into a buffer.
+    #[track_caller]
+    pub fn immediate_matched_receive_into<'a, Sc, Buf>(
+        mut self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Request<'a, Buf, Sc>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+        let number = self.number.take().unwrap_or(u32::MAX);
+        // SAFETY: the request borrows the buffer until it is done.
+        let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, at, len) });
+        Request::new(started, buf, scope, site!("immediate_matched_receive_into"), None)
+    }
+
+    /// # Safety
+    /// `at` is writable for `len` bytes during the call.
+    unsafe fn receive_at(mut self, at: *mut u8, len: usize, site: Site) -> Status {
+        let number = self.number.take().unwrap_or(u32::MAX);
+        // SAFETY: as the caller promises.
+        let receive = unsafe { operation::receive_matched(number, at, len, site) };
+        Status::of(block_on_at(receive, site.call, site.location), site)
+    }
+
+    pub(crate) fn take(mut self) -> u32 {
+        self.number.take().unwrap_or(u32::MAX)
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        if self.number.is_some() && !std::thread::panicking() {
+            panic!("a matched message was dropped without being received");
+        }
+    }
+}
+
+/// Receiving a reserved message of any length.
+pub trait MatchedReceiveVec {
+    /// Receives it.
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status);
+}
+
+impl MatchedReceiveVec for (Message, Status) {
+    #[track_caller]
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
+        let site = site!("matched_receive_vec");
+        let (message, status) = self;
+        let (mut values, len) = vec_for::<Msg>(status, site);
+        // SAFETY: the vector has room for all bytes and outlives the blocking call.
+        let status = unsafe { message.receive_at(values.as_mut_ptr().cast(), len, site) };
+        // SAFETY: that many values have come.
+        unsafe { values.set_len(len / size_of::<Msg>().max(1)) };
+        (values, status)
+    }
+}
+
+/// An empty vector with room for a message, and the message's length in bytes.
+///
+/// # Panics
+/// When the message is not made of whole values.
+pub(crate) fn vec_for<Msg>(status: Status, site: Site) -> (Vec<Msg>, usize) {
+    let (bytes, each) = (status.bytes() as usize, size_of::<Msg>().max(1));
+    if !bytes.is_multiple_of(each) {
+        panic!(
+            "{} at {}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
+             value's {each}",
+            site.call,
+            site.location,
+            status.source_rank(),
+            status.tag()
+        );
+    }
+    (Vec::with_capacity(bytes / each), bytes)
+}
+
+pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
+    let probe = operation::matched_probe(pattern, site);
+    let (number, probed) = block_on_at(probe, site.call, site.location);
+    (Message { number: Some(number) }, Status::of_probe(probed))
+}
+
+pub(crate) fn immediate_matched_probe_at(
+    pattern: Pattern,
+    site: Site,
+) -> Option<(Message, Status)> {
+    let found = pe::with(|pe| pe.engine.matched_probe(pattern));
+    if found.is_none() {
+        block_on_at(yield_now_async(), site.call, site.location);
+    }
+    found.map(|(number, probed)| (Message { number: Some(number) }, Status::of_probe(probed)))
+}
+
+pub(crate) fn receive_vec_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Vec<Msg>, Status) {
+    block_on_at(receive_vec(pattern, site), site.call, site.location)
+}
+
+pub(crate) async fn receive_vec<Msg: Equivalence>(
+    pattern: Pattern,
+    site: Site,
+) -> (Vec<Msg>, Status) {
+    let (number, probed) = operation::matched_probe(pattern, site).await;
+    let (mut values, len) = vec_for::<Msg>(Status::of_probe(probed), site);
+    let at = values.as_mut_ptr().cast();
+    // SAFETY: the vector has room for all bytes and lives as long as this future.
+    let outcome = unsafe { operation::receive_matched(number, at, len, site) }.await;
+    // SAFETY: that many values have come.
+    unsafe { values.set_len(len / size_of::<Msg>().max(1)) };
+    (values, Status::of(outcome, site))
+}

@@ -1,0 +1,223 @@
+//! The coroutine in a slot.
+//!
+//! The only unsafe face is [`Body::resume`]: the caller says that it owns the slot. The coroutine
+//! never outlives its slot's memory and is never dropped while suspended: an abandoned one is
+//! forgotten with the slot (no destructors run, as with `exec`).
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+
+use corosensei::stack::{Stack, StackPointer};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::arena::{Arena, SlotHeader, SlotId, hooks};
+use crate::rank::Program;
+
+/// The suspended program of a rank, in its slot's header.
+pub(crate) enum Body {
+    None,
+    Suspended(Suspended),
+}
+
+/// A rank's coroutine and what suspending needs.
+pub(crate) struct Suspended {
+    coroutine: Coroutine<(), (), i32, SlotStack>,
+    /// Set by the coroutine itself when it starts; lies on its stack.
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// Whether the rank is async: then blocking calls are refused.
+    is_async: Cell<bool>,
+    /// Stack pointer when it last suspended, rounded down past the frames below it.
+    stack_pointer: Cell<usize>,
+    /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
+    inner: RefCell<Vec<Waker>>,
+}
+
+/// What came of resuming a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    Suspended,
+    Returned(i32),
+}
+
+struct SlotStack {
+    base: usize,
+    limit: usize,
+}
+
+// SAFETY: the range lies in a slot, belongs to this coroutine alone, is at least 64 KiB long, and
+// its lowest part is the slot's guard, installed before the rank is first resumed in a process.
+unsafe impl Stack for SlotStack {
+    fn base(&self) -> StackPointer {
+        StackPointer::new(self.base).unwrap_or(StackPointer::MIN)
+    }
+
+    fn limit(&self) -> StackPointer {
+        StackPointer::new(self.limit).unwrap_or(StackPointer::MIN)
+    }
+}
+
+/// The status of a rank whose program panicked.
+pub(crate) const PANICKED: i32 = i32::MIN;
+
+impl Body {
+    /// Puts a program that has not begun into a prepared slot.
+    ///
+    /// # Safety
+    /// The caller owns the slot, and its header is prepared.
+    pub(crate) unsafe fn start(slot: *mut SlotHeader, id: SlotId, program: Program) {
+        let Some(arena) = Arena::current() else { return };
+        let stack = SlotStack {
+            base: arena.layout.top(id),
+            limit: arena.layout.guard_of(id).0,
+        };
+        let slot_address = slot as usize;
+        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
+            let slot = slot_address as *mut SlotHeader;
+            // SAFETY: the coroutine runs only while its PE owns the slot, and `body` is not moved
+            // or replaced before the coroutine has returned.
+            if let Body::Suspended(this) = unsafe { &*(*slot).body.get() } {
+                this.yielder.set(yielder);
+            }
+            run_program(program)
+        });
+        let suspended = Suspended {
+            coroutine,
+            yielder: Cell::new(std::ptr::null()),
+            is_async: Cell::new(false),
+            stack_pointer: Cell::new(arena.layout.top(id)),
+            inner: RefCell::new(Vec::new()),
+        };
+        // SAFETY: the caller owns the slot.
+        unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
+    }
+
+    /// Runs the rank until it suspends or returns.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
+    #[inline]
+    pub(crate) unsafe fn resume(slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises. Only a raw pointer to the coroutine is kept, because
+        // the rank itself reads the fields beside it while it runs.
+        unsafe {
+            let Body::Suspended(this) = &mut *(*slot).body.get() else {
+                return Resumed::Returned(0);
+            };
+            let coroutine = &raw mut this.coroutine;
+            hooks::use_heap(slot);
+            let result = (*coroutine).resume(());
+            hooks::use_heap(std::ptr::null_mut());
+            match result {
+                CoroutineResult::Yield(()) => Resumed::Suspended,
+                CoroutineResult::Return(status) => Resumed::Returned(status),
+            }
+        }
+    }
+
+    /// The lowest address of the live part of a suspended rank's stack.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot and the rank is suspended.
+    pub(crate) unsafe fn suspended_stack_pointer(slot: *mut SlotHeader) -> usize {
+        // SAFETY: as the caller promises.
+        match unsafe { &*(*slot).body.get() } {
+            Body::Suspended(this) => this.stack_pointer.get(),
+            Body::None => usize::MAX,
+        }
+    }
+
+    /// Forgets a rank's stack without running destructors.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot and will not resume the rank.
+    pub(crate) unsafe fn abandon(slot: *mut SlotHeader) {
+        // SAFETY: as the caller promises; `force_reset` makes dropping the coroutine a no-op.
+        unsafe {
+            if let Body::Suspended(this) = &mut *(*slot).body.get() {
+                this.coroutine.force_reset();
+            }
+            (*slot).body.get().write(Body::None);
+        }
+    }
+}
+
+fn run_program(program: Program) -> i32 {
+    match catch_unwind(AssertUnwindSafe(program)) {
+        Ok(status) => status,
+        Err(payload) => {
+            crate::launch::keep_panic(payload);
+            PANICKED
+        }
+    }
+}
+
+/// The body of the rank that runs on this thread.
+#[inline(always)]
+fn current() -> Option<&'static Suspended> {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return None;
+    }
+    // SAFETY: the heap in use is the running rank's, whose body is suspended or running.
+    match unsafe { &*(*slot).body.get() } {
+        Body::Suspended(this) => Some(this),
+        Body::None => None,
+    }
+}
+
+/// Whether the caller is a blocking rank.
+#[inline(always)]
+pub(crate) fn may_block() -> bool {
+    current().is_some_and(|this| !this.is_async.get())
+}
+
+/// Makes the current rank an async one.
+pub(crate) fn forbid_blocking() {
+    if let Some(this) = current() {
+        this.is_async.set(true);
+    }
+}
+
+/// Remembers an executor inside the current rank, to be woken when the rank is resumed.
+pub(crate) fn remember_inner(waker: &Waker) {
+    if let Some(this) = current() {
+        this.inner.borrow_mut().push(waker.clone());
+    }
+}
+
+/// Wakes the executors inside the current rank.
+#[inline]
+pub(crate) fn wake_inner() {
+    if let Some(this) = current()
+        && !this.inner.borrow().is_empty()
+    {
+        let wakers = std::mem::take(&mut *this.inner.borrow_mut());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Switches from the current rank to its PE.
+#[inline]
+pub(crate) fn suspend() {
+    /// Room for the registers and frames between here and the switch.
+    const BELOW: usize = 512;
+    let Some(this) = current() else {
+        unreachable!("only a rank, on its own heap, suspends");
+    };
+    let marker = 0u8;
+    this.stack_pointer.set(((&raw const marker) as usize - BELOW) & !15);
+    // SAFETY: the yielder lies on this coroutine's stack, below all frames.
+    unsafe { (*this.yielder.get()).suspend(()) };
+}
+
+/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours.
+#[cold]
+pub(crate) fn die_suspending_in_panic() -> ! {
+    let rank = crate::pe::current_rank().unwrap_or_default();
+    crate::launch::crash::say(format_args!(
+        "rank {rank} made a blocking call while it was panicking (in a Drop); the panic's message \
+         is above"
+    ));
+    hooks::runtime_heap(|| crate::launch::end_job(crate::launch::STATUS_PANIC))
+}

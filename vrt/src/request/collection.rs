@@ -1,0 +1,163 @@
+//! Several requests at once (MPI-4.1 section 3.7.5).
+
+use std::fmt;
+
+use crate::point_to_point::Status;
+use crate::rank::yield_now;
+use crate::request::{LocalScope, Request, Scope};
+
+/// Waits until one of the requests is done, takes it out and gives its place and status; `None`
+/// when there are none.
+#[track_caller]
+pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
+    requests: &mut Vec<Request<'a, D, S>>,
+) -> Option<(usize, Status)> {
+    while !requests.is_empty() {
+        if let Some(at) = requests.iter().position(Request::is_done) {
+            return Some((at, requests.remove(at).wait()));
+        }
+        yield_now();
+    }
+    None
+}
+
+/// Requests that are completed together.
+pub struct RequestCollection<'a, D: ?Sized> {
+    requests: Vec<Option<Request<'a, D, StaticOrLocal>>>,
+    open: usize,
+}
+
+/// The collection itself keeps its requests from being dropped.
+#[derive(Clone, Copy, Debug)]
+struct StaticOrLocal;
+
+// SAFETY: a collection that is dropped with open requests ends the process.
+unsafe impl Scope<'_> for StaticOrLocal {
+    fn register(&self) {}
+
+    unsafe fn unregister(&self) {}
+}
+
+impl<D: ?Sized> fmt::Debug for RequestCollection<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestCollection").field("incomplete", &self.open).finish_non_exhaustive()
+    }
+}
+
+impl<'a, D: ?Sized> RequestCollection<'a, D> {
+    fn new(reserve: usize) -> Self {
+        RequestCollection { requests: Vec::with_capacity(reserve), open: 0 }
+    }
+
+    /// How many are not done.
+    pub fn incomplete(&self) -> usize {
+        self.open
+    }
+
+    /// Adds a request; gives its place.
+    pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
+        self.requests.push(Some(request.shrink_scope_to(StaticOrLocal)));
+        self.open += 1;
+        self.requests.len() - 1
+    }
+
+    fn take_done(&mut self) -> Option<(usize, Status, &'a D)> {
+        let done = |slot: &Option<Request<'a, D, StaticOrLocal>>| {
+            slot.as_ref().is_some_and(Request::is_done)
+        };
+        let at = self.requests.iter().position(done)?;
+        let request = self.requests[at].take()?;
+        self.open -= 1;
+        let data = request.data;
+        Some((at, request.wait(), data))
+    }
+
+    /// Waits until one is done; `None` when there are none.
+    #[track_caller]
+    pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
+        while self.open > 0 {
+            if let Some(done) = self.take_done() {
+                return Some(done);
+            }
+            yield_now();
+        }
+        None
+    }
+
+    /// Waits until at least one is done; appends all that are.
+    #[track_caller]
+    pub fn wait_some(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
+        result.clear();
+        result.extend(self.wait_any());
+        while let Some(done) = self.take_done() {
+            result.push(done);
+        }
+    }
+
+    /// Waits until all are done.
+    pub fn wait_all(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
+        result.clear();
+        for (at, slot) in self.requests.iter_mut().enumerate() {
+            if let Some(request) = slot.take() {
+                self.open -= 1;
+                let data = request.data;
+                result.push((at, request.wait(), data));
+            }
+        }
+    }
+
+    /// One that is done, if any is.
+    #[track_caller]
+    pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
+        let done = self.take_done();
+        if done.is_none() && self.open > 0 {
+            yield_now();
+        }
+        done
+    }
+
+    /// All that are done.
+    #[track_caller]
+    pub fn test_some(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
+        result.clear();
+        result.extend(self.test_any());
+        while let Some(done) = self.take_done() {
+            result.push(done);
+        }
+    }
+
+    /// All of them and true, if all are done.
+    #[track_caller]
+    pub fn test_all(&mut self, result: &mut Vec<(usize, Status, &'a D)>) -> bool {
+        let all = self.requests.iter().flatten().all(Request::is_done);
+        if all {
+            self.wait_all(result);
+        } else {
+            yield_now();
+        }
+        all
+    }
+}
+
+impl<D: ?Sized> Drop for RequestCollection<'_, D> {
+    fn drop(&mut self) {
+        if self.open > 0 && !std::thread::panicking() {
+            crate::launch::crash::say(format_args!(
+                "a request collection ended with {} requests that were not completed",
+                self.open
+            ));
+            std::process::abort();
+        }
+        // Requests of a panicking rank are forgotten with it.
+        self.requests.drain(..).for_each(std::mem::forget);
+    }
+}
+
+/// Runs `f` with a scope and a collection for requests with one kind of buffer.
+pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
+where
+    D: 'a + ?Sized,
+    F: FnOnce(&LocalScope<'a>, &mut RequestCollection<'a, D>) -> R,
+{
+    f(&LocalScope::new(), &mut RequestCollection::new(reserve))
+}

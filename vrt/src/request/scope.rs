@@ -1,0 +1,101 @@
+//! How long requests may live.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+/// What a request is registered with.
+///
+/// # Safety
+/// An implementation detail of this module; not to be implemented elsewhere.
+pub unsafe trait Scope<'a> {
+    /// Counts a request.
+    fn register(&self);
+
+    /// Counts it off.
+    ///
+    /// # Safety
+    /// The request is completed, or registered elsewhere at once.
+    unsafe fn unregister(&self);
+}
+
+/// The scope of requests whose buffers live for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StaticScope;
+
+// SAFETY: buffers are `'static`: nothing has to be counted.
+unsafe impl Scope<'static> for StaticScope {
+    fn register(&self) {}
+
+    unsafe fn unregister(&self) {}
+}
+
+/// A scope for requests whose buffers outlive `'a`, made by [`scope`].
+///
+/// When it ends with a request that was not completed, the process is aborted: the buffer would be
+/// written to after its life.
+#[derive(Debug)]
+pub struct LocalScope<'a> {
+    open: Cell<usize>,
+    /// Makes `'a` invariant.
+    phantom: PhantomData<Cell<&'a ()>>,
+}
+
+impl LocalScope<'_> {
+    pub(crate) fn new() -> Self {
+        LocalScope { open: Cell::new(0), phantom: PhantomData }
+    }
+}
+
+impl Drop for LocalScope<'_> {
+    fn drop(&mut self) {
+        let open = self.open.get();
+        if open == 0 {
+            return;
+        }
+        if std::thread::panicking() {
+            // A panic ends the job; nobody uses the buffers any more.
+            return;
+        }
+        crate::launch::crash::say(format_args!(
+            "a request scope ended with {open} requests that were not completed"
+        ));
+        std::process::abort();
+    }
+}
+
+// SAFETY: dropping the scope with open requests ends the process, so buffers, which outlive `'a`,
+// outlive their requests.
+unsafe impl<'a> Scope<'a> for &LocalScope<'a> {
+    fn register(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    unsafe fn unregister(&self) {
+        self.open.set(self.open.get().saturating_sub(1));
+    }
+}
+
+/// Runs `f` with a scope for requests. Buffers have to exist outside of it.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (mine, mut theirs) = (world.rank(), -1);
+///     let other = world.process_at_rank(1 - world.rank());
+///     vrt::request::scope(|scope| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         other.send(&mine);
+///         receive.wait();
+///     });
+///     assert_eq!(theirs, 1 - world.rank());
+/// });
+/// ```
+pub fn scope<'a, F, R>(f: F) -> R
+where
+    F: FnOnce(&LocalScope<'a>) -> R,
+{
+    f(&LocalScope::new())
+}

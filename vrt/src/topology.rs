@@ -1,0 +1,216 @@
+//! Communicators and the processes (virtual ranks) in them.
+//!
+//! The names and traits of the `mpi` crate's `topology` module. A communicator is a few numbers: a
+//! context that keeps its messages apart from others', this rank's number and the size; it lies
+//! wherever the program puts it and moves with the rank.
+
+use std::panic::Location;
+
+use crate::{Count, pe};
+
+/// Number of a rank in a communicator.
+pub type Rank = i32;
+
+/// What a communicator is. Point-to-point messages use `context`, collective operations the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommunicatorHandle {
+    pub(crate) context: u32,
+    pub(crate) rank: Rank,
+    pub(crate) size: Rank,
+    /// Rank of the job that is rank 0 here; the others follow.
+    first: u32,
+}
+
+impl CommunicatorHandle {
+    /// The rank of the job that is `rank` here.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn job_rank(&self, rank: Rank) -> u32 {
+        if rank < 0 || rank >= self.size {
+            panic!("rank {rank} is out of range: 0 to {} are allowed", self.size - 1);
+        }
+        self.first + rank as u32
+    }
+}
+
+pub(crate) mod sealed {
+    /// Things that stand for a communicator.
+    pub trait AsHandle {
+        /// The communicator.
+        fn as_handle(&self) -> &super::CommunicatorHandle;
+    }
+}
+use sealed::AsHandle;
+
+/// Something that has a communicator.
+pub trait AsCommunicator {
+    /// Its type.
+    type Out: Communicator + ?Sized;
+
+    /// The communicator.
+    fn as_communicator(&self) -> &Self::Out;
+}
+
+/// An intra-communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
+
+impl SimpleCommunicator {
+    /// The communicator of all ranks of the job.
+    ///
+    /// # Panics
+    /// Outside of a rank.
+    #[track_caller]
+    pub fn world() -> SimpleCommunicator {
+        let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
+        SimpleCommunicator(CommunicatorHandle {
+            context: 0,
+            rank: rank as Rank,
+            size: size as Rank,
+            first: 0,
+        })
+    }
+
+    /// The communicator of this rank alone.
+    ///
+    /// # Panics
+    /// Outside of a rank.
+    #[track_caller]
+    pub fn self_comm() -> SimpleCommunicator {
+        let rank = pe::with(|pe| pe.engine.current);
+        SimpleCommunicator(CommunicatorHandle { context: 2, rank: 0, size: 1, first: rank })
+    }
+}
+
+impl AsHandle for SimpleCommunicator {
+    #[inline]
+    fn as_handle(&self) -> &CommunicatorHandle {
+        &self.0
+    }
+}
+
+impl Communicator for SimpleCommunicator {}
+
+impl AsCommunicator for SimpleCommunicator {
+    type Out = SimpleCommunicator;
+
+    fn as_communicator(&self) -> &SimpleCommunicator {
+        self
+    }
+}
+
+/// What every communicator can do (MPI-4.1 chapter 7).
+pub trait Communicator: AsHandle {
+    /// Number of ranks that can be addressed.
+    fn target_size(&self) -> Rank {
+        self.size()
+    }
+
+    /// Number of ranks.
+    fn size(&self) -> Rank {
+        self.as_handle().size
+    }
+
+    /// This rank's number.
+    fn rank(&self) -> Rank {
+        self.as_handle().rank
+    }
+
+    /// The process at a rank.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    fn process_at_rank(&self, rank: Rank) -> Process<'_> {
+        self.as_handle().job_rank(rank);
+        Process { comm: self.as_handle(), rank }
+    }
+
+    /// Any process, as a source.
+    fn any_process(&self) -> AnyProcess<'_> {
+        AnyProcess(self.as_handle())
+    }
+
+    /// This process.
+    fn this_process(&self) -> Process<'_> {
+        Process { comm: self.as_handle(), rank: self.rank() }
+    }
+
+    /// Ends the whole job with a status.
+    #[track_caller]
+    fn abort(&self, errorcode: i32) -> ! {
+        let location = Location::caller();
+        let rank = self.as_handle().rank;
+        let status = if (1..=255).contains(&errorcode) { errorcode } else { 1 };
+        crate::launch::crash::say(format_args!(
+            "rank {rank} called abort({errorcode}) at {location}; ending the job"
+        ));
+        std::process::exit(status)
+    }
+}
+
+/// A rank of a communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Process<'a> {
+    comm: &'a CommunicatorHandle,
+    rank: Rank,
+}
+
+impl Process<'_> {
+    /// Its rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Whether it is the calling rank.
+    pub fn is_self(&self) -> bool {
+        self.rank == self.comm.rank
+    }
+}
+
+impl AsHandle for Process<'_> {
+    fn as_handle(&self) -> &CommunicatorHandle {
+        self.comm
+    }
+}
+
+impl Communicator for Process<'_> {}
+
+impl<'a> AsCommunicator for Process<'a> {
+    type Out = Process<'a>;
+
+    fn as_communicator(&self) -> &Process<'a> {
+        self
+    }
+}
+
+/// Any rank of a communicator, as the source of a receive.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyProcess<'a>(&'a CommunicatorHandle);
+
+impl AsHandle for AnyProcess<'_> {
+    fn as_handle(&self) -> &CommunicatorHandle {
+        self.0
+    }
+}
+
+impl Communicator for AnyProcess<'_> {}
+
+impl<'a> AsCommunicator for AnyProcess<'a> {
+    type Out = AnyProcess<'a>;
+
+    fn as_communicator(&self) -> &AnyProcess<'a> {
+        self
+    }
+}
+
+/// Largest number of elements that [`Count`] can say.
+pub const MAX_COUNT: usize = Count::MAX as usize;
+
+/// The traits of this module.
+pub mod traits {
+    pub use super::{AsCommunicator, Communicator};
+}
