@@ -211,7 +211,8 @@ mod tests {
     fn parts_of_slots_do_not_overlap_and_belong_to_their_slot() {
         for l in layouts() {
             let mut end = l.base;
-            for i in (0..l.slots.min(200)).chain([l.slots - 1]) {
+            let last = l.slots - 1;
+            for i in (0..last.min(200)).chain([last]) {
                 let s = SlotId(i as u32);
                 let (guard, len) = l.guard_of(s);
                 let (heap, heap_end) = l.near_heap(s, 2048);

@@ -82,7 +82,10 @@ struct Members {
 #[derive(Debug, Default)]
 struct Operation {
     spec: Option<Spec>,
+    /// Of this PE's own ranks, and only they are sent on.
     parts: Vec<Part>,
+    /// Of other PEs.
+    remote: Vec<Part>,
     data: Vec<u8>,
     arrived: u32,
     waiting: Vec<Waiting>,
@@ -132,7 +135,8 @@ impl Engine {
             // SAFETY: as the caller promises.
             let bytes: &[u8] =
                 if unit == 0 { &[] } else { unsafe { std::slice::from_raw_parts(input, unit) } };
-            operation.add(if broadcast { 0 } else { rank }, level, bytes);
+            let part = operation.store(if broadcast { 0 } else { rank }, level, bytes);
+            operation.parts.push(part);
         }
         if let Some(request) = request {
             operation.waiting.push(Waiting { rank: me, request, out });
@@ -163,7 +167,8 @@ impl Engine {
         while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
             let word = |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
             let (part, rest) = rest.split_at(unit);
-            operation.add(word(0), word(4), part);
+            let part = operation.store(word(0), word(4), part);
+            operation.remote.push(part);
             bytes = rest;
         }
         // SAFETY: as in `combine`.
@@ -236,6 +241,7 @@ impl Engine {
         if operation.covered(spec.size) < spec.size {
             return;
         }
+        operation.parts.append(&mut operation.remote);
         operation.fold();
         let waiting = std::mem::take(&mut operation.waiting);
         for Waiting { out, .. } in &waiting {
@@ -273,6 +279,7 @@ impl Combining {
         if let Some(mut operation) = self.open.remove(&(context, number)) {
             operation.spec = None;
             operation.parts.clear();
+            operation.remote.clear();
             operation.data.clear();
             operation.waiting.clear();
             operation.arrived = 0;
@@ -282,16 +289,17 @@ impl Combining {
 }
 
 impl Operation {
-    fn add(&mut self, start: u32, level: u32, bytes: &[u8]) {
+    fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Part {
         let at = self.data.len();
         self.data.extend_from_slice(bytes);
-        self.parts.push(Part { start, level, at });
+        Part { start, level, at }
     }
 
     /// Ranks whose contribution is there.
     fn covered(&self, size: u32) -> u32 {
         self.parts
             .iter()
+            .chain(&self.remote)
             .map(|part| part.start.saturating_add(1 << part.level).min(size) - part.start)
             .sum()
     }
@@ -382,15 +390,18 @@ mod tests {
                 for i in 0..n {
                     let i = (u64::from(i).wrapping_add(order) % u64::from(n)) as usize;
                     if owners[i] == pe {
-                        mine.add(i as u32, 0, &values[i].to_ne_bytes());
+                        let part = mine.store(i as u32, 0, &values[i].to_ne_bytes());
+                        mine.parts.push(part);
                     }
                 }
                 mine.fold();
                 for part in &mine.parts {
-                    all.add(part.start, part.level, &mine.data[part.at..part.at + 8]);
+                    let part = all.store(part.start, part.level, &mine.data[part.at..part.at + 8]);
+                    all.remote.push(part);
                 }
             }
             prop_assert_eq!(all.covered(n), n);
+            all.parts = std::mem::take(&mut all.remote);
             all.fold();
             prop_assert_eq!(all.parts.len(), 1);
             let at = all.parts[0].at;
