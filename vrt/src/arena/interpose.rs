@@ -119,7 +119,9 @@ on_runtime_heap! {
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
+    crate::arena::exit_guard::abandon_experiment();
     if crate::pe::in_rank() {
+        crate::arena::exit_guard::clear();
         crate::rank::exit_rank(status);
     }
     static REAL: Real = Real::new(c"exit");

@@ -17,7 +17,9 @@
 //! | `heap` | dlmalloc over a slot's two ranges |
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
+//! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
+pub(crate) mod exit_guard;
 pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod interpose;

@@ -87,6 +87,8 @@ struct Operation {
     /// Of other PEs.
     remote: Vec<Part>,
     data: Vec<u8>,
+    /// Ranks that the PE's own parts cover.
+    covered_here: u32,
     arrived: u32,
     waiting: Vec<Waiting>,
 }
@@ -137,6 +139,7 @@ impl Engine {
                 if unit == 0 { &[] } else { unsafe { std::slice::from_raw_parts(input, unit) } };
             let part = operation.store(if broadcast { 0 } else { rank }, level, bytes);
             operation.parts.push(part);
+            operation.covered_here += if broadcast { spec.size } else { 1 };
         }
         if let Some(request) = request {
             operation.waiting.push(Waiting { rank: me, request, out });
@@ -241,6 +244,7 @@ impl Engine {
         if operation.covered(spec.size) < spec.size {
             return;
         }
+        operation.covered_here = spec.size;
         operation.parts.append(&mut operation.remote);
         operation.fold();
         let waiting = std::mem::take(&mut operation.waiting);
@@ -283,6 +287,7 @@ impl Combining {
             operation.data.clear();
             operation.waiting.clear();
             operation.arrived = 0;
+            operation.covered_here = 0;
             self.spare.push(operation);
         }
     }
@@ -297,11 +302,9 @@ impl Operation {
 
     /// Ranks whose contribution is there.
     fn covered(&self, size: u32) -> u32 {
-        self.parts
-            .iter()
-            .chain(&self.remote)
-            .map(|part| part.start.saturating_add(1 << part.level).min(size) - part.start)
-            .sum()
+        let remote = self.remote.iter();
+        let remote = remote.map(|p| p.start.saturating_add(1 << p.level).min(size) - p.start);
+        self.covered_here + remote.sum::<u32>()
     }
 
     /// Folds what can be folded now; see the module's text for the order.

@@ -10,9 +10,9 @@
 //! |---|---|---|
 //! | all ranks return from `main` or call `exit(0)` | 0 | - |
 //! | a rank calls `exit(n)`, or its `main` fails | n | the rank |
-//! | a rank panics | 101 | panic hook, with rank and PE |
-//! | stack overflow, full heap, fork, deadlock, blocking call in a panicking Drop | 70 | the PE or the supervisor |
-//! | a PE dies of signal s | 128 + s | the supervisor |
+//! | a rank panics (also with a blocking call in a Drop then) | 101 | panic hook, with rank and PE |
+//! | stack overflow, fork, deadlock, no memory in the system | 70 | the PE or the supervisor |
+//! | a PE dies of signal s (134: abort, as Rust does when a heap is full) | 128 + s | the supervisor |
 //! | wrong configuration | 2 | the supervisor |
 //! | Ctrl-C, SIGTERM | 130, 143 | the supervisor |
 

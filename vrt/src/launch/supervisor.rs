@@ -7,7 +7,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::arena::Arena;
+use crate::arena::{Arena, exit_guard};
 use crate::config::{Config, available_cores};
 use crate::launch::pe_process::{self, Birth, first_ranks};
 use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
@@ -26,6 +26,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     if pes as usize > cores {
         eprintln!("vrt: note: {pes} PEs share {cores} cores");
     }
+    exit_guard::find();
     let arena = reserve(config, (ranks + pes) as usize)?;
     let shared = Shared::map(pes as usize, ranks as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;

@@ -1,0 +1,182 @@
+//! A job in which rank 5 (or everybody) does one thing wrong, chosen by name.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use vrt::traits::*;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt::Config,
+    /// What to do wrong
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// Nothing: all is well
+    Nothing,
+    Panic,
+    Exit3,
+    Exit0,
+    Recursion,
+    BigFrame,
+    HeapFull,
+    Fork,
+    PreExec,
+    Command,
+    Deadlock,
+    BlockInAsync,
+    BlockInDrop,
+    Truncate,
+    BadRank,
+    BadTag,
+    NullPointer,
+    /// Print the PEs' process numbers and run until killed
+    RunForever,
+    /// The same, waiting for a timer that never comes
+    WaitForever,
+    Leak,
+    CatchPanic,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let what = arguments.what;
+    if let What::BlockInAsync = what {
+        return vrt::launch_async(arguments.vrt, || async {
+            let world = vrt::initialize().expect("in a rank").world();
+            world.barrier();
+        });
+    }
+    vrt::launch(arguments.vrt, move || misbehave(what))
+}
+
+fn misbehave(what: What) {
+    let world = vrt::initialize().expect("in a rank").world();
+    let me = world.rank();
+    let five = world.process_at_rank(5 % world.size());
+    world.barrier();
+    match what {
+        What::RunForever | What::WaitForever => forever(&world, matches!(what, What::WaitForever)),
+        What::Exit0 => {
+            // Half of the ranks end this way, the others by returning.
+            if me % 2 == 0 {
+                std::process::exit(0);
+            }
+            return;
+        }
+        What::Deadlock => {
+            let (value, _) = world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
+            black_box(value);
+        }
+        What::Leak if me == 5 => std::mem::forget(vec![1u8; 1000]),
+        What::CatchPanic => {
+            let caught = std::panic::catch_unwind(|| panic!("caught on rank {me}"));
+            assert!(caught.is_err());
+        }
+        _ if five.is_self() => alone(what, &world),
+        _ => {}
+    }
+    world.barrier();
+    if me == 0 {
+        println!("all is well");
+    }
+}
+
+/// What only rank 5 does.
+fn alone(what: What, world: &vrt::topology::SimpleCommunicator) {
+    match what {
+        What::Panic => panic!("this is what went wrong"),
+        What::Exit3 => std::process::exit(3),
+        What::Recursion => {
+            black_box(recurse(1));
+        }
+        What::BigFrame => {
+            // Close to the end of the stack, one frame of 200 KB.
+            black_box(descend_then_big_frame(1));
+        }
+        What::HeapFull => {
+            let mut all: Vec<Vec<u8>> = Vec::new();
+            loop {
+                all.push(vec![1; 1 << 20]);
+            }
+        }
+        What::Fork => {
+            // SAFETY: refused by the runtime before anything happens.
+            unsafe { fork() };
+        }
+        What::PreExec => {
+            use std::os::unix::process::CommandExt;
+            let mut command = std::process::Command::new("true");
+            // SAFETY: the closure does nothing.
+            unsafe { command.pre_exec(|| Ok(())) };
+            let _ = command.status();
+        }
+        What::Command => {
+            let status = std::process::Command::new("true").status().expect("`true` runs");
+            assert!(status.success());
+        }
+        What::BlockInDrop => {
+            struct Blocks<'a>(&'a vrt::topology::SimpleCommunicator);
+            impl Drop for Blocks<'_> {
+                fn drop(&mut self) {
+                    self.0.barrier();
+                }
+            }
+            let _blocks = Blocks(world);
+            panic!("the first message");
+        }
+        What::Truncate => {
+            let mut small = [0u8; 4];
+            world.this_process().send(&[1u8; 16][..]);
+            world.this_process().receive_into(&mut small);
+        }
+        What::BadRank => world.process_at_rank(world.size()).send(&1u8),
+        What::BadTag => world.this_process().send_with_tag(&1u8, -3),
+        What::NullPointer => {
+            // SAFETY: none; the job has to survive this, as a job.
+            unsafe { black_box(std::ptr::null::<u8>()).read_volatile() };
+        }
+        _ => {}
+    }
+}
+
+unsafe extern "C" {
+    fn fork() -> i32;
+}
+
+#[inline(never)]
+fn recurse(n: u64) -> u64 {
+    let frame = black_box([n; 64]);
+    recurse(n + 1) + frame[(n % 64) as usize]
+}
+
+#[inline(never)]
+fn descend_then_big_frame(n: u64) -> u64 {
+    let frame = black_box([n; 64]);
+    let deeper = if n < 13_000 { descend_then_big_frame(n + 1) } else { big_frame(n) };
+    deeper + frame[(n % 64) as usize]
+}
+
+#[inline(never)]
+fn big_frame(n: u64) -> u64 {
+    let mut frame = [0u64; 25_000];
+    frame[black_box(0)] = n;
+    black_box(&mut frame)[black_box(1)] + big_frame(n + 1)
+}
+
+fn forever(world: &vrt::topology::SimpleCommunicator, wait: bool) {
+    println!("rank {} in process {}", world.rank(), std::process::id());
+    let _ = std::io::stdout().flush();
+    loop {
+        if wait {
+            vrt::sleep(Duration::from_secs(3600));
+        }
+        world.barrier();
+    }
+}

@@ -1,0 +1,251 @@
+//! How jobs end: status, message, time, and nothing left behind.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A job of `misbehave`.
+fn job(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    command.args(["--pes", "2", "--ranks", "8"]).args(arguments).env("RUST_BACKTRACE", "0");
+    command
+}
+
+fn run(arguments: &[&str]) -> (Output, String, Duration) {
+    let start = Instant::now();
+    let output = job(arguments).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, text, start.elapsed())
+}
+
+/// Runs it and checks status, words in the message, and that it did not hang.
+#[track_caller]
+fn ends(what: &str, status: i32, words: &[&str]) -> String {
+    ends_with(&[what], status, words)
+}
+
+#[track_caller]
+fn ends_with(arguments: &[&str], status: i32, words: &[&str]) -> String {
+    let (output, text, time) = run(arguments);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{arguments:?}: {word:?} is missing in:\n{text}");
+    }
+    assert!(time < Duration::from_secs(5), "{arguments:?} took {time:?}");
+    text
+}
+
+#[test]
+fn a_job_in_which_all_is_well() {
+    let (output, text, _) = run(&["nothing"]);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "all is well\n");
+    assert_eq!(text, "");
+}
+
+#[test]
+fn a_panic_names_rank_and_pe() {
+    let text = ends("panic", 101, &["panic in rank 5 on PE 1", "this is what went wrong"]);
+    assert!(text.contains("rank 5 panicked; ending the job"), "{text}");
+}
+
+#[test]
+fn a_caught_panic_is_none() {
+    let (output, text, _) = run(&["catch-panic"]);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("caught on rank 3"), "{text}");
+}
+
+#[test]
+fn exit_with_a_status_ends_the_job_with_it() {
+    ends("exit3", 3, &[]);
+}
+
+#[test]
+fn exit_0_ends_the_rank_only() {
+    ends("exit0", 0, &[]);
+}
+
+#[test]
+fn a_stack_overflow_names_rank_and_option() {
+    ends("recursion", 70, &["rank 5 on PE 1 overflowed its stack of 8192 KiB", "--stack"]);
+    ends_with(&["--stack", "64K", "recursion"], 70, &["overflowed its stack of 64 KiB"]);
+}
+
+#[test]
+fn one_big_frame_does_not_jump_over_the_guard() {
+    ends("big-frame", 70, &["rank 5 on PE 1 overflowed its stack"]);
+}
+
+#[test]
+fn a_full_heap_names_rank_and_option() {
+    ends_with(&["--slot", "64M", "heap-full"], 134, &["rank 5: its heap is full", "64 MiB", "--slot"]);
+}
+
+#[test]
+fn fork_is_refused_with_the_way_out() {
+    ends("fork", 70, &["rank 5 called fork()", "std::process::Command"]);
+    ends("pre-exec", 70, &["rank 5 called fork()"]);
+}
+
+#[test]
+fn programs_can_be_started() {
+    let text = ends("command", 0, &[]);
+    assert_eq!(text, "");
+}
+
+#[test]
+fn a_deadlock_ends_with_a_table() {
+    let text = ends("deadlock", 70, &["deadlock"]);
+    for rank in 0..8 {
+        let next = (rank + 1) % 8;
+        let row = format!("rank {rank} (PE {}) waits in receive with rank {next}, tag 7", rank / 4);
+        assert!(text.contains(&row), "{row:?} is missing in:\n{text}");
+    }
+    assert!(text.contains("misbehave.rs:"), "{text}");
+}
+
+#[test]
+fn wrong_calls_are_explained() {
+    ends("block-in-async", 101, &["is async", "`barrier`", "`barrier_async(..).await`"]);
+    ends("block-in-drop", 101, &["the first message", "rank 5 made a blocking call while"]);
+    ends("truncate", 101, &["16 bytes", "the buffer only 4", "misbehave.rs"]);
+    ends("bad-rank", 101, &["rank 8 is out of range: 0 to 7 are allowed"]);
+    ends("bad-tag", 101, &["tag -3 is out of range"]);
+}
+
+#[test]
+fn an_invalid_access_names_the_rank() {
+    let text = ends("null-pointer", 139, &["rank 5 on PE 1: invalid memory access", "PE 1 (process"]);
+    assert!(text.contains("SIGSEGV") && text.contains("ranks 4..7"), "{text}");
+}
+
+#[test]
+fn wrong_options_are_named() {
+    ends_with(&["--rankz", "4", "nothing"], 2, &["--rankz"]);
+    ends_with(&["nothing", "--stack", "10"], 2, &["a stack of 10 bytes", "64 KiB"]);
+    let mut zero = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    let output = zero.args(["--ranks", "0", "nothing"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("'0'") && text.contains("from 1 up"), "{text}");
+    let output = job(&["nothing"]).env("VRT_EAGER", "lots").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("'lots'") && output.status.code() == Some(2), "{text}");
+}
+
+#[test]
+fn more_pes_than_cores_work_with_a_note() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    let pes = std::thread::available_parallelism().unwrap().get() * 3;
+    let pes = pes.to_string();
+    let output = command.args(["--pes", &pes, "--ranks", "40", "nothing"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains(&format!("{pes} PEs share")), "{text}");
+}
+
+#[test]
+fn what_a_rank_leaves_is_counted() {
+    ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 blocks", "1000"]);
+}
+
+/// A job that runs until somebody ends it, and the processes of its PEs.
+struct Running {
+    supervisor: Child,
+    pes: Vec<i32>,
+}
+
+impl Running {
+    fn start(what: &str) -> Running {
+        let mut supervisor =
+            job(&[what]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines();
+        let mut pes: Vec<i32> = (0..8)
+            .map(|_| lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
+        pes.sort_unstable();
+        pes.dedup();
+        assert_eq!(pes.len(), 2);
+        // Keeps the pipe open, so that nobody dies of writing to it.
+        std::mem::forget(lines);
+        Running { supervisor, pes }
+    }
+
+    /// Sends a signal to a process; checks the job's status (if its supervisor lives to tell),
+    /// message and end.
+    #[track_caller]
+    fn end_by(mut self, signal: i32, pid: i32, status: Option<i32>, words: &[&str]) {
+        let start = Instant::now();
+        // SAFETY: a plain system call on our own processes.
+        unsafe { libc::kill(pid, signal) };
+        let got = self.supervisor.wait().unwrap();
+        assert_eq!(got.code(), status);
+        while self.pes.iter().any(|pe| is_alive(*pe)) {
+            assert!(start.elapsed() < Duration::from_secs(1), "a PE outlives the job");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(start.elapsed() < Duration::from_secs(1), "it took {:?}", start.elapsed());
+        let mut text = String::new();
+        self.supervisor.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        for word in words {
+            assert!(text.contains(word), "{word:?} is missing in:\n{text}");
+        }
+    }
+}
+
+fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn killing_a_pe_ends_the_job() {
+    for what in ["run-forever", "wait-forever"] {
+        let running = Running::start(what);
+        let pid = running.pes[1];
+        let words = ["PE 1", "SIGKILL", "ranks 4..7", "ending the job"];
+        running.end_by(libc::SIGKILL, pid, Some(137), &words);
+    }
+}
+
+#[test]
+fn killing_the_supervisor_ends_its_pes() {
+    for what in ["run-forever", "wait-forever"] {
+        let running = Running::start(what);
+        let pid = running.supervisor.id() as i32;
+        running.end_by(libc::SIGKILL, pid, None, &[]);
+    }
+}
+
+#[test]
+fn interrupt_and_terminate_end_the_job() {
+    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        for what in ["run-forever", "wait-forever"] {
+            let running = Running::start(what);
+            let pid = running.supervisor.id() as i32;
+            running.end_by(signal, pid, Some(status), &["interrupted by SIG"]);
+        }
+    }
+}
+
+#[test]
+fn a_waiting_job_uses_no_cpu() {
+    let running = Running::start("wait-forever");
+    std::thread::sleep(Duration::from_millis(300));
+    let ticks = || -> u64 { running.pes.iter().map(|pid| cpu_ticks(*pid)).sum() };
+    let before = ticks();
+    std::thread::sleep(Duration::from_millis(1500));
+    let used = ticks() - before;
+    assert!(used <= 1, "{used} clock ticks in 1.5 s");
+    let pid = running.supervisor.id() as i32;
+    running.end_by(libc::SIGTERM, pid, Some(143), &[]);
+}
+
+/// Clock ticks (1/100 s) that a process has used.
+fn cpu_ticks(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after = stat.rsplit(')').next().unwrap();
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
