@@ -150,6 +150,11 @@ fn what_a_rank_leaves_is_counted() {
     ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 blocks", "1000"]);
 }
 
+#[test]
+fn a_pointer_into_the_pes_heap_is_seen() {
+    ends_with(&["--check-stacks", "hoard"], 0, &["rank 5", "points into its PE's heap"]);
+}
+
 /// A job that runs until somebody ends it, and the processes of its PEs.
 struct Running {
     supervisor: Child,

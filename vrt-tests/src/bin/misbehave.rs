@@ -41,6 +41,8 @@ enum What {
     /// The same, waiting for a timer that never comes
     WaitForever,
     Leak,
+    /// Keep a pointer into the PE's heap across a barrier
+    Hoard,
     CatchPanic,
 }
 
@@ -78,6 +80,17 @@ fn misbehave(what: What) {
         What::CatchPanic => {
             let caught = std::panic::catch_unwind(|| panic!("caught on rank {me}"));
             assert!(caught.is_err());
+        }
+        What::Hoard if me == 5 => {
+            // SAFETY: no other thread runs; the strings end with NUL.
+            let theirs = unsafe {
+                setenv(c"HOARDED".as_ptr(), c"a string of the PE".as_ptr(), 1);
+                getenv(c"HOARDED".as_ptr())
+            };
+            let kept = black_box([theirs; 8]);
+            world.barrier();
+            black_box(kept);
+            return;
         }
         _ if five.is_self() => alone(what, &world),
         _ => {}
@@ -148,9 +161,12 @@ fn alone(what: What, world: &vrt::topology::SimpleCommunicator) {
 
 unsafe extern "C" {
     fn fork() -> i32;
+    fn setenv(name: *const i8, value: *const i8, overwrite: i32) -> i32;
+    fn getenv(name: *const i8) -> *const i8;
 }
 
 #[inline(never)]
+#[expect(unconditional_recursion, reason = "the stack has to overflow")]
 fn recurse(n: u64) -> u64 {
     let frame = black_box([n; 64]);
     recurse(n + 1) + frame[(n % 64) as usize]
@@ -164,6 +180,7 @@ fn descend_then_big_frame(n: u64) -> u64 {
 }
 
 #[inline(never)]
+#[expect(unconditional_recursion, reason = "the stack has to overflow")]
 fn big_frame(n: u64) -> u64 {
     let mut frame = [0u64; 25_000];
     frame[black_box(0)] = n;

@@ -40,6 +40,7 @@ pub(crate) fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
         #[inline(always)]
         fn drop(&mut self) {
             HEAP.set(self.0);
+            crate::rank::check::wipe_below();
         }
     }
     let _restore = Restore(use_heap(std::ptr::null_mut()));

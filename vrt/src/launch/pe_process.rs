@@ -127,7 +127,7 @@ fn prepare_process(birth: &Birth<'_>) {
     crash::set_job(birth.shared.job());
     crash::install();
     touch_process_wide_state();
-    crate::rank::check::begin();
+    crate::rank::check::begin(birth.config.options().check_stacks);
     set_panic_hook();
 }
 

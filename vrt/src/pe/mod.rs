@@ -194,10 +194,12 @@ impl Drop for Entered {
 
 /// Runs `f` on the PE of this thread, on the process's heap. `f` cannot suspend.
 ///
+/// Never inlined: pointers into the PE stay in its frame, which is gone when the rank suspends,
+/// instead of in a forgotten corner of a frame that goes with the rank.
+///
 /// # Panics
 /// When the thread is no PE's, or inside another `with`.
-#[inline]
-#[track_caller]
+#[inline(never)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     struct Leave(*mut SlotHeader);
     impl Drop for Leave {
@@ -205,6 +207,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
         fn drop(&mut self) {
             IN_PE.set(false);
             hooks::use_heap(self.0);
+            crate::rank::check::wipe_below();
         }
     }
     let pe = PE.get();
@@ -219,7 +222,6 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
 }
 
 #[cold]
-#[track_caller]
 fn refuse_with(outside: bool) -> ! {
     if outside {
         panic!(

@@ -2,9 +2,15 @@
 //!
 //! Memory of the PE does not move with the rank. The mode looks at every word of the live part of
 //! a suspended rank's stack and asks whether it points into the process's heap (`brk` area) above
-//! where that ended when the PE was forked: what was there before is the same in every PE.
+//! where that ended when the PE was forked: what was there before is the same in every PE. Pointers
+//! are multiples of 8; what is not is a number, or a dead word partly overwritten.
+//!
+//! Frames have holes, in which words of older, dead frames show through. So in this mode the
+//! runtime wipes the stack below itself whenever it returns to a rank ([`wipe_below`]): what is
+//! found then was put there by the rank, or lies in a frame that is alive.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::arena::{Arena, SlotHeader};
 use crate::rank::Body;
@@ -13,9 +19,29 @@ use crate::rank::Body;
 static FOUND: AtomicU64 = AtomicU64::new(0);
 static HEAP_AT_START: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether the mode is on.
+static ON: AtomicBool = AtomicBool::new(false);
+
 /// Remembers where the process's heap ends now. Called when a PE begins.
-pub(crate) fn begin() {
+pub(crate) fn begin(on: bool) {
+    ON.store(on, Ordering::Relaxed);
     HEAP_AT_START.store(heap_end(), Ordering::Relaxed);
+}
+
+/// In the checking mode, clears the stack below the caller. To be called when the runtime returns
+/// to a rank.
+#[inline(always)]
+pub(crate) fn wipe_below() {
+    if ON.load(Ordering::Relaxed) {
+        wipe();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wipe() {
+    // Deeper than the runtime's own calls, smaller than the smallest stack.
+    black_box(&mut [0u8; 32 << 10]);
 }
 
 fn heap_end() -> usize {
@@ -33,10 +59,12 @@ pub(crate) fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     for address in (low..top).step_by(size_of::<usize>()) {
         // SAFETY: the live part of the stack, from its lowest frame to its top.
         let word = unsafe { (address as *const usize).read_volatile() };
-        if heap.contains(&word) && FOUND.fetch_add(1, Ordering::Relaxed) < 20 {
+        if heap.contains(&word) && word.is_multiple_of(8) && FOUND.fetch_add(1, Ordering::Relaxed) < 20 {
             crate::launch::crash::say(format_args!(
-                "rank {rank}: the word at {address:#x} of its suspended stack points into its PE's \
-                 heap ({word:#x})"
+                "rank {rank}: the word {} bytes above its suspended stack's end ({} below its \
+                 top) points into its PE's heap ({word:#x})",
+                address - low,
+                top - address
             ));
         }
     }

@@ -27,7 +27,8 @@ pub(crate) struct Suspended {
     yielder: Cell<*const Yielder<(), ()>>,
     /// Whether the rank is async: then blocking calls are refused.
     is_async: Cell<bool>,
-    /// Stack pointer when it last suspended, rounded down past the frames below it.
+    /// An address in the frame that last suspended. Below it lie only this frame's rest and what
+    /// the switch itself saves.
     stack_pointer: Cell<usize>,
     /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
     inner: RefCell<Vec<Waker>>,
@@ -73,6 +74,7 @@ impl Body {
         };
         let slot_address = slot as usize;
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
+            forget_registers();
             let slot = slot_address as *mut SlotHeader;
             // SAFETY: the coroutine runs only while its PE owns the slot, and `body` is not moved
             // or replaced before the coroutine has returned.
@@ -200,15 +202,29 @@ pub(crate) fn wake_inner() {
 /// Switches from the current rank to its PE.
 #[inline]
 pub(crate) fn suspend() {
-    /// Room for the registers and frames between here and the switch.
-    const BELOW: usize = 512;
     let Some(this) = current() else {
         unreachable!("only a rank, on its own heap, suspends");
     };
     let marker = 0u8;
-    this.stack_pointer.set(((&raw const marker) as usize - BELOW) & !15);
+    this.stack_pointer.set((&raw const marker) as usize & !15);
     // SAFETY: the yielder lies on this coroutine's stack, below all frames.
     unsafe { (*this.yielder.get()).suspend(()) };
+    forget_registers();
+}
+
+/// Clears the callee-saved registers, which hold the PE's values after a switch: the next function
+/// that saves them would put pointers into the PE on the rank's stack.
+#[inline(always)]
+fn forget_registers() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only declares, and clears, registers that the compiler may use.
+    unsafe {
+        std::arch::asm!(
+            "xor r12d, r12d", "xor r13d, r13d", "xor r14d, r14d", "xor r15d, r15d",
+            out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+            options(nomem, nostack)
+        );
+    }
 }
 
 /// A rank that waits while it unwinds would leave `panicking()` set for its neighbours.
