@@ -185,7 +185,7 @@ impl Running {
         // SAFETY: a plain system call on our own processes.
         unsafe { libc::kill(pid, signal) };
         let got = self.supervisor.wait().unwrap();
-        assert_eq!(got.code(), status);
+        assert_eq!(got.code(), status, "{got}");
         while self.pes.iter().any(|pe| is_alive(*pe)) {
             assert!(start.elapsed() < Duration::from_secs(1), "a PE outlives the job");
             std::thread::sleep(Duration::from_millis(2));

@@ -25,7 +25,15 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// Remembers where the process's heap ends now. Called when a PE begins.
 pub(crate) fn begin(on: bool) {
     ON.store(on, Ordering::Relaxed);
-    HEAP_AT_START.store(heap_end(), Ordering::Relaxed);
+    let start = heap_end();
+    HEAP_AT_START.store(start, Ordering::Relaxed);
+    if on {
+        // Fill the gaps that were left in the heap, so that what is allocated from now on lies
+        // above; never freed.
+        for size in (16..=2048).step_by(16) {
+            while (Vec::<u8>::with_capacity(size).leak().as_ptr() as usize) < start {}
+        }
+    }
 }
 
 /// In the checking mode, clears the stack below the caller. To be called when the runtime returns
