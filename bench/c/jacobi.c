@@ -21,8 +21,8 @@ typedef struct {
     int start[3], length[3];      /* this rank's cells */
     size_t along_y, along_z;      /* distance of neighbours in memory */
     int neighbour[FACES];         /* MPI_PROC_NULL at the boundary */
-    size_t face_cells[FACES];
-    double *outgoing[FACES], *incoming[FACES];
+    size_t face_cells[BELOW];     /* of the faces along x and y, which are packed */
+    double *outgoing[BELOW], *incoming[BELOW];
     double *old, *new;
 } block;
 
@@ -70,7 +70,7 @@ static void create(block *b, int rank, int ranks, int size) {
     b->along_y = (size_t)b->length[0] + 2;
     b->along_z = b->along_y * ((size_t)b->length[1] + 2);
     size_t cells = b->along_z * ((size_t)b->length[2] + 2);
-    for (int face = 0; face < FACES; face++) {
+    for (int face = 0; face < BELOW; face++) {
         size_t n = (size_t)b->length[0] * b->length[1] * b->length[2] / b->length[face / 2];
         b->face_cells[face] = n;
         b->outgoing[face] = allocate(n * sizeof(double));
@@ -91,61 +91,71 @@ static void create(block *b, int rank, int ranks, int size) {
     memcpy(b->new, b->old, cells * sizeof(double));
 }
 
-/* The first cell of a layer across a face's axis, and its two directions. */
-static double *layer(const block *b, int face, int number, int *rows, size_t *between_rows,
-                     int *columns, size_t *between_columns) {
-    int axis = face / 2;
-    *rows = axis == 2 ? b->length[1] : b->length[2];
-    *between_rows = axis == 2 ? b->along_y : b->along_z;
-    *columns = axis == 0 ? b->length[1] : b->length[0];
-    *between_columns = axis == 0 ? b->along_y : 1;
-    return b->old +
-           at(b, axis == 0 ? number : 1, axis == 1 ? number : 1, axis == 2 ? number : 1);
+/* The first cell of a layer across x or y, as rows of cells. */
+static double *layer(const block *b, int face, int number, int *columns, size_t *step) {
+    int is_x = face / 2 == 0;
+    *columns = is_x ? b->length[1] : b->length[0];
+    *step = is_x ? b->along_y : 1;
+    return b->old + (is_x ? at(b, number, 1, 1) : at(b, 1, number, 1));
 }
 
 static void pack(block *b, int face) {
-    int rows, columns;
-    size_t between_rows, between_columns;
-    double *from = layer(b, face, face % 2 ? b->length[face / 2] : 1, &rows, &between_rows,
-                         &columns, &between_columns);
+    int columns;
+    size_t step;
+    double *from = layer(b, face, face % 2 ? b->length[face / 2] : 1, &columns, &step);
     double *to = b->outgoing[face];
-    for (int r = 0; r < rows; r++, from += between_rows, to += columns) {
-        if (between_columns == 1)
+    for (int z = 0; z < b->length[2]; z++, from += b->along_z, to += columns) {
+        if (step == 1)
             memcpy(to, from, columns * sizeof(double));
         else
-            for (int c = 0; c < columns; c++) to[c] = from[c * between_columns];
+            for (int c = 0; c < columns; c++) to[c] = from[c * step];
     }
 }
 
 static void unpack(block *b, int face) {
-    int rows, columns;
-    size_t between_rows, between_columns;
-    double *to = layer(b, face, face % 2 ? b->length[face / 2] + 1 : 0, &rows, &between_rows,
-                       &columns, &between_columns);
+    int columns;
+    size_t step;
+    double *to = layer(b, face, face % 2 ? b->length[face / 2] + 1 : 0, &columns, &step);
     const double *from = b->incoming[face];
-    for (int r = 0; r < rows; r++, to += between_rows, from += columns) {
-        if (between_columns == 1)
+    for (int z = 0; z < b->length[2]; z++, to += b->along_z, from += columns) {
+        if (step == 1)
             memcpy(to, from, columns * sizeof(double));
         else
-            for (int c = 0; c < columns; c++) to[c * between_columns] = from[c];
+            for (int c = 0; c < columns; c++) to[c * step] = from[c];
     }
+}
+
+/* The cells to send or to receive across a face: along z, a plane with the
+ * ghost cells at its edges; otherwise the buffer of the face. */
+static double *cells(const block *b, int face, int is_incoming, int *count) {
+    if (face < BELOW) {
+        *count = (int)b->face_cells[face];
+        return is_incoming ? b->incoming[face] : b->outgoing[face];
+    }
+    *count = (int)b->along_z;
+    int inside = face == BELOW ? 1 : b->length[2], ghosts = face == BELOW ? 0 : inside + 1;
+    return b->old + at(b, 0, 0, is_incoming ? ghosts : inside);
 }
 
 static void exchange(block *b) {
     MPI_Request requests[2 * FACES];
-    int count = 0;
-    for (int face = 0; face < FACES; face++)
+    int messages = 0, count;
+    for (int face = 0; face < BELOW; face++)
         if (b->neighbour[face] != MPI_PROC_NULL) pack(b, face);
     for (int face = 0; face < FACES; face++)
-        if (b->neighbour[face] != MPI_PROC_NULL)
-            MPI_Irecv(b->incoming[face], (int)b->face_cells[face], MPI_DOUBLE,
-                      b->neighbour[face], face ^ 1, MPI_COMM_WORLD, &requests[count++]);
+        if (b->neighbour[face] != MPI_PROC_NULL) {
+            double *incoming = cells(b, face, 1, &count);
+            MPI_Irecv(incoming, count, MPI_DOUBLE, b->neighbour[face], face ^ 1, MPI_COMM_WORLD,
+                      &requests[messages++]);
+        }
     for (int face = 0; face < FACES; face++)
-        if (b->neighbour[face] != MPI_PROC_NULL)
-            MPI_Isend(b->outgoing[face], (int)b->face_cells[face], MPI_DOUBLE,
-                      b->neighbour[face], face, MPI_COMM_WORLD, &requests[count++]);
-    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    for (int face = 0; face < FACES; face++)
+        if (b->neighbour[face] != MPI_PROC_NULL) {
+            double *outgoing = cells(b, face, 0, &count);
+            MPI_Isend(outgoing, count, MPI_DOUBLE, b->neighbour[face], face, MPI_COMM_WORLD,
+                      &requests[messages++]);
+        }
+    MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
+    for (int face = 0; face < BELOW; face++)
         if (b->neighbour[face] != MPI_PROC_NULL) unpack(b, face);
 }
 

@@ -345,7 +345,8 @@ mod tests {
         assert_eq!(frontier.open(), 5);
 
         let many = MOST_DEALT as u32 + 10;
-        frontier.add((0..many).map(|it| branch(it, it + 1)));
+        let last_depth = tree.parameters().depth;
+        frontier.add((0..many).map(|it| Branch { depth: last_depth, ..branch(it, it + 1) }));
         let hands = frontier.deal(1);
         assert_eq!(hands[0].len(), MOST_DEALT / 2);
         assert_eq!(frontier.open(), 5 + u64::from(many) - MOST_DEALT as u64 / 2);

@@ -15,7 +15,8 @@ use std::{
 use uts::{
     frontier::Counts,
     lanes::Kernel,
-    named, parallel, sequential,
+    named::{self, Published},
+    parallel, sequential,
     statistics::{self, RankStatistics},
     tree::Tree,
 };
@@ -34,6 +35,9 @@ fn main() -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
+    if job.tree.parameters().may_be_endless() && job.published().is_none() {
+        eprintln!("uts: q m is 1 or more: this tree may have no end");
+    }
     if options.sequential {
         return job.run_sequentially();
     }
@@ -51,6 +55,10 @@ struct Job {
 impl Job {
     fn new(options: Options) -> Result<Self, OptionsError> {
         Ok(Self { tree: options.tree()?, kernel: options.kernel()?, options })
+    }
+
+    fn published(&self) -> Option<Published> {
+        named::published(self.tree.parameters())
     }
 
     fn run_sequentially(&self) -> ExitCode {
@@ -95,10 +103,11 @@ impl Job {
     }
 
     fn report(&self, how: String, ranks: &[RankStatistics], pes: u32, seconds: f64) -> ExitCode {
-        let parameters = self.tree.parameters();
-        let published = named::published(parameters);
-        let heading =
-            vec![format!("tree {parameters}"), format!("{how}, kernel {}", self.kernel.name())];
+        let published = self.published();
+        let heading = vec![
+            format!("tree {}", self.tree.parameters()),
+            format!("{how}, kernel {}", self.kernel.name()),
+        ];
         let verbose = self.options.verbose;
         let report = Report { heading, ranks, pes, seconds, published, verbose };
         let (text, ok) = report.print();

@@ -262,7 +262,7 @@ mod tests {
         };
         assert!(tree(&["--tree", "T9"]).starts_with("no tree `T9`; trees: T1, T5, T2"));
         assert!(tree(&["-b", "-3"]).starts_with("root branching factor -3: allowed is 0 to"));
-        assert!(tree(&["-t", "0", "-q", "0.5"]).contains("the tree would have no end"));
+        assert_eq!(tree(&["-q", "1.5"]), "probability 1.5: allowed is 0 to 1");
         let kernel = parse(&["--kernel", "fast"]).expect("sound for the parser").kernel();
         let text = kernel.expect_err("must be refused").to_string();
         assert!(text.starts_with("no kernel `fast`") && text.ends_with("plain"), "{text}");

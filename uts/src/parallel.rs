@@ -72,6 +72,8 @@ pub fn search(
         receive_what_arrived(world, &mut searcher);
     }
     passed(&mut working);
+    // The end does not reach all ranks at once, and rank 0 must not begin another search before.
+    world.barrier();
     RankStatistics { counts: searcher.counts(), traffic: searcher.traffic(), working, waiting }
 }
 

@@ -99,7 +99,7 @@ pub struct Sharing {
 
 impl Default for Sharing {
     fn default() -> Self {
-        Self { chunk: 64, poll_interval: 1024, tries: 2 }
+        Self { chunk: 32, poll_interval: 2048, tries: 2 }
     }
 }
 

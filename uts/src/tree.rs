@@ -44,27 +44,27 @@ pub enum Shape {
     Fixed,
 }
 
-/// The parameters of a tree. The benchmark's letters are given in brackets.
+/// The parameters of a tree. The benchmark's letters are given in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// Kind of tree [t].
+    /// Kind of tree (`t`).
     pub kind: Kind,
-    /// Children of the root, or mean of them [b, `b0`].
+    /// Children of the root, or mean of them (`b`).
     pub branching: f64,
-    /// Seed of the root, below 2^31 [r].
+    /// Seed of the root, below 2^31 (`r`).
     pub seed: u32,
-    /// Shape, for geometric and hybrid trees [a].
+    /// Shape, for geometric and hybrid trees (`a`).
     pub shape: Shape,
-    /// Depth at which a geometric, hybrid or balanced tree ends or changes [d].
+    /// Depth at which a geometric, hybrid or balanced tree ends or changes (`d`).
     pub depth: u32,
-    /// Probability that a node of a binomial or hybrid tree has children [q].
+    /// Probability that a node of a binomial or hybrid tree has children (`q`).
     pub probability: f64,
-    /// How many such a node then has [m].
+    /// How many such a node then has (`m`).
     pub children: u32,
-    /// Part of the depth `d` of a hybrid tree that is geometric [f].
+    /// Part of the depth `d` of a hybrid tree that is geometric (`f`).
     pub shift: f64,
     /// How often each node is computed anew, to make it more expensive; the tree does not change
-    /// [g].
+    /// (`g`).
     pub granularity: u32,
 }
 
@@ -148,14 +148,18 @@ impl Parameters {
         }
     }
 
+    /// Whether the tree may have no end: its nodes have one child or more on the average, however
+    /// deep they are. Some of the named trees are of this kind, and end by luck.
+    #[must_use]
+    pub fn may_be_endless(&self) -> bool {
+        let children = self.children.min(MAX_CHILDREN);
+        matches!(self.kind, Kind::Binomial | Kind::Hybrid)
+            && self.probability * f64::from(children) >= 1.0
+    }
+
     fn check(&self) -> Result<(), ParameterError> {
         let refuse = |name, value: f64, allowed| Err(ParameterError { name, value, allowed });
-        let (geometric, binomial) = match self.kind {
-            Kind::Binomial => (false, true),
-            Kind::Geometric => (true, false),
-            Kind::Hybrid => (true, true),
-            Kind::Balanced => (false, false),
-        };
+        let geometric = matches!(self.kind, Kind::Geometric | Kind::Hybrid);
         let b0 = self.branching;
         if !(0.0..=f64::from(i32::MAX)).contains(&b0) {
             return refuse("root branching factor", b0, "0 to 2147483647");
@@ -185,11 +189,6 @@ impl Parameters {
         }
         if !(0.0..=1.0).contains(&self.probability) {
             return refuse("probability", self.probability, "0 to 1");
-        }
-        let offspring = self.probability * f64::from(self.children.min(MAX_CHILDREN));
-        if binomial && offspring >= 1.0 {
-            let allowed = "below 1: the tree would have no end";
-            return refuse("probability times number of children", offspring, allowed);
         }
         if !(self.shift.is_finite() && self.shift >= 0.0) {
             return refuse("shift", self.shift, "0 or more");
@@ -292,7 +291,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// If the parameters make no finite tree.
+    /// If the parameters make no tree.
     pub fn new(parameters: Parameters) -> Result<Self, ParameterError> {
         parameters.check()?;
         let last = parameters.last_change().unwrap_or(u64::MAX);
@@ -355,10 +354,6 @@ mod tests {
             (Parameters { probability: 1.5, ..default() }, "probability 1.5: allowed is 0 to 1"),
             (Parameters { shift: f64::INFINITY, ..default() }, "shift inf: allowed is 0 or more"),
             (
-                Parameters { kind: Kind::Binomial, probability: 0.25, ..default() },
-                "probability times number of children 1: allowed is below 1",
-            ),
-            (
                 Parameters { shape: Shape::ExponentialDecrease, depth: 1, ..default() },
                 "depth 1: allowed is 2 or more",
             ),
@@ -399,6 +394,17 @@ mod tests {
         assert_eq!([3, 4, 9].map(|depth| hybrid.children(depth, 0)), [4; 3]);
         let hybrid = Parameters { kind: Kind::Hybrid, shift: 0.0, branching: 2000.0, ..default() };
         assert_eq!(tree(hybrid).children(0, 0), MAX_CHILDREN);
+    }
+
+    #[test]
+    fn binomial_trees_may_be_endless() {
+        let binomial = |probability, children| {
+            let kind = Kind::Binomial;
+            Parameters { kind, probability, children, ..Parameters::default() }.may_be_endless()
+        };
+        assert!(binomial(0.200_014, 5) && binomial(0.01, 200));
+        assert!(!binomial(0.124_875, 8) && !binomial(0.009, 200));
+        assert!(!Parameters { probability: 1.0, ..Parameters::default() }.may_be_endless());
     }
 
     #[test]

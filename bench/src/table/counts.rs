@@ -6,6 +6,7 @@
 //! of iterations; the difference leaves out everything that happens once.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -35,24 +36,24 @@ const OPERATIONS_OF_AN_ITERATION: f64 = 2.0;
 ///
 /// When valgrind or the program fails, or the file cannot be read or written.
 pub(super) fn run(program: &Path, file: &Path, update: bool) -> Result<ExitCode, Error> {
-    let committed = if update { None } else { Some(read(file)?) };
+    let committed = read(file)?;
     let mut instructions = BTreeMap::new();
     let mut is_worse = false;
     println!("{:<10} {:>14} {:>10}", "operation", "instructions", "committed");
     for operation in Operation::ALL {
         let counted = instructions_of(program, operation)?;
-        instructions.insert(operation.name().to_owned(), round(counted));
-        let verdict = committed.as_ref().map(|committed| committed.judge(operation, counted));
-        is_worse |= verdict.is_some_and(Verdict::is_failure);
+        let verdict = committed.judge(operation, counted);
         println!("{}", line(operation, counted, verdict));
+        is_worse |= verdict.is_failure();
+        instructions.insert(operation.name().to_owned(), round(counted));
     }
     if update {
-        let committed = Committed {
-            tolerance: read(file).map_or(DEFAULT_TOLERANCE, |old| old.tolerance),
-            instructions,
-        };
-        write(file, &committed)?;
+        write(file, &Committed { instructions, ..committed })?;
         println!("written to {}", file.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if is_worse {
+        println!("where this is meant: scripts/bench --update-counts");
     }
     Ok(ExitCode::from(u8::from(is_worse)))
 }
@@ -87,20 +88,15 @@ impl Committed {
     }
 }
 
-fn line(operation: Operation, counted: f64, verdict: Option<Verdict>) -> String {
+fn line(operation: Operation, counted: f64, verdict: Verdict) -> String {
     let (committed, remark) = match verdict {
-        None => (None, ""),
-        Some(Verdict::Same { committed }) => (Some(committed), "ok"),
-        Some(Verdict::Better { committed }) => {
-            (Some(committed), "better: run with --update-counts")
-        }
-        Some(Verdict::Worse { committed }) => (Some(committed), "WORSE"),
-        Some(Verdict::NotCommitted) => (None, "not committed: run with --update-counts"),
+        Verdict::Same { committed } => (Some(committed), "ok"),
+        Verdict::Better { committed } => (Some(committed), "better"),
+        Verdict::Worse { committed } => (Some(committed), "WORSE"),
+        Verdict::NotCommitted => (None, "not committed"),
     };
     let committed = committed.map_or("-".to_owned(), |count| format!("{count:.1}"));
     format!("{:<10} {counted:>14.1} {committed:>10}  {remark}", operation.name())
-        .trim_end()
-        .to_owned()
 }
 
 fn instructions_of(program: &Path, operation: Operation) -> Result<f64, Error> {
@@ -135,10 +131,16 @@ fn total(printed: &str) -> Option<u64> {
         .ok()
 }
 
+/// The committed figures; none when there is no such file.
 fn read(file: &Path) -> Result<Committed, Error> {
     let error = |cause| Error::File { path: file.to_owned(), cause };
-    let text = std::fs::read_to_string(file).map_err(error)?;
-    serde_json::from_str(&text).map_err(|cause| error(cause.into()))
+    match std::fs::read_to_string(file) {
+        Ok(text) => serde_json::from_str(&text).map_err(|cause| error(cause.into())),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            Ok(Committed { tolerance: DEFAULT_TOLERANCE, instructions: BTreeMap::new() })
+        }
+        Err(cause) => Err(error(cause)),
+    }
 }
 
 fn write(file: &Path, committed: &Committed) -> Result<(), Error> {
@@ -177,6 +179,13 @@ mod tests {
         assert_eq!(total(printed), Some(1_234_567));
         assert_eq!(total("calls=12\ntotals: 89\n"), Some(89));
         assert_eq!(total("nothing"), None);
+    }
+
+    #[test]
+    fn a_missing_file_commits_to_nothing() {
+        let none = read(Path::new("/nowhere/counts.json")).unwrap();
+        assert_eq!(none.judge(Operation::Switch, 1.0), Verdict::NotCommitted);
+        assert!(read(Path::new("/")).is_err());
     }
 
     #[test]

@@ -23,7 +23,7 @@ use run::Runner;
 /// them in turn and prints a table. With --counts it counts instructions
 /// instead, under valgrind.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(name = "scripts/bench", version)]
+#[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {
     /// Pairs of runs for each row
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -59,7 +59,12 @@ pub struct Args {
     update_counts: bool,
 
     /// The file of committed instruction counts
-    #[arg(long, value_name = "FILE", default_value = "bench/counts.json")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "bench/counts.json",
+        overrides_with = "counts_file"
+    )]
     counts_file: PathBuf,
 
     /// Where the C programs are [default: bench-c beside the Rust programs]
