@@ -82,6 +82,9 @@ pub(crate) struct Engine {
     /// Cycles asleep or looking for work.
     pub(crate) idle: u64,
     pub(crate) switches: u64,
+    /// Ranks resumed so far, and when tokio last had a turn.
+    resumes: u32,
+    tokio_turn: u64,
     /// Ranks of this PE that have not ended.
     local_left: usize,
     /// The status with which the rank that just suspended has exited.
@@ -161,6 +164,8 @@ impl Pe {
                 busy: 0,
                 idle: 0,
                 switches: 0,
+                resumes: 0,
+                tokio_turn: 0,
                 local_left,
                 exiting: None,
             },

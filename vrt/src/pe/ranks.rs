@@ -258,6 +258,11 @@ impl Engine {
         state.status = Status::Running;
         state.awaiting = Awaiting::Nothing;
         state.notified = false;
+        if !state.guarded {
+            state.guarded = true;
+            // SAFETY: a prepared slot of this PE.
+            unsafe { (*state.slot).install_guard() };
+        }
         self.current = rank;
         Some(state.slot)
     }
@@ -278,7 +283,8 @@ impl Engine {
     }
 
     /// The running rank wants to go on after the others.
-    pub(crate) fn yield_current(&mut self, _waker: &std::task::Waker) {
+    #[inline]
+    pub(crate) fn yield_current(&mut self) {
         let state = self.running();
         state.awaiting = Awaiting::Anything;
         state.notified = true;

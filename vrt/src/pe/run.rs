@@ -39,43 +39,34 @@ pub(crate) enum RunError {
     Tokio(#[from] std::io::Error),
 }
 
+/// What the loop does next, outside of the PE's state.
+enum Step {
+    Resume(u32, *mut SlotHeader),
+    /// A rank has panicked.
+    Panicked(u32),
+    /// Give tokio a turn.
+    Tokio,
+    /// Nothing is ready and nothing has come.
+    Idle,
+    Over(Outcome),
+}
+
 /// Runs the ranks of this thread's PE until the job is over.
 pub(crate) fn run() -> Result<Outcome, RunError> {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = tokio.enter();
-    let mut turns = 0u32;
-    let mut tokio_at = 0;
     pe::with(|pe| pe.engine.stamp = now());
+    let mut done = None;
     let outcome = loop {
-        match pe::with(|pe| pe.engine.begin_resume()) {
-            Some((rank, slot)) => {
-                // SAFETY: `begin_resume` gave a ready rank of this PE, and none runs here.
-                let resumed = unsafe { Body::resume(slot) };
-                if pe::with(|pe| pe.engine.end_resume(rank, slot, resumed)) {
-                    launch::settle_panic(rank);
-                }
-                turns = turns.wrapping_add(1);
-                if !turns.is_multiple_of(RESUMES_PER_POLL) {
-                    continue;
-                }
-                let stamp = pe::with(|pe| {
-                    pe.progress();
-                    pe.engine.stamp
-                });
-                if rank::foreign_wakers() > 0 && stamp.wrapping_sub(tokio_at) > TOKIO_PERIOD {
-                    tokio_at = stamp;
-                    turn(&tokio);
-                }
+        match pe::with(|pe| pe.step(done.take())) {
+            Step::Resume(rank, slot) => {
+                // SAFETY: `step` gave a ready rank of this PE, and none runs here.
+                done = Some((rank, slot, unsafe { Body::resume(slot) }));
             }
-            None => {
-                if pe::with(Pe::progress) {
-                    continue;
-                }
-                if let Some(outcome) = pe::with(|pe| pe.engine.is_over()) {
-                    break outcome;
-                }
-                pe::idle::idle(&tokio);
-            }
+            Step::Panicked(rank) => launch::settle_panic(rank),
+            Step::Tokio => turn(&tokio),
+            Step::Idle => pe::idle::idle(&tokio),
+            Step::Over(outcome) => break outcome,
         }
     };
     drop(entered);
@@ -106,6 +97,36 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Pe {
+    /// Books what a rank did that has just suspended or returned, and finds the next one.
+    #[inline]
+    fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> Step {
+        let engine = &mut self.engine;
+        if let Some((rank, slot, resumed)) = done {
+            if engine.end_resume(rank, slot, resumed) {
+                return Step::Panicked(rank);
+            }
+            engine.resumes = engine.resumes.wrapping_add(1);
+            if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
+                self.progress();
+                let engine = &mut self.engine;
+                if rank::foreign_wakers() > 0
+                    && engine.stamp.wrapping_sub(engine.tokio_turn) > TOKIO_PERIOD
+                {
+                    engine.tokio_turn = engine.stamp;
+                    return Step::Tokio;
+                }
+            }
+        }
+        if let Some((rank, slot)) = self.engine.begin_resume() {
+            return Step::Resume(rank, slot);
+        }
+        self.progress();
+        match self.engine.begin_resume() {
+            Some((rank, slot)) => Step::Resume(rank, slot),
+            None => self.engine.is_over().map_or(Step::Idle, Step::Over),
+        }
+    }
+
     /// Takes what has come and sends what waits; true when anything happened.
     #[inline]
     pub(crate) fn progress(&mut self) -> bool {
@@ -169,15 +190,9 @@ impl Engine {
     fn begin_resume(&mut self) -> Option<(u32, *mut SlotHeader)> {
         loop {
             let rank = self.ready.pop_front()?;
-            let Some(slot) = self.set_running(rank) else { continue };
-            if let Some(state) = self.rank(rank)
-                && !state.guarded
-            {
-                state.guarded = true;
-                // SAFETY: a prepared slot of this PE.
-                unsafe { (*slot).install_guard() };
+            if let Some(slot) = self.set_running(rank) {
+                return Some((rank, slot));
             }
-            return Some((rank, slot));
         }
     }
 

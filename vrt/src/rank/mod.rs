@@ -119,18 +119,23 @@ pub(crate) fn drive_async_main<F: Future>(future: F) -> F::Output {
 /// Outside of a rank, and in an async rank (which awaits [`yield_now_async`]).
 #[track_caller]
 pub fn yield_now() {
-    block_on_at(yield_now_async(), "yield_now", Location::caller());
+    if !coroutine::may_block() {
+        refuse_blocking("yield_now", Location::caller());
+    }
+    pe::with(|pe| pe.engine.yield_current());
+    suspend();
+    coroutine::wake_inner();
 }
 
 /// [`yield_now`] for async ranks.
 pub async fn yield_now_async() {
     let mut yielded = false;
-    std::future::poll_fn(|context| {
+    std::future::poll_fn(|_| {
         if yielded {
             return Poll::Ready(());
         }
         yielded = true;
-        pe::with(|pe| pe.engine.yield_current(context.waker()));
+        pe::with(|pe| pe.engine.yield_current());
         Poll::Pending
     })
     .await;
