@@ -100,13 +100,13 @@ impl Drop for Pending {
 pub(crate) async unsafe fn send(message: Outbound, site: Site) {
     // SAFETY: as the caller promises.
     if let Started::Pending(request) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
-        let pattern = Pattern {
-            context: message.context,
-            source: message.to as i32,
-            tag: message.tag,
-        };
-        Pending::new(request, site, Some(pattern)).await;
+        Pending::new(request, site, Some(sent_to(&message))).await;
     }
+}
+
+/// The partner of a send, for people.
+pub(crate) fn sent_to(message: &Outbound) -> Pattern {
+    Pattern { context: message.context, source: message.to as i32, tag: message.tag }
 }
 
 /// Receives a message.
@@ -124,6 +124,43 @@ pub(crate) async unsafe fn receive(
     match pe::with(|pe| unsafe { pe.engine.receive(pattern, buffer, capacity) }) {
         Started::Done(outcome) => outcome,
         Started::Pending(request) => Pending::new(request, site, Some(pattern)).await,
+    }
+}
+
+/// Starts an operation of the current blocking rank and suspends the rank until it is done: what
+/// awaiting its [`Pending`] does, in two entries into the PE instead of three and without a future.
+#[inline]
+pub(crate) fn block_on_request(
+    start: impl FnOnce(&mut pe::Engine) -> Started,
+    pattern: Option<Pattern>,
+    site: Site,
+) -> Completion {
+    rank::expect_blocking(site.call, site.location);
+    let wait = site.wait(pattern);
+    let mut request = match pe::with(|pe| {
+        let started = start(&mut pe.engine);
+        if let Started::Pending(request) = started {
+            pe.engine.running().await_request(Some(request), wait);
+        }
+        started
+    }) {
+        Started::Done(outcome) => return outcome,
+        Started::Pending(request) => request,
+    };
+    loop {
+        rank::suspend_and_resume();
+        let state = pe::with(|pe| {
+            let state = pe.engine.running();
+            let outcome = state.take_if_done(request);
+            if outcome.is_none() {
+                state.await_request(Some(request), wait);
+            }
+            outcome.map_or(Started::Pending(request), Started::Done)
+        });
+        match state {
+            Started::Done(outcome) => return outcome,
+            Started::Pending(same) => request = same,
+        }
     }
 }
 

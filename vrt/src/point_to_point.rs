@@ -317,8 +317,8 @@ fn receive_one_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Msg, Statu
     let mut value = MaybeUninit::<Msg>::uninit();
     let (at, len) = (value.as_mut_ptr().cast(), size_of::<Msg>());
     // SAFETY: the value outlives the blocking call.
-    let receive = unsafe { operation::receive(pattern, at, len, site) };
-    let status = Status::of(block_on_at(receive, site.call, site.location), site);
+    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, at, len) };
+    let status = Status::of(operation::block_on_request(start, Some(pattern), site), site);
     expect_one::<Msg>(status, site);
     // SAFETY: all bytes of the value have come, from a value of an equivalent type.
     (unsafe { value.assume_init() }, status)
@@ -341,8 +341,8 @@ fn expect_one<Msg>(status: Status, site: Site) {
 fn receive_into_at<Buf: BufferMut + ?Sized>(pattern: Pattern, buf: &mut Buf, site: Site) -> Status {
     let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
     // SAFETY: the buffer is borrowed for the blocking call.
-    let receive = unsafe { operation::receive(pattern, at, len, site) };
-    Status::of(block_on_at(receive, site.call, site.location), site)
+    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, at, len) };
+    Status::of(operation::block_on_request(start, Some(pattern), site), site)
 }
 
 fn receive_value_at<T: DeserializeOwned>(
@@ -565,8 +565,10 @@ impl Destination for Process<'_> {
 }
 
 fn send_at(message: Outbound, site: Site) {
+    let pattern = operation::sent_to(&message);
     // SAFETY: the caller's buffer is borrowed for the blocking call.
-    block_on_at(unsafe { operation::send(message, site) }, site.call, site.location);
+    let start = |engine: &mut pe::Engine| unsafe { engine.send(&message) };
+    operation::block_on_request(start, Some(pattern), site);
 }
 
 fn immediate_send_at<'a, Sc: Scope<'a>, Buf: Buffer + ?Sized>(

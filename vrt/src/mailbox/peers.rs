@@ -22,21 +22,37 @@ pub(crate) struct Peer {
 /// early; `M` is what is kept of a message.
 #[derive(Debug)]
 pub(crate) struct Peers<M> {
-    peers: FxHashMap<u32, Peer>,
+    /// Those with low rank numbers, by number: most jobs have no others.
+    low: Vec<Peer>,
+    high: FxHashMap<u32, Peer>,
     early: BTreeMap<(u32, u32), M>,
 }
 
 impl<M> Default for Peers<M> {
     fn default() -> Self {
-        Peers { peers: FxHashMap::default(), early: BTreeMap::new() }
+        Peers { low: Vec::new(), high: FxHashMap::default(), early: BTreeMap::new() }
     }
 }
 
+/// Ranks below this are kept by number.
+const LOW: u32 = 256;
+
 impl<M> Peers<M> {
+    #[inline]
+    fn peer(&mut self, rank: u32) -> &mut Peer {
+        if rank >= LOW {
+            return self.high.entry(rank).or_default();
+        }
+        if rank as usize >= self.low.len() {
+            self.low.resize(rank as usize + 1, Peer::default());
+        }
+        &mut self.low[rank as usize]
+    }
+
     /// Counts a message to `peer` and returns its number.
     #[inline]
     pub(crate) fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
-        let peer = self.peers.entry(peer).or_default();
+        let peer = self.peer(peer);
         let number = peer.next_out;
         peer.next_out = number.wrapping_add(1);
         peer.messages += 1;
@@ -48,7 +64,7 @@ impl<M> Peers<M> {
     /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
     #[inline]
     pub(crate) fn is_next(&mut self, peer: u32, number: u32) -> bool {
-        let entry = self.peers.entry(peer).or_default();
+        let entry = self.peer(peer);
         let next = entry.next_in == number;
         if next {
             entry.next_in = number.wrapping_add(1);
@@ -67,15 +83,17 @@ impl<M> Peers<M> {
         if self.early.is_empty() {
             return None;
         }
-        let entry = self.peers.get_mut(&peer)?;
-        let message = self.early.remove(&(peer, entry.next_in))?;
-        entry.next_in = entry.next_in.wrapping_add(1);
+        let next = self.peer(peer).next_in;
+        let message = self.early.remove(&(peer, next))?;
+        self.peer(peer).next_in = next.wrapping_add(1);
         Some(message)
     }
 
     /// Every partner to whom something was sent.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
-        self.peers.iter().map(|(rank, peer)| (*rank, peer)).filter(|(_, peer)| peer.messages > 0)
+        let low = self.low.iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
+        let high = self.high.iter().map(|(rank, peer)| (*rank, peer));
+        low.chain(high).filter(|(_, peer)| peer.messages > 0)
     }
 }
 
@@ -89,18 +107,19 @@ mod tests {
         fn any_permutation_of_messages_is_put_in_order(
             order in Just((0u32..50).collect::<Vec<_>>()).prop_shuffle(),
             wrap in any::<bool>(),
+            rank in prop_oneof![Just(7u32), Just(LOW + 7)],
         ) {
             let start = if wrap { u32::MAX - 20 } else { 0 };
             let mut peers = Peers::<u32>::default();
-            peers.peers.insert(7, Peer { next_in: start, ..Peer::default() });
+            *peers.peer(rank) = Peer { next_in: start, ..Peer::default() };
             let mut out = Vec::new();
             for n in order {
-                if !peers.is_next(7, start.wrapping_add(n)) {
-                    peers.keep_early(7, start.wrapping_add(n), n);
+                if !peers.is_next(rank, start.wrapping_add(n)) {
+                    peers.keep_early(rank, start.wrapping_add(n), n);
                     continue;
                 }
                 out.push(n);
-                while let Some(m) = peers.next_early(7) {
+                while let Some(m) = peers.next_early(rank) {
                     out.push(m);
                 }
             }

@@ -226,6 +226,23 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     f(unsafe { &mut *pe })
 }
 
+/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank.
+#[inline(always)]
+fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    struct Leave;
+    impl Drop for Leave {
+        #[inline(always)]
+        fn drop(&mut self) {
+            IN_PE.set(false);
+        }
+    }
+    debug_assert!(hooks::heap_in_use().is_null() && !IN_PE.get());
+    IN_PE.set(true);
+    let _leave = Leave;
+    // SAFETY: as in `with`; the loop runs between `enter` and the guard's end.
+    f(unsafe { &mut *PE.get() })
+}
+
 #[cold]
 fn refuse_with(outside: bool) -> ! {
     if outside {

@@ -48,15 +48,15 @@ impl Engine {
     /// # Safety
     /// The body's address is readable for the length that the packet says.
     #[inline]
-    pub(crate) unsafe fn arrive(&mut self, packet: Packet, body: Body) {
+    pub(crate) unsafe fn arrive(&mut self, packet: &Packet, body: Body) {
         let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
-            return self.drop_for_ended(&packet);
+            return self.drop_for_ended(packet);
         };
         if !state.peers.is_next(packet.from, packet.order) {
             // SAFETY: as the caller promises.
-            let parked = unsafe { self.park(&packet, body) };
+            let parked = unsafe { self.park(packet, body) };
             if let Some(state) = self.rank(packet.to) {
-                state.peers.keep_early(packet.from, packet.order, (packet, parked));
+                state.peers.keep_early(packet.from, packet.order, (*packet, parked));
             }
             return;
         }
@@ -72,17 +72,17 @@ impl Engine {
     /// # Safety
     /// As [`arrive`](Self::arrive).
     #[inline]
-    unsafe fn match_message(&mut self, packet: Packet, body: Body) {
+    unsafe fn match_message(&mut self, packet: &Packet, body: Body) {
         let Some(state) = self.rank(packet.to) else { return };
-        if let Some(request) = state.posted.take(&key(&packet)) {
+        if let Some(request) = state.posted.take(&key(packet)) {
             // SAFETY: the request's buffer belongs to the receive until it is done.
             unsafe { self.fill(packet, body, request) };
             return;
         }
         // SAFETY: as the caller promises.
-        let parked = unsafe { self.park(&packet, body) };
+        let parked = unsafe { self.park(packet, body) };
         if let Some(state) = self.rank(packet.to) {
-            state.unexpected.push(key(&packet), (packet, parked));
+            state.unexpected.push(key(packet), (*packet, parked));
             // A rank in a probe waits for no request of its own.
             self.notify_probe(packet.to);
         }
@@ -142,14 +142,14 @@ impl Engine {
     /// # Safety
     /// As [`arrive`](Self::arrive), and the request's buffer is writable.
     #[inline]
-    unsafe fn fill(&mut self, packet: Packet, body: Body, request: u32) {
+    unsafe fn fill(&mut self, packet: &Packet, body: Body, request: u32) {
         let data = match body {
             Body::Inline => packet.data.0.as_ptr(),
             Body::Here(data) | Body::InArena(data) => data,
             Body::Staged => return self.ask_for_data(packet, request),
         };
         // SAFETY: as the caller promises.
-        unsafe { self.copy_into(&packet, data, request) };
+        unsafe { self.copy_into(packet, data, request) };
     }
 
     /// Puts a parked message into a receive.
@@ -164,7 +164,7 @@ impl Engine {
                     hooks::free_in_arena(block);
                 }
                 Parked::InArena(data) => self.copy_into(&packet, data, request),
-                Parked::Staged => self.ask_for_data(packet, request),
+                Parked::Staged => self.ask_for_data(&packet, request),
             }
         }
     }
@@ -200,14 +200,14 @@ impl Engine {
         let pe = self.shared.location(packet.to).load(std::sync::atomic::Ordering::Relaxed);
         if pe == self.id {
             // SAFETY: answers have nothing beside them.
-            unsafe { self.handle(*packet, std::ptr::null()) };
+            unsafe { self.handle(packet, std::ptr::null()) };
         } else {
             // SAFETY: as above.
             unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
         }
     }
 
-    fn ask_for_data(&mut self, packet: Packet, request: u32) {
+    fn ask_for_data(&mut self, packet: &Packet, request: u32) {
         let Some(state) = self.rank(packet.to) else { return };
         let receive = state.request_mut(request);
         receive.outcome.source = packet.source;
@@ -248,7 +248,7 @@ impl Engine {
     /// # Safety
     /// `beside` is readable for `packet.beside()` bytes during the call.
     #[inline]
-    pub(crate) unsafe fn handle(&mut self, packet: Packet, beside: *const u8) {
+    pub(crate) unsafe fn handle(&mut self, packet: &Packet, beside: *const u8) {
         // SAFETY: as the caller promises; addresses in packets come from senders who wait.
         unsafe {
             match packet.kind {
@@ -258,10 +258,10 @@ impl Engine {
                     self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
                 }
                 Kind::Staged => self.arrive(packet, Body::Staged),
-                Kind::Chunk => self.chunk(&packet, beside),
-                Kind::ClearToSend => self.clear_to_send(&packet),
-                Kind::Finished => self.finished(&packet),
-                Kind::Collective => self.collective_packet(&packet, beside),
+                Kind::Chunk => self.chunk(packet, beside),
+                Kind::ClearToSend => self.clear_to_send(packet),
+                Kind::Finished => self.finished(packet),
+                Kind::Collective => self.collective_packet(packet, beside),
             }
         }
     }

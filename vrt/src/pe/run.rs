@@ -58,7 +58,7 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
     pe::with(|pe| pe.engine.stamp = now());
     let mut done = None;
     let outcome = loop {
-        match pe::with(|pe| pe.step(done.take())) {
+        match pe::with_in_loop(|pe| pe.step(done.take())) {
             Step::Resume(rank, slot) => {
                 // SAFETY: `step` gave a ready rank of this PE, and none runs here.
                 done = Some((rank, slot, unsafe { Body::resume(slot) }));
@@ -140,7 +140,7 @@ impl Pe {
                     let beside = payload(packet.beside());
                     // SAFETY: the ring yields the bytes that were sent with this packet, good
                     // until the closure returns.
-                    unsafe { engine.handle(packet, beside) };
+                    unsafe { engine.handle(&packet, beside) };
                 });
                 if got.is_none() {
                     break;

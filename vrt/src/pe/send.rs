@@ -90,7 +90,7 @@ impl Engine {
             Body::InArena(message.data)
         };
         // SAFETY: the data is readable for the message's length.
-        unsafe { self.arrive(packet, body) };
+        unsafe { self.arrive(&packet, body) };
         self.started(waits, packet.request)
     }
 

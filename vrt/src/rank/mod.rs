@@ -62,10 +62,23 @@ pub(crate) fn block_on_at<F: Future>(
     call: &'static str,
     location: &'static Location<'static>,
 ) -> F::Output {
+    expect_blocking(call, location);
+    drive(future)
+}
+
+/// Checks that the caller is a blocking rank.
+#[inline(always)]
+pub(crate) fn expect_blocking(call: &'static str, location: &'static Location<'static>) {
     if !coroutine::may_block() {
         refuse_blocking(call, location);
     }
-    drive(future)
+}
+
+/// [`suspend`], and what has to follow it.
+#[inline(always)]
+pub(crate) fn suspend_and_resume() {
+    suspend();
+    coroutine::wake_inner();
 }
 
 /// Polls a future to its end on the stack of the current rank.
@@ -78,8 +91,7 @@ fn drive<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        suspend();
-        coroutine::wake_inner();
+        suspend_and_resume();
     }
 }
 
@@ -119,12 +131,9 @@ pub(crate) fn drive_async_main<F: Future>(future: F) -> F::Output {
 /// Outside of a rank, and in an async rank (which awaits [`yield_now_async`]).
 #[track_caller]
 pub fn yield_now() {
-    if !coroutine::may_block() {
-        refuse_blocking("yield_now", Location::caller());
-    }
+    expect_blocking("yield_now", Location::caller());
     pe::with(|pe| pe.engine.yield_current());
-    suspend();
-    coroutine::wake_inner();
+    suspend_and_resume();
 }
 
 /// [`yield_now`] for async ranks.
