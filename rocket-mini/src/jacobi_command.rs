@@ -18,11 +18,11 @@ pub struct JacobiArgs {
     size: u32,
 
     /// Stop after so many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     max_iterations: usize,
 
     /// Stop when all cells change by less than this; 0 for never
-    #[arg(long, value_name = "CHANGE", default_value_t = 1e-6, value_parser = tolerance)]
+    #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = tolerance)]
     tolerance: f64,
 
     /// Look at the residual once in so many iterations

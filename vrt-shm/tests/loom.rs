@@ -80,7 +80,8 @@ fn a_sleeper_never_misses_the_message_it_sleeps_for() {
 fn remote_frees_are_neither_lost_nor_doubled() {
     loom::model(|| {
         let list = Arc::new(RemoteFreeList::new());
-        let blocks: Vec<usize> = (0..3).map(|_| Box::into_raw(Box::new([0u64; 2])) as usize).collect();
+        let blocks: Vec<usize> =
+            (0..3).map(|_| Box::into_raw(Box::new([0u64; 2])) as usize).collect();
         let mine = blocks.clone();
         let threads: Vec<_> = [vec![mine[0], mine[1]], vec![mine[2]]]
             .into_iter()

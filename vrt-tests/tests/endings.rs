@@ -79,7 +79,11 @@ fn one_big_frame_does_not_jump_over_the_guard() {
 
 #[test]
 fn a_full_heap_names_rank_and_option() {
-    ends_with(&["--slot", "64M", "heap-full"], 134, &["rank 5: its heap is full", "64 MiB", "--slot"]);
+    ends_with(
+        &["--slot", "64M", "heap-full"],
+        134,
+        &["rank 5: its heap is full", "64 MiB", "--slot"],
+    );
 }
 
 #[test]
@@ -116,7 +120,8 @@ fn wrong_calls_are_explained() {
 
 #[test]
 fn an_invalid_access_names_the_rank() {
-    let text = ends("null-pointer", 139, &["rank 5 on PE 1: invalid memory access", "PE 1 (process"]);
+    let text =
+        ends("null-pointer", 139, &["rank 5 on PE 1: invalid memory access", "PE 1 (process"]);
     assert!(text.contains("SIGSEGV") && text.contains("ranks 4..7"), "{text}");
 }
 

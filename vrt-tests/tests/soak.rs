@@ -13,7 +13,8 @@ fn soak(more: &[&str]) -> String {
     command.args(["--pes", "4", "--ranks", "64", "--seconds", &seconds(), "--check-stacks"]);
     let output = command.args(more).env("RUST_BACKTRACE", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let said: Vec<&str> = text.lines().filter(|l| l.starts_with("soak:") || l.starts_with("vrt:")).collect();
+    let said: Vec<&str> =
+        text.lines().filter(|l| l.starts_with("soak:") || l.starts_with("vrt:")).collect();
     assert!(output.status.success(), "{more:?}: {said:#?}");
     assert!(!text.contains("points into its PE's heap"), "{said:#?}");
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -238,7 +238,8 @@ fn count(text: &str) -> Result<NonZeroU32, String> {
 
 /// Parses a size in bytes with an optional suffix K, M, G or T (powers of 1024).
 fn size(text: &str) -> Result<usize, String> {
-    let wrong = || "a number of bytes is allowed, with K, M, G or T behind it if you like".to_owned();
+    let wrong =
+        || "a number of bytes is allowed, with K, M, G or T behind it if you like".to_owned();
     let upper = text.trim().to_ascii_uppercase();
     let digits = upper.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match &upper[digits.len()..] {
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn flags_and_their_environment_say_the_same() {
-        let config = parse(&["--pes", "3", "--ranks=12", "--stack", "64K", "--slot", "2g"]).unwrap();
+        let config =
+            parse(&["--pes", "3", "--ranks=12", "--stack", "64K", "--slot", "2g"]).unwrap();
         assert_eq!((config.pes(), config.ranks()), (3, 12));
         assert_eq!((config.stack, config.slot), (Some(64 << 10), Some(2 << 30)));
         let env = config.to_env();

@@ -83,11 +83,13 @@ pub mod topology;
 pub mod trace;
 
 pub use config::{Config, ConfigError};
-pub use environment::{Threading, Universe, initialize, initialize_with_threading, time, time_resolution};
+pub use environment::{
+    Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
+};
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
 pub use operation::{sleep, sleep_async};
 pub use rank::check::stack_words_found;
-pub use rank::{block_on, pinned, statistics, yield_now, yield_now_async, Statistics};
+pub use rank::{Statistics, block_on, pinned, statistics, yield_now, yield_now_async};
 pub use topology::Rank;
 pub use vrt_derive::main;
 

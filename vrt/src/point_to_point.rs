@@ -13,11 +13,11 @@ mod exchange;
 mod message;
 
 pub use async_twins::{AsyncDestination, AsyncSource};
+pub(crate) use exchange::exchange;
 pub use exchange::{
     send_receive, send_receive_into, send_receive_into_with_tags, send_receive_replace_into,
     send_receive_replace_into_with_tags, send_receive_with_tags,
 };
-pub(crate) use exchange::exchange;
 pub use message::{MatchedReceiveVec, Message};
 
 use std::fmt;
@@ -266,7 +266,11 @@ pub trait Source: AsCommunicator {
 
     /// Begins to receive a message into a buffer.
     #[track_caller]
-    fn immediate_receive_into<'a, Sc, Buf>(&self, scope: Sc, buf: &'a mut Buf) -> Request<'a, Buf, Sc>
+    fn immediate_receive_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Request<'a, Buf, Sc>
     where
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
@@ -473,7 +477,12 @@ pub trait Destination: AsCommunicator {
         buf: &'a Buf,
         tag: Tag,
     ) -> Request<'a, Buf, Sc> {
-        immediate_send_at(self.outbound(buf, tag, Mode::Standard), scope, buf, site!("immediate_send"))
+        immediate_send_at(
+            self.outbound(buf, tag, Mode::Standard),
+            scope,
+            buf,
+            site!("immediate_send"),
+        )
     }
 
     /// Begins to send a buffer.

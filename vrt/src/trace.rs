@@ -20,7 +20,10 @@ use crate::arena::hooks::runtime_heap;
 pub struct OnRuntimeHeap<S>(pub S);
 
 impl<S: Subscriber> Subscriber for OnRuntimeHeap<S> {
-    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> tracing::subscriber::Interest {
+    fn register_callsite(
+        &self,
+        metadata: &'static Metadata<'static>,
+    ) -> tracing::subscriber::Interest {
         runtime_heap(|| self.0.register_callsite(metadata))
     }
 

@@ -47,16 +47,12 @@ fn convergence_stops_all_ranks_in_one_iteration() {
 }
 
 #[test]
-fn costly_cells_change_the_time_and_nothing_else() {
+fn costly_cells_change_no_result() {
     let settings = settings(16);
     let reference = solve_sequentially(&settings);
     let costly = "0.5:40".parse().unwrap();
     run(2, &settings, Some(costly), |run| {
         assert_eq!(run.solution.difference_from(&reference), None);
-        let [slow, fast] = run.compute_seconds[..] else {
-            panic!("expected the seconds of two ranks");
-        };
-        assert!(slow > 3.0 * fast, "{slow} s against {fast} s");
     });
 }
 

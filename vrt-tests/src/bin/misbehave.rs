@@ -73,7 +73,8 @@ fn misbehave(what: What) {
             return;
         }
         What::Deadlock => {
-            let (value, _) = world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
+            let (value, _) =
+                world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
             black_box(value);
         }
         What::Leak if me == 5 => std::mem::forget(vec![1u8; 1000]),

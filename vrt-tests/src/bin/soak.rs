@@ -110,7 +110,8 @@ impl Plan {
                 let bits = random.random_range(0..=longest.max(1).ilog2());
                 let len = random.random_range(0..=(1u64 << bits).min(longest)) as usize;
                 // Few are long, so that a round takes milliseconds.
-                let len = if len > 100_000 && random.random_range(0..10) > 0 { len >> 8 } else { len };
+                let len =
+                    if len > 100_000 && random.random_range(0..10) > 0 { len >> 8 } else { len };
                 let tag = random.random_range(0..3);
                 Message { from, to, tag, number: *number, len }
             })
@@ -119,7 +120,7 @@ impl Plan {
     }
 
     fn bytes(&self, message: &Message) -> Vec<u8> {
-        if message.len == 0 && message.number % 2 == 0 {
+        if message.len == 0 && message.number.is_multiple_of(2) {
             return Vec::new();
         }
         let words = [message.from as u64, self.round, message.number, message.len as u64];
@@ -161,7 +162,10 @@ fn exact(world: &SimpleCommunicator, plan: &Plan, own: &mut StdRng) {
         let mut receives = Vec::new();
         for ((i, message), buffer) in incoming.iter().enumerate().zip(&mut buffers) {
             let from = world.process_at_rank(message.from);
-            receives.push((i, from.immediate_receive_into_with_tag(scope, &mut buffer[..], message.tag)));
+            receives.push((
+                i,
+                from.immediate_receive_into_with_tag(scope, &mut buffer[..], message.tag),
+            ));
         }
         let mut sends = Vec::new();
         for (message, bytes) in &outgoing {
@@ -264,9 +268,8 @@ fn collective(world: &SimpleCommunicator, seed: u64, round: u64) {
     let all: Vec<u64> = (0..size).flat_map(|r| (0..len).map(move |i| value(r, i))).collect();
     let mut one = vec![0u64; len];
     let mut many = vec![0u64; len * size as usize];
-    let sum_up_to = |n: u64| -> Vec<u64> {
-        (0..len).map(|i| (0..n).map(|r| value(r, i)).sum()).collect()
-    };
+    let sum_up_to =
+        |n: u64| -> Vec<u64> { (0..len).map(|i| (0..n).map(|r| value(r, i)).sum()).collect() };
     world.all_reduce_into(&mine[..], &mut one[..], SystemOperation::sum());
     assert_eq!(one, sum_up_to(size));
     world.scan_into(&mine[..], &mut one[..], SystemOperation::sum());
@@ -291,10 +294,12 @@ fn collective(world: &SimpleCommunicator, seed: u64, round: u64) {
     process.broadcast_into(&mut message[..]);
     assert_eq!(message, (0..len).map(|i| value(root, i)).collect::<Vec<_>>());
     let small = len.min(64);
-    let outgoing: Vec<u64> = (0..size).flat_map(|to| (0..small).map(move |_| me * size + to)).collect();
+    let outgoing: Vec<u64> =
+        (0..size).flat_map(|to| (0..small).map(move |_| me * size + to)).collect();
     let mut incoming = vec![0u64; small * size as usize];
     world.all_to_all_into(&outgoing[..], &mut incoming[..]);
-    let expected: Vec<u64> = (0..size).flat_map(|from| (0..small).map(move |_| from * size + me)).collect();
+    let expected: Vec<u64> =
+        (0..size).flat_map(|from| (0..small).map(move |_| from * size + me)).collect();
     assert_eq!(incoming, expected);
     world.barrier();
 }

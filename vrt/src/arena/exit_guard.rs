@@ -92,7 +92,8 @@ fn experiment() {
 fn words_equal_to(values: &[usize]) -> Option<Vec<usize>> {
     let mut found = Vec::with_capacity(16);
     for (start, end) in writable_segments()? {
-        for address in (start.next_multiple_of(size_of::<usize>())..end).step_by(size_of::<usize>()) {
+        for address in (start.next_multiple_of(size_of::<usize>())..end).step_by(size_of::<usize>())
+        {
             // SAFETY: an aligned word of a mapped, readable segment of this program.
             let word = unsafe { (address as *const usize).read_volatile() };
             if values.contains(&word) {

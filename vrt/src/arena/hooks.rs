@@ -188,9 +188,8 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
             // libc's block stays libc's.
             return __libc_realloc(block, size);
         }
-        let home = Arena::current().map_or(std::ptr::null_mut(), |arena| {
-            arena.header(arena.slot_at(block as usize))
-        });
+        let home = Arena::current()
+            .map_or(std::ptr::null_mut(), |arena| arena.header(arena.slot_at(block as usize)));
         if home == slot {
             return (*(*slot).heap.get()).reallocate(block.cast(), size).cast();
         }
@@ -246,7 +245,9 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
     let align = align.max(16).next_power_of_two();
     // SAFETY: as in `malloc`.
-    unsafe { if slot.is_null() { __libc_memalign(align, size) } else { allocate(slot, align, size) } }
+    unsafe {
+        if slot.is_null() { __libc_memalign(align, size) } else { allocate(slot, align, size) }
+    }
 }
 
 /// POSIX `posix_memalign`.

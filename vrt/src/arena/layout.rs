@@ -92,11 +92,8 @@ impl Layout {
         }
         // A guard of one page is jumped over by a C frame of 200 KB; 1 MiB of addresses is free
         // where slots are large.
-        let (guard, stagger_pages, near_heap) = if stack >= 512 << 10 {
-            (MIB, 64, 512 << 10)
-        } else {
-            (64 << 10, 13, 24 << 10)
-        };
+        let (guard, stagger_pages, near_heap) =
+            if stack >= 512 << 10 { (MIB, 64, 512 << 10) } else { (64 << 10, 13, 24 << 10) };
         let below = guard + stack + stagger_pages * PAGE;
         let near_stride = (below + PAGE + near_heap).next_power_of_two();
         // The hot page lies as high as the near heap allows, far above a 2 MiB boundary, so that
@@ -198,13 +195,20 @@ mod tests {
     use super::*;
 
     fn layouts() -> Vec<Layout> {
-        [(1, None), (3, Some(64 << 10)), (66, None), (5000, None), (100_002, None), (4, Some(1 << 30))]
-            .into_iter()
-            .map(|(slots, stack)| {
-                let sizes = SlotSizes { stack, heap: None };
-                Layout::new(0x2000_0000_0000, slots, &sizes, sizes.far_size(slots)).unwrap()
-            })
-            .collect()
+        [
+            (1, None),
+            (3, Some(64 << 10)),
+            (66, None),
+            (5000, None),
+            (100_002, None),
+            (4, Some(1 << 30)),
+        ]
+        .into_iter()
+        .map(|(slots, stack)| {
+            let sizes = SlotSizes { stack, heap: None };
+            Layout::new(0x2000_0000_0000, slots, &sizes, sizes.far_size(slots)).unwrap()
+        })
+        .collect()
     }
 
     #[test]

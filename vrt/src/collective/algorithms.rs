@@ -332,9 +332,8 @@ impl Collective {
     async unsafe fn exchange(&self, to: usize, data: In, from: usize, out: Out) {
         let (message, pattern) = (self.outbound(to, data), self.pattern(from));
         // SAFETY: as the caller promises.
-        let exchange = unsafe {
-            crate::point_to_point::exchange(message, pattern, out.0, out.1, self.site)
-        };
+        let exchange =
+            unsafe { crate::point_to_point::exchange(message, pattern, out.0, out.1, self.site) };
         self.check_length(exchange.await.bytes(), out.1, from);
     }
 

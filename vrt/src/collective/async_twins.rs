@@ -4,7 +4,9 @@ use std::future::Future;
 use std::panic::Location;
 
 use crate::collective::algorithms::Collective;
-use crate::collective::{Operation, Root, expect_bytes, expect_root, handle, input, operator, output};
+use crate::collective::{
+    Operation, Root, expect_bytes, expect_root, handle, input, operator, output,
+};
 use crate::datatype::{Buffer, BufferMut};
 use crate::point_to_point::site;
 use crate::topology::Communicator;

@@ -121,7 +121,12 @@ impl Engine {
     /// # Safety
     /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
     /// for the result (if the rank gets it) until the request is done.
-    pub(crate) unsafe fn combine(&mut self, spec: &Spec, input: *const u8, out: *mut u8) -> Started {
+    pub(crate) unsafe fn combine(
+        &mut self,
+        spec: &Spec,
+        input: *const u8,
+        out: *mut u8,
+    ) -> Started {
         let Spec { root, rank, unit, .. } = *spec;
         let is_root = root == Some(rank);
         let broadcast = spec.what == What::Broadcast;
@@ -134,9 +139,11 @@ impl Engine {
         operation.arrived += 1;
         if contributes {
             let level = if broadcast { EVERYBODY } else { 0 };
-            // SAFETY: as the caller promises.
-            let bytes: &[u8] =
-                if unit == 0 { &[] } else { unsafe { std::slice::from_raw_parts(input, unit) } };
+            let bytes: &[u8] = match unit {
+                0 => &[],
+                // SAFETY: as the caller promises.
+                _ => unsafe { std::slice::from_raw_parts(input, unit) },
+            };
             let part = operation.store(if broadcast { 0 } else { rank }, level, bytes);
             operation.parts.push(part);
             operation.covered_here += if broadcast { spec.size } else { 1 };
@@ -168,7 +175,8 @@ impl Engine {
         let unit = packet.request as usize;
         let operation = self.combining.operation(packet.context, packet.order);
         while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
-            let word = |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+            let word =
+                |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
             let (part, rest) = rest.split_at(unit);
             let part = operation.store(word(0), word(4), part);
             operation.remote.push(part);
@@ -213,7 +221,8 @@ impl Engine {
                 packet.extend_from_slice(&operation.data[part.at..part.at + spec.unit]);
             }
         }
-        let leaves = !targets.contains(&self.id) && spec.root.is_some() && spec.what != What::Broadcast;
+        let leaves =
+            !targets.contains(&self.id) && spec.root.is_some() && spec.what != What::Broadcast;
         for target in targets.into_iter().filter(|target| *target != self.id) {
             for bytes in &packets {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
@@ -274,9 +283,7 @@ impl Engine {
 impl Combining {
     fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
         let spare = &mut self.spare;
-        self.open
-            .entry((context, number))
-            .or_insert_with(|| spare.pop().unwrap_or_default())
+        self.open.entry((context, number)).or_insert_with(|| spare.pop().unwrap_or_default())
     }
 
     fn close(&mut self, context: u32, number: u32) {
@@ -376,7 +383,11 @@ mod tests {
         }
         let half = 1usize << (level - 1);
         let left = tree(values, start, level - 1);
-        if start + half < values.len() { left + tree(values, start + half, level - 1) } else { left }
+        if start + half < values.len() {
+            left + tree(values, start + half, level - 1)
+        } else {
+            left
+        }
     }
 
     proptest! {

@@ -9,8 +9,8 @@ mod async_twins;
 mod combine;
 mod operator;
 
-pub(crate) use combine::Combining;
 pub use async_twins::{AsyncCollectives, AsyncRoot};
+pub(crate) use combine::Combining;
 
 use std::panic::Location;
 
@@ -21,8 +21,8 @@ use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::operation::Site;
 use crate::point_to_point::site;
 use crate::rank::block_on_at;
-use crate::topology::{AsCommunicator, Communicator, CommunicatorHandle, Process};
 use crate::topology::sealed::AsHandle;
+use crate::topology::{AsCommunicator, Communicator, CommunicatorHandle, Process};
 
 /// The traits of this module.
 pub mod traits {
@@ -102,7 +102,11 @@ pub(crate) fn output<B: BufferMut + ?Sized>(buffer: &mut B) -> Out {
 ///
 /// # Panics
 /// When it is not defined for them.
-pub(crate) fn operator<B: Buffer + ?Sized, O: Operation>(buffer: &B, op: &O, site: Site) -> Operator {
+pub(crate) fn operator<B: Buffer + ?Sized, O: Operation>(
+    buffer: &B,
+    op: &O,
+    site: Site,
+) -> Operator {
     let scalar = buffer.as_datatype().as_ref().scalar;
     let operator = Operator { op: op.predefined().0, scalar };
     if !operator.is_defined() {
@@ -143,12 +147,19 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When the receive buffer is not as long as all contributions.
     #[track_caller]
-    fn all_gather_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(&self, sendbuf: &S, recvbuf: &mut R) {
+    fn all_gather_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) {
         let site = site!("all_gather_into");
         let (from, to) = (input(sendbuf), output(recvbuf));
         expect_bytes("receive buffer", to.1, from.1 * self.as_handle().size as usize, site);
         // SAFETY: the buffers are borrowed for the blocking call.
-        block(unsafe { Collective::begin(self.as_handle(), site).gather(None, from, Some(to)) }, site);
+        block(
+            unsafe { Collective::begin(self.as_handle(), site).gather(None, from, Some(to)) },
+            site,
+        );
     }
 
     /// Sends a part to each rank and receives one from each (section 6.8).
@@ -156,7 +167,11 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When the buffers are not equally long and a multiple of the number of ranks.
     #[track_caller]
-    fn all_to_all_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(&self, sendbuf: &S, recvbuf: &mut R) {
+    fn all_to_all_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) {
         let site = site!("all_to_all_into");
         let (from, to) = (input(sendbuf), output(recvbuf));
         expect_bytes("receive buffer", to.1, from.1, site);
@@ -263,7 +278,11 @@ pub trait Root: AsCommunicator {
     /// # Panics
     /// On other ranks, and when the receive buffer is not as long as all contributions.
     #[track_caller]
-    fn gather_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized>(&self, sendbuf: &S, recvbuf: &mut R) {
+    fn gather_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) {
         let site = site!("gather_into_root");
         expect_root(self, true, site);
         let (from, to) = (input(sendbuf), output(recvbuf));
@@ -293,7 +312,11 @@ pub trait Root: AsCommunicator {
     /// # Panics
     /// On other ranks, and when the send buffer is not as long as all parts.
     #[track_caller]
-    fn scatter_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized>(&self, sendbuf: &S, recvbuf: &mut R) {
+    fn scatter_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) {
         let site = site!("scatter_into_root");
         expect_root(self, true, site);
         let (from, to) = (input(sendbuf), output(recvbuf));
@@ -359,6 +382,11 @@ pub(crate) fn expect_root<T: Root + ?Sized>(this: &T, root: bool, site: Site) {
     let rank = handle(this).rank;
     if (rank == this.root_rank()) != root {
         let only = if root { "for the root only" } else { "for all ranks but the root" };
-        panic!("{} at {} is {only}: rank {rank} called it, the root is {}", site.call, site.location, this.root_rank());
+        panic!(
+            "{} at {} is {only}: rank {rank} called it, the root is {}",
+            site.call,
+            site.location,
+            this.root_rank()
+        );
     }
 }

@@ -64,12 +64,7 @@ impl Operator {
 
 /// # Safety
 /// As [`Operator::fold`] for elements of type `T`.
-unsafe fn each<T: Copy>(
-    left: *mut u8,
-    right: *const u8,
-    bytes: usize,
-    f: impl Fn(T, T) -> T,
-) {
+unsafe fn each<T: Copy>(left: *mut u8, right: *const u8, bytes: usize, f: impl Fn(T, T) -> T) {
     let (left, right) = (left.cast::<T>(), right.cast::<T>());
     for i in 0..bytes / size_of::<T>() {
         // SAFETY: element `i` lies inside both.

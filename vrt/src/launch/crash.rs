@@ -67,7 +67,9 @@ pub(crate) fn install() {
             let alternate = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: STACK };
             libc::sigaltstack(&alternate, std::ptr::null_mut());
         }
-        for (signal, previous) in [(libc::SIGSEGV, &raw mut PREVIOUS_SEGV), (libc::SIGBUS, &raw mut PREVIOUS_BUS)] {
+        for (signal, previous) in
+            [(libc::SIGSEGV, &raw mut PREVIOUS_SEGV), (libc::SIGBUS, &raw mut PREVIOUS_BUS)]
+        {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_fault as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
@@ -119,7 +121,8 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_
     // Let the access fault again under the handler that was there before.
     // SAFETY: restores an action that was in force.
     unsafe {
-        let previous = if signal == libc::SIGBUS { &raw const PREVIOUS_BUS } else { &raw const PREVIOUS_SEGV };
+        let previous =
+            if signal == libc::SIGBUS { &raw const PREVIOUS_BUS } else { &raw const PREVIOUS_SEGV };
         libc::sigaction(signal, previous, std::ptr::null_mut());
     }
 }

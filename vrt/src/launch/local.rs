@@ -57,7 +57,8 @@ where
     let program: &(dyn Fn() -> i32 + Sync) = &program;
     // SAFETY: no rank runs after `run` has returned or unwound: those that have not ended are
     // abandoned, without destructors.
-    let program: Program = unsafe { std::mem::transmute::<&(dyn Fn() -> i32 + Sync), Program>(program) };
+    let program: Program =
+        unsafe { std::mem::transmute::<&(dyn Fn() -> i32 + Sync), Program>(program) };
     if let Err(error) = run(ranks, program) {
         panic!("cannot run {ranks} ranks here: {error}");
     }
@@ -90,8 +91,10 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
     let mut pe = unsafe { Pe::new(setup, program, arena) };
     let _entered = pe.enter();
     let _local = Local(LOCAL.replace(true));
-    let outcome = crate::pe::run()
-        .map_err(|error| LaunchError::System { what: "run", source: std::io::Error::other(error) })?;
+    let outcome = crate::pe::run().map_err(|error| LaunchError::System {
+        what: "run",
+        source: std::io::Error::other(error),
+    })?;
     match outcome {
         Outcome::Finished => {
             slots.give_back();

@@ -60,8 +60,11 @@ impl Pattern {
     /// The four patterns that match a concrete message.
     fn matched_by(&self) -> [Pattern; 4] {
         let Pattern { context, source, tag } = *self;
-        [(source, tag), (ANY, tag), (source, ANY), (ANY, ANY)]
-            .map(|(source, tag)| Pattern { context, source, tag })
+        [(source, tag), (ANY, tag), (source, ANY), (ANY, ANY)].map(|(source, tag)| Pattern {
+            context,
+            source,
+            tag,
+        })
     }
 }
 

@@ -6,13 +6,16 @@ use rustc_hash::FxHashMap;
 
 use crate::mailbox::{LINEAR, Pattern};
 
+/// Receives of each pattern: time of posting and request.
+type ByPattern = FxHashMap<Pattern, VecDeque<(u64, u32)>>;
+
 /// Posted receives, by pattern, in the order of posting. A receive is the number of its request.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     /// While there are few: all of them, in order.
     few: Vec<(Pattern, u32)>,
     /// While there are many: all of them, by pattern, with the time of posting.
-    many: Option<Box<FxHashMap<Pattern, VecDeque<(u64, u32)>>>>,
+    many: Option<Box<ByPattern>>,
     clock: u64,
     len: usize,
 }

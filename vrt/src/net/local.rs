@@ -220,8 +220,7 @@ impl Lane {
 
     /// Sends what fits; returns (all gone, anything gone).
     fn send_waiting(&mut self, waiting: &mut Waiting) -> (bool, bool) {
-        let data =
-            if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
+        let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
         let Some((gone, len)) = &mut waiting.stream else {
             // SAFETY: the data is owned, or lies in the buffer of a rank that waits.
             let sent = unsafe { self.send(&waiting.packet, data) };

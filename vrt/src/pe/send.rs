@@ -155,10 +155,8 @@ impl Engine {
     /// The receiver of one of this PE's messages has it.
     pub(crate) fn finished(&mut self, packet: &Packet) {
         let Some(state) = self.rank(packet.to) else { return };
-        let buffer = std::mem::replace(
-            &mut state.request_mut(packet.request).buffer,
-            std::ptr::null_mut(),
-        );
+        let buffer =
+            std::mem::replace(&mut state.request_mut(packet.request).buffer, std::ptr::null_mut());
         self.complete(packet.to, packet.request);
         if !buffer.is_null() {
             // SAFETY: the copy of a buffered send, no longer needed; nobody waits for its request.

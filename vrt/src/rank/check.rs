@@ -67,7 +67,10 @@ pub(crate) fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     for address in (low..top).step_by(size_of::<usize>()) {
         // SAFETY: the live part of the stack, from its lowest frame to its top.
         let word = unsafe { (address as *const usize).read_volatile() };
-        if heap.contains(&word) && word.is_multiple_of(8) && FOUND.fetch_add(1, Ordering::Relaxed) < 20 {
+        if heap.contains(&word)
+            && word.is_multiple_of(8)
+            && FOUND.fetch_add(1, Ordering::Relaxed) < 20
+        {
             crate::launch::crash::say(format_args!(
                 "rank {rank}: the word {} bytes above its suspended stack's end ({} below its \
                  top) points into its PE's heap ({word:#x})",

@@ -68,10 +68,7 @@ impl Body {
     /// The caller owns the slot, and its header is prepared.
     pub(crate) unsafe fn start(slot: *mut SlotHeader, id: SlotId, program: Program) {
         let Some(arena) = Arena::current() else { return };
-        let stack = SlotStack {
-            base: arena.layout.top(id),
-            limit: arena.layout.guard_of(id).0,
-        };
+        let stack = SlotStack { base: arena.layout.top(id), limit: arena.layout.guard_of(id).0 };
         let slot_address = slot as usize;
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             forget_registers();
