@@ -21,7 +21,7 @@ typedef struct {
     int start[3], length[3];      /* this rank's cells */
     size_t along_y, along_z;      /* distance of neighbours in memory */
     int neighbour[FACES];         /* MPI_PROC_NULL at the boundary */
-    size_t face_cells[BELOW];     /* of the faces along x and y, which are packed */
+    size_t face_cells[BELOW];     /* of the faces along x and y, which have buffers */
     double *outgoing[BELOW], *incoming[BELOW];
     double *old, *new;
 } block;
@@ -75,6 +75,8 @@ static void create(block *b, int rank, int ranks, int size) {
         b->face_cells[face] = n;
         b->outgoing[face] = allocate(n * sizeof(double));
         b->incoming[face] = allocate(n * sizeof(double));
+        /* The first iterate inside is zero, and so is the first message. */
+        memset(b->outgoing[face], 0, n * sizeof(double));
     }
     /* One allocation, for a distance that is no whole number of pages: at equal
      * offsets in their pages, each store would hold up the loads after it. */
@@ -91,41 +93,24 @@ static void create(block *b, int rank, int ranks, int size) {
     memcpy(b->new, b->old, cells * sizeof(double));
 }
 
-/* The first cell of a layer across x or y, as rows of cells. */
-static double *layer(const block *b, int face, int number, int *columns, size_t *step) {
-    int is_x = face / 2 == 0;
-    *columns = is_x ? b->length[1] : b->length[0];
-    *step = is_x ? b->along_y : 1;
-    return b->old + (is_x ? at(b, number, 1, 1) : at(b, 1, number, 1));
-}
-
+/* Across y cells are rows: packed and unpacked around the exchange. */
 static void pack(block *b, int face) {
-    int columns;
-    size_t step;
-    double *from = layer(b, face, face % 2 ? b->length[face / 2] : 1, &columns, &step);
+    size_t bytes = b->length[0] * sizeof(double);
+    double *from = b->old + at(b, 1, face == SOUTH ? 1 : b->length[1], 1);
     double *to = b->outgoing[face];
-    for (int z = 0; z < b->length[2]; z++, from += b->along_z, to += columns) {
-        if (step == 1)
-            memcpy(to, from, columns * sizeof(double));
-        else
-            for (int c = 0; c < columns; c++) to[c] = from[c * step];
-    }
+    for (int z = 0; z < b->length[2]; z++, from += b->along_z, to += b->length[0])
+        memcpy(to, from, bytes);
 }
 
 static void unpack(block *b, int face) {
-    int columns;
-    size_t step;
-    double *to = layer(b, face, face % 2 ? b->length[face / 2] + 1 : 0, &columns, &step);
-    const double *from = b->incoming[face];
-    for (int z = 0; z < b->length[2]; z++, to += b->along_z, from += columns) {
-        if (step == 1)
-            memcpy(to, from, columns * sizeof(double));
-        else
-            for (int c = 0; c < columns; c++) to[c * step] = from[c];
-    }
+    size_t bytes = b->length[0] * sizeof(double);
+    double *to = b->old + at(b, 1, face == SOUTH ? 0 : b->length[1] + 1, 1);
+    double *from = b->incoming[face];
+    for (int z = 0; z < b->length[2]; z++, to += b->along_z, from += b->length[0])
+        memcpy(to, from, bytes);
 }
 
-/* The cells to send or to receive across a face: along z, a plane with the
+/* The cells to send or to receive across a face: across z, a plane with the
  * ghost cells at its edges; otherwise the buffer of the face. */
 static double *cells(const block *b, int face, int is_incoming, int *count) {
     if (face < BELOW) {
@@ -140,7 +125,7 @@ static double *cells(const block *b, int face, int is_incoming, int *count) {
 static void exchange(block *b) {
     MPI_Request requests[2 * FACES];
     int messages = 0, count;
-    for (int face = 0; face < BELOW; face++)
+    for (int face = SOUTH; face <= NORTH; face++)
         if (b->neighbour[face] != MPI_PROC_NULL) pack(b, face);
     for (int face = 0; face < FACES; face++)
         if (b->neighbour[face] != MPI_PROC_NULL) {
@@ -155,7 +140,7 @@ static void exchange(block *b) {
                       &requests[messages++]);
         }
     MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
-    for (int face = 0; face < BELOW; face++)
+    for (int face = SOUTH; face <= NORTH; face++)
         if (b->neighbour[face] != MPI_PROC_NULL) unpack(b, face);
 }
 
@@ -185,14 +170,22 @@ static void largest_change(double largest[LANES], const double *restrict old,
     }
 }
 
+/* Makes the next iterate the current one. Across x each cell lies in another
+ * cache line, so the ghost cells are stored and the cells collected on the way. */
 static void sweep(block *b, double *largest) {
+    int n = b->length[0], row_number = 0;
+    int has_west = b->neighbour[WEST] != MPI_PROC_NULL;
+    int has_east = b->neighbour[EAST] != MPI_PROC_NULL;
     for (int z = 1; z <= b->length[2]; z++)
-        for (int y = 1; y <= b->length[1]; y++) {
-            size_t row = at(b, 1, y, z);
-            const double *old = b->old + row;
-            relax(b->new + row, old, old - b->along_y, old + b->along_y, old - b->along_z,
-                  old + b->along_z, b->length[0]);
-            if (largest) largest_change(largest, old, b->new + row, b->length[0]);
+        for (int y = 1; y <= b->length[1]; y++, row_number++) {
+            double *old = b->old + at(b, 1, y, z), *new = b->new + at(b, 1, y, z);
+            if (has_west) old[-1] = b->incoming[WEST][row_number];
+            if (has_east) old[n] = b->incoming[EAST][row_number];
+            relax(new, old, old - b->along_y, old + b->along_y, old - b->along_z,
+                  old + b->along_z, n);
+            if (has_west) b->outgoing[WEST][row_number] = new[0];
+            if (has_east) b->outgoing[EAST][row_number] = new[n - 1];
+            if (largest) largest_change(largest, old, new, n);
         }
     double *swap = b->old;
     b->old = b->new;

@@ -8,7 +8,13 @@ use super::{Costly, Error, Extent, Face, Problem};
 /// The cells of a block with one layer of ghost cells on each side.
 ///
 /// Ghost cells at the boundary of the domain hold boundary values and never
-/// change; the others are copies of a neighbour's cells.
+/// change; the others are copies of a neighbour's cells. How cells and ghost
+/// cells reach their messages follows from where they lie in memory:
+///
+/// - across z they are planes, sent and received in place;
+/// - across y they are rows, packed and unpacked around the exchange;
+/// - across x each lies in another cache line. The sweep passes by all of them
+///   anyway, so it stores the ghost cells and collects the cells on its way.
 #[derive(Debug)]
 pub(super) struct Block {
     problem: Problem,
@@ -18,6 +24,23 @@ pub(super) struct Block {
     distance: usize,
     /// Whether the current iterate is the second grid.
     second_is_current: bool,
+    /// The buffers of the faces along x and y, in the order of [`Face::ALL`].
+    sides: [Option<Buffers>; 4],
+}
+
+/// The buffers of a face that is shared with a neighbour.
+#[derive(Debug)]
+struct Buffers {
+    /// The neighbour's cells, for the ghost cells.
+    incoming: Vec<f64>,
+    /// The cells on the face.
+    outgoing: Vec<f64>,
+}
+
+/// What a block exchanges across a face.
+pub(super) struct FaceCells<'a> {
+    pub incoming: &'a mut [f64],
+    pub outgoing: &'a [f64],
 }
 
 /// The two grids lie this far from a whole number of pages apart, in cells:
@@ -27,11 +50,16 @@ const PAGE: usize = 4096 / size_of::<f64>();
 
 impl Block {
     /// The block at its first iterate: zero inside, the boundary values around.
+    /// `is_shared` says across which faces there is a neighbour.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] when the grids cannot be allocated.
-    pub fn new(problem: Problem, extent: Extent) -> Result<Self, Error> {
+    pub fn new(
+        problem: Problem,
+        extent: Extent,
+        is_shared: impl Fn(Face) -> bool,
+    ) -> Result<Self, Error> {
         let [nx, ny, nz] = extent.lengths.map(|length| length + 2);
         let distance = (nx * ny * nz).next_multiple_of(PAGE) + STAGGER;
         let length = 2 * distance;
@@ -48,7 +76,12 @@ impl Block {
             }
             cells.resize(cells.len().next_multiple_of(distance), 0.0);
         }
-        Ok(Self { problem, extent, cells, distance, second_is_current: false })
+        let sides = [Face::West, Face::East, Face::South, Face::North].map(|face| {
+            // The first iterate inside is zero, and so is the first message.
+            let cells = || vec![0.0; extent.face_cells(face)];
+            is_shared(face).then(|| Buffers { incoming: cells(), outgoing: cells() })
+        });
+        Ok(Self { problem, extent, cells, distance, second_is_current: false, sides })
     }
 
     /// Makes the next iterate the current one. With `change` given, adds by
@@ -56,16 +89,22 @@ impl Block {
     ///
     /// A costly cell is computed again and again with the same result.
     pub fn sweep(&mut self, costly: Option<Costly>, mut change: Option<&mut Change>) {
-        let extent = self.extent;
         let size = self.problem.size;
-        let [nx, ny, nz] = extent.lengths;
+        let Extent { start: [_, _, first_z], lengths: [nx, ny, nz] } = self.extent;
         let (along_y, along_z) = self.strides();
         let first = self.index([1, 1, 1]);
-        let (old, new) = self.current_and_next();
+        let (old, new) = grids(&mut self.cells, self.distance, self.second_is_current);
+        let [west, east, ..] = &mut self.sides;
         for z in 0..nz {
-            let times = costly.map_or(1, |costly| costly.times(extent.start[2] + z, size));
+            let times = costly.map_or(1, |costly| costly.times(first_z + z, size));
             for y in 0..ny {
                 let row = first + z * along_z + y * along_y;
+                if let Some(west) = west {
+                    old[row - 1] = west.incoming[z * ny + y];
+                }
+                if let Some(east) = east {
+                    old[row + nx] = east.incoming[z * ny + y];
+                }
                 let stencil = Stencil {
                     centre: &old[row - 1..row + nx + 1],
                     south: &old[row - along_y..][..nx],
@@ -78,6 +117,12 @@ impl Block {
                 for _ in 1..times {
                     stencil.relax(black_box(&mut *new));
                 }
+                if let Some(west) = west {
+                    west.outgoing[z * ny + y] = new[0];
+                }
+                if let Some(east) = east {
+                    east.outgoing[z * ny + y] = new[nx - 1];
+                }
                 if let Some(change) = &mut change {
                     change.add_row(&old[row..row + nx], new);
                 }
@@ -86,52 +131,54 @@ impl Block {
         self.second_is_current = !self.second_is_current;
     }
 
-    /// The planes of cells at both ends of z, which are sent and received where
-    /// they are: the ghost cells at their edges travel too, and nobody reads them.
-    pub fn planes(&mut self) -> Planes<'_> {
-        let (_, along_z) = self.strides();
-        let end = self.index([0, 0, self.extent.lengths[2] + 1]);
-        let (cells, above) = self.current_mut().split_at_mut(end);
-        let (ghosts_below, inside) = cells.split_at_mut(along_z);
-        Planes {
-            ghosts_below,
-            lowest: &inside[..along_z],
-            highest: &inside[inside.len() - along_z..],
-            ghosts_above: &mut above[..along_z],
-        }
-    }
-
-    /// Copies the cells on a face along x or y to `buffer`, which must have
-    /// room for exactly [`Extent::face_cells`] of them.
-    pub fn pack(&self, face: Face, buffer: &mut [f64]) {
-        let layer = if face.is_upper() { self.extent.lengths[face.axis()] } else { 1 };
-        let rows = self.face_rows(face, layer);
-        let cells = self.current();
-        for (from, to) in rows.starts().zip(buffer.chunks_exact_mut(rows.length)) {
-            if rows.step == 1 {
-                to.copy_from_slice(&cells[from..from + rows.length]);
-            } else {
-                let column = cells[from..].iter().step_by(rows.step);
-                for (to, cell) in to.iter_mut().zip(column) {
-                    *to = *cell;
-                }
+    /// Gets the messages to the neighbours ready.
+    pub fn pack(&mut self) {
+        let [_, ny, _] = self.extent.lengths;
+        let layers = [self.y_layer(1), self.y_layer(ny)];
+        let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
+        let [_, _, south, north] = &mut self.sides;
+        for (layer, buffers) in layers.into_iter().zip([south, north]) {
+            let Some(buffers) = buffers else { continue };
+            for (from, to) in layer.starts().zip(buffers.outgoing.chunks_exact_mut(layer.length)) {
+                to.copy_from_slice(&cells[from..from + layer.length]);
             }
         }
     }
 
-    /// Copies a neighbour's cells to the ghost cells beyond a face along x or y.
-    pub fn unpack(&mut self, face: Face, buffer: &[f64]) {
-        let layer = if face.is_upper() { self.extent.lengths[face.axis()] + 1 } else { 0 };
-        let rows = self.face_rows(face, layer);
-        let cells = self.current_mut();
-        for (to, from) in rows.starts().zip(buffer.chunks_exact(rows.length)) {
-            if rows.step == 1 {
-                cells[to..to + rows.length].copy_from_slice(from);
-            } else {
-                let column = cells[to..].iter_mut().step_by(rows.step);
-                for (cell, from) in column.zip(from) {
-                    *cell = *from;
-                }
+    /// What is to be exchanged across each face, in the order of [`Face::ALL`];
+    /// nothing across x and y where there is no neighbour. The planes across z
+    /// have the ghost cells at their edges with them, which nobody reads.
+    pub fn faces(&mut self) -> [FaceCells<'_>; 6] {
+        let (_, along_z) = self.strides();
+        let end = self.index([0, 0, self.extent.lengths[2] + 1]);
+        let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
+        let (cells, above) = cells.split_at_mut(end);
+        let (below, inside) = cells.split_at_mut(along_z);
+        let [west, east, south, north] = self.sides.each_mut().map(|side| match side {
+            Some(buffers) => {
+                FaceCells { incoming: &mut buffers.incoming, outgoing: &buffers.outgoing }
+            }
+            None => FaceCells { incoming: &mut [], outgoing: &[] },
+        });
+        let inside = &*inside;
+        let below = FaceCells { incoming: below, outgoing: &inside[..along_z] };
+        let above = FaceCells {
+            incoming: &mut above[..along_z],
+            outgoing: &inside[inside.len() - along_z..],
+        };
+        [west, east, south, north, below, above]
+    }
+
+    /// Takes in the messages of the neighbours.
+    pub fn unpack(&mut self) {
+        let [_, ny, _] = self.extent.lengths;
+        let layers = [self.y_layer(0), self.y_layer(ny + 1)];
+        let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
+        let [_, _, south, north] = &self.sides;
+        for (layer, buffers) in layers.into_iter().zip([south, north]) {
+            let Some(buffers) = buffers else { continue };
+            for (to, from) in layer.starts().zip(buffers.incoming.chunks_exact(layer.length)) {
+                cells[to..to + layer.length].copy_from_slice(from);
             }
         }
     }
@@ -163,27 +210,11 @@ impl Block {
         if self.second_is_current { second } else { first }
     }
 
-    fn current_mut(&mut self) -> &mut [f64] {
-        let (first, second) = self.cells.split_at_mut(self.distance);
-        if self.second_is_current { second } else { first }
-    }
-
-    /// The current iterate, and room for the next.
-    fn current_and_next(&mut self) -> (&[f64], &mut [f64]) {
-        let (first, second) = self.cells.split_at_mut(self.distance);
-        if self.second_is_current { (second, first) } else { (first, second) }
-    }
-
-    /// The layer of cells across x or y, the axis of a face, as rows in memory.
-    fn face_rows(&self, face: Face, layer: usize) -> FaceRows {
-        let [nx, ny, nz] = self.extent.lengths;
-        let (along_y, along_z) = self.strides();
-        let (first, length, step) = if face.axis() == 0 {
-            (self.index([layer, 1, 1]), ny, along_y)
-        } else {
-            (self.index([1, layer, 1]), nx, 1)
-        };
-        FaceRows { first, count: nz, distance: along_z, length, step }
+    /// The rows of cells at one place along y.
+    fn y_layer(&self, y: usize) -> Layer {
+        let [nx, _, nz] = self.extent.lengths;
+        let (_, along_z) = self.strides();
+        Layer { first: self.index([1, y, 1]), count: nz, distance: along_z, length: nx }
     }
 
     /// The distance in memory of neighbours along y and along z.
@@ -199,29 +230,21 @@ impl Block {
     }
 }
 
-/// The planes at both ends of z, with the ghost cells at their edges.
-pub(super) struct Planes<'a> {
-    /// To be filled by the neighbour below.
-    pub ghosts_below: &'a mut [f64],
-    /// The first cells along z.
-    pub lowest: &'a [f64],
-    /// The last cells along z.
-    pub highest: &'a [f64],
-    /// To be filled by the neighbour above.
-    pub ghosts_above: &'a mut [f64],
+/// The current iterate, and room for the next.
+fn grids(cells: &mut [f64], distance: usize, second_is_current: bool) -> (&mut [f64], &mut [f64]) {
+    let (first, second) = cells.split_at_mut(distance);
+    if second_is_current { (second, first) } else { (first, second) }
 }
 
-/// A layer of cells: `count` rows that start `distance` apart, each of
-/// `length` cells that lie `step` apart.
-struct FaceRows {
+/// `count` rows of `length` cells that start `distance` apart.
+struct Layer {
     first: usize,
     count: usize,
     distance: usize,
     length: usize,
-    step: usize,
 }
 
-impl FaceRows {
+impl Layer {
     /// Where each row starts.
     fn starts(&self) -> impl Iterator<Item = usize> + use<> {
         let (first, distance) = (self.first, self.distance);
@@ -234,87 +257,54 @@ mod tests {
     use super::*;
     use crate::jacobi::ProcessGrid;
 
-    fn problem(size: usize) -> Problem {
-        Problem { size }
-    }
-
     #[test]
-    fn ghost_cells_are_the_neighbours_cells() {
-        let grid = ProcessGrid::new(12, 9).unwrap();
-        let mut blocks: Vec<Block> = (0..12).map(|rank| numbered(grid.extent(rank))).collect();
-        for rank in 0..12 {
-            for face in Face::ALL {
-                let Some(other) = grid.neighbour(rank, face) else {
-                    continue;
-                };
-                match face {
-                    Face::Below => {
-                        let plane = blocks[other].planes().highest.to_vec();
-                        blocks[rank].planes().ghosts_below.copy_from_slice(&plane);
-                    }
-                    Face::Above => {
-                        let plane = blocks[other].planes().lowest.to_vec();
-                        blocks[rank].planes().ghosts_above.copy_from_slice(&plane);
-                    }
-                    side => {
-                        let mut buffer = vec![0.0; grid.extent(rank).face_cells(side)];
-                        blocks[other].pack(side.opposite(), &mut buffer);
-                        blocks[rank].unpack(side, &buffer);
+    fn blocks_that_exchange_their_faces_compute_what_one_block_does() {
+        for (ranks, size) in [(2, 5), (8, 6), (12, 9), (27, 3)] {
+            let grid = ProcessGrid::new(ranks, size).unwrap();
+            let neighbour = |rank, face| grid.neighbour(rank, face);
+            let mut whole = whole(size);
+            let mut blocks: Vec<Block> = (0..ranks)
+                .map(|rank| {
+                    let is_shared = |face| neighbour(rank, face).is_some();
+                    Block::new(Problem { size }, grid.extent(rank), is_shared).unwrap()
+                })
+                .collect();
+            for _ in 0..3 * size {
+                whole.sweep(None, None);
+                blocks.iter_mut().for_each(Block::pack);
+                for rank in 0..ranks {
+                    for face in Face::ALL {
+                        if let Some(other) = neighbour(rank, face) {
+                            let [theirs, ours] = [face.opposite() as usize, face as usize];
+                            let cells = blocks[other].faces()[theirs].outgoing.to_vec();
+                            blocks[rank].faces()[ours].incoming.copy_from_slice(&cells);
+                        }
                     }
                 }
+                for block in &mut blocks {
+                    block.unpack();
+                    block.sweep(None, None);
+                }
             }
-        }
-        for (rank, block) in blocks.iter().enumerate() {
-            for node in nodes(block.extent) {
-                let faces = Face::ALL.into_iter().filter(|face| {
-                    let end =
-                        if face.is_upper() { block.extent.lengths[face.axis()] + 1 } else { 0 };
-                    node[face.axis()] == end
+            let mut expected = vec![0.0; size.pow(3)];
+            whole.for_each_cell(|number, _, value| expected[number as usize] = value);
+            for block in &blocks {
+                block.for_each_cell(|number, _, value| {
+                    assert_eq!(value.to_bits(), expected[number as usize].to_bits());
                 });
-                let expected = match faces.collect::<Vec<_>>()[..] {
-                    [] => number(block.extent, node),
-                    [face] if grid.neighbour(rank, face).is_some() => number(block.extent, node),
-                    [_] => UNKNOWN,
-                    // Nobody reads the ghost cells at edges.
-                    _ => continue,
-                };
-                assert_eq!(block.current()[block.index(node)], expected, "{rank}: {node:?}");
             }
         }
     }
 
-    const UNKNOWN: f64 = -1.0;
-
-    /// A block whose cells hold their numbers, with nothing known around them.
-    fn numbered(extent: Extent) -> Block {
-        let mut block = Block::new(problem(9), extent).unwrap();
-        block.current_mut().fill(UNKNOWN);
-        for node in nodes(extent) {
-            if (0..3).all(|axis| (1..=extent.lengths[axis]).contains(&node[axis])) {
-                let at = block.index(node);
-                block.current_mut()[at] = number(extent, node);
-            }
-        }
-        block
-    }
-
-    /// All cells of a block and around it.
-    fn nodes(extent: Extent) -> impl Iterator<Item = [usize; 3]> {
-        let [nx, ny, nz] = extent.lengths.map(|length| length + 2);
-        (0..nx * ny * nz).map(move |i| [i % nx, i / nx % ny, i / nx / ny])
-    }
-
-    /// The number in the domain of a cell of a block.
-    fn number(extent: Extent, node: [usize; 3]) -> f64 {
-        let [x, y, z] = [0, 1, 2].map(|axis| (extent.start[axis] + node[axis]) as f64);
-        x + 100.0 * y + 10_000.0 * z
+    /// The domain as one block.
+    fn whole(size: usize) -> Block {
+        let extent = ProcessGrid::new(1, size).unwrap().extent(0);
+        Block::new(Problem { size }, extent, |_| false).unwrap()
     }
 
     #[test]
     fn costly_cells_have_the_same_values() {
-        let whole = ProcessGrid::new(1, 10).unwrap().extent(0);
-        let mut plain = Block::new(problem(10), whole).unwrap();
-        let mut uneven = Block::new(problem(10), whole).unwrap();
+        let (mut plain, mut uneven) = (whole(10), whole(10));
         let costly = Costly { fraction: 0.5, factor: 7 };
         for _ in 0..5 {
             plain.sweep(None, None);
@@ -325,8 +315,7 @@ mod tests {
 
     #[test]
     fn costly_cells_cost_more() {
-        let whole = ProcessGrid::new(1, 48).unwrap().extent(0);
-        let mut block = Block::new(problem(48), whole).unwrap();
+        let mut block = whole(48);
         let mut fastest = |costly| {
             (0..9)
                 .map(|_| {

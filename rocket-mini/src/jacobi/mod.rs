@@ -23,7 +23,7 @@ use mpi::traits::*;
 
 use block::Block;
 pub use decomposition::{Extent, Face, ProcessGrid};
-use exchange::Exchange;
+use exchange::exchange;
 use kernel::Change;
 pub use problem::{Costly, ParseCostlyError, Problem};
 pub use sequential::solve_sequentially;
@@ -201,8 +201,10 @@ pub fn solve(
 ) -> Result<Option<Run>, Error> {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let grid = ProcessGrid::new(ranks, settings.problem.size)?;
-    let mut block = Block::new(settings.problem, grid.extent(rank))?;
-    let mut exchange = Exchange::new(&grid, rank);
+    let mut block = Block::new(settings.problem, grid.extent(rank), |face| {
+        grid.neighbour(rank, face).is_some()
+    })?;
+    let neighbours = Face::ALL.map(|face| grid.neighbour(rank, face).map(|r| r as i32));
     let mut residuals = Vec::new();
     let mut converged = false;
     let mut iterations = 0;
@@ -213,7 +215,7 @@ pub fn solve(
     let start = mpi::time();
     while iterations < settings.max_iterations && !converged {
         iterations += 1;
-        exchange.ghosts(world, &mut block);
+        exchange(world, &neighbours, &mut block);
         let is_check = settings.is_check(iterations);
         let mut change = is_check.then(Change::default);
         let sweep_start = mpi::time();

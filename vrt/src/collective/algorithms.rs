@@ -28,6 +28,7 @@ const SMALL: usize = 32 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collective {
     comm: CommunicatorHandle,
+    /// Number of the operation on the communicator; only messages between ranks need it here.
     number: u32,
     site: Site,
 }
@@ -72,8 +73,13 @@ impl Out {
 /// is ready, and do not overlap.
 impl Collective {
     pub(crate) fn begin(comm: &CommunicatorHandle, site: Site) -> Collective {
-        let number = pe::with(|pe| pe.engine.next_collective(comm.context));
-        Collective { comm: *comm, number, site }
+        Collective { comm: *comm, number: 0, site }
+    }
+
+    /// The same, with a number for messages between ranks.
+    fn numbered(self) -> Collective {
+        let context = self.comm.context + 1;
+        Collective { number: pe::with(|pe| pe.engine.next_collective(context)), ..self }
     }
 
     fn rank(&self) -> usize {
@@ -96,6 +102,7 @@ impl Collective {
             if data.1 <= MAX_UNIT {
                 return self.combine(What::Broadcast, Some(root), In(data.0, data.1), data).await;
             }
+            let this = self.numbered();
             let (n, me) = (self.size(), (self.rank() + self.size() - root) % self.size());
             let real = |virtual_rank: usize| (virtual_rank + root) % n;
             let mut bit = 1;
@@ -103,12 +110,12 @@ impl Collective {
                 bit <<= 1;
             }
             if me != 0 {
-                self.receive(real(me - bit), data).await;
+                this.receive(real(me - bit), data).await;
             }
             while bit > 1 {
                 bit >>= 1;
                 if me + bit < n && me & (bit - 1) == 0 {
-                    self.send(real(me + bit), In(data.0, data.1)).await;
+                    this.send(real(me + bit), In(data.0, data.1)).await;
                 }
             }
         }
@@ -128,18 +135,19 @@ impl Collective {
                 let out = out.unwrap_or(Out(std::ptr::null_mut(), 0));
                 return self.combine(What::Fold(operator), root, input, out).await;
             }
+            let this = self.numbered();
             let (n, me) = (self.size(), self.rank());
             let mut mine = std::slice::from_raw_parts(input.0, input.1).to_vec();
             let mut theirs = Vec::new();
             let mut bit = 1;
             while bit < n {
                 if me & bit != 0 {
-                    self.send(me - bit, In(mine.as_ptr(), mine.len())).await;
+                    this.send(me - bit, In(mine.as_ptr(), mine.len())).await;
                     break;
                 }
                 if me + bit < n {
                     theirs.resize(input.1, 0);
-                    self.receive(me + bit, Out(theirs.as_mut_ptr(), input.1)).await;
+                    this.receive(me + bit, Out(theirs.as_mut_ptr(), input.1)).await;
                     operator.fold(mine.as_mut_ptr(), theirs.as_ptr(), input.1);
                 }
                 bit <<= 1;
@@ -154,9 +162,9 @@ impl Collective {
                 }
                 (Some(0), Some(out)) if me == 0 => out.copy_from(In(mine.as_ptr(), mine.len())),
                 (Some(root), _) if me == 0 && root != 0 => {
-                    self.send(root, In(mine.as_ptr(), mine.len())).await;
+                    this.send(root, In(mine.as_ptr(), mine.len())).await;
                 }
-                (Some(root), Some(out)) if me == root => self.receive(0, out).await,
+                (Some(root), Some(out)) if me == root => this.receive(0, out).await,
                 _ => {}
             }
         }
@@ -171,6 +179,7 @@ impl Collective {
                 let out = out.unwrap_or(Out(std::ptr::null_mut(), 0));
                 return self.combine(What::Concatenate, root, input, out).await;
             }
+            let this = self.numbered();
             match (root, out) {
                 (None, Some(out)) => {
                     out.part(me, each).copy_from(input);
@@ -179,16 +188,16 @@ impl Collective {
                         let (have, get) = ((me + n - step) % n, (me + n - step - 1) % n);
                         let have = out.part(have, each);
                         let send = In(have.0, have.1);
-                        self.exchange(right, send, left, out.part(get, each)).await;
+                        this.exchange(right, send, left, out.part(get, each)).await;
                     }
                 }
                 (Some(root), Some(out)) if me == root => {
                     out.part(me, each).copy_from(input);
                     for from in (0..n).filter(|from| *from != me) {
-                        self.receive(from, out.part(from, each)).await;
+                        this.receive(from, out.part(from, each)).await;
                     }
                 }
-                (Some(root), _) => self.send(root, input).await,
+                (Some(root), _) => this.send(root, input).await,
                 (None, None) => {}
             }
         }
@@ -208,14 +217,15 @@ impl Collective {
                 out.copy_from(In(all.as_ptr(), all.len()).part(me, each));
                 return;
             }
+            let this = self.numbered();
             match input.filter(|_| me == root) {
                 Some(input) => {
                     out.copy_from(input.part(me, each));
                     for to in (0..n).filter(|to| *to != me) {
-                        self.send(to, input.part(to, each)).await;
+                        this.send(to, input.part(to, each)).await;
                     }
                 }
-                None => self.receive(root, out).await,
+                None => this.receive(root, out).await,
             }
         }
     }
@@ -225,10 +235,11 @@ impl Collective {
         let each = input.1 / n;
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
+            let this = self.numbered();
             out.part(me, each).copy_from(input.part(me, each));
             for step in 1..n {
                 let (to, from) = ((me + step) % n, (me + n - step) % n);
-                self.exchange(to, input.part(to, each), from, out.part(from, each)).await;
+                this.exchange(to, input.part(to, each), from, out.part(from, each)).await;
             }
         }
     }
@@ -259,9 +270,10 @@ impl Collective {
                 }
                 return;
             }
+            let this = self.numbered();
             let mut upto = vec![0u8; each];
             if me > 0 {
-                self.receive(me - 1, Out(upto.as_mut_ptr(), each)).await;
+                this.receive(me - 1, Out(upto.as_mut_ptr(), each)).await;
                 if exclusive {
                     out.copy_from(In(upto.as_ptr(), each));
                 }
@@ -273,27 +285,52 @@ impl Collective {
                 out.copy_from(In(upto.as_ptr(), each));
             }
             if me + 1 < n {
-                self.send(me + 1, In(upto.as_ptr(), each)).await;
+                this.send(me + 1, In(upto.as_ptr(), each)).await;
             }
         }
     }
 
-    async unsafe fn combine(self, what: What, root: Option<usize>, input: In, out: Out) {
-        let spec = Spec {
+    fn spec(&self, what: What, root: Option<usize>, unit: usize) -> Spec {
+        Spec {
             what,
             root: root.map(|root| root as u32),
             context: self.comm.context + 1,
-            number: self.number,
             rank: self.comm.rank as u32,
             size: self.comm.size as u32,
             first: self.comm.job_rank(0),
-            unit: input.1,
-        };
+            unit,
+        }
+    }
+
+    async unsafe fn combine(self, what: What, root: Option<usize>, input: In, out: Out) {
+        let spec = self.spec(what, root, input.1);
         // SAFETY: as the caller promises.
         let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, input.0, out.0) });
         if let Started::Pending(request) = started {
             Pending::new(request, self.site, None).await;
         }
+    }
+
+    /// The same for a blocking rank, if the data is small enough: false when it is not.
+    ///
+    /// # Safety
+    /// The buffers are valid for their lengths during the call.
+    pub(crate) unsafe fn combine_now(
+        self,
+        what: What,
+        root: Option<usize>,
+        input: In,
+        out: Out,
+    ) -> bool {
+        let all = if what == What::Concatenate { input.1 * self.size() } else { 0 };
+        if input.1 > MAX_UNIT || all > SMALL {
+            return false;
+        }
+        let spec = self.spec(what, root, input.1);
+        // SAFETY: as the caller promises.
+        let start = |engine: &mut pe::Engine| unsafe { engine.combine(&spec, input.0, out.0) };
+        operation::block_on_request(start, None, self.site);
+        true
     }
 
     fn outbound(&self, to: usize, data: In) -> Outbound {

@@ -44,8 +44,6 @@ pub(crate) struct Spec {
     /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
     pub(crate) root: Option<u32>,
     pub(crate) context: u32,
-    /// Number of the operation on the context.
-    pub(crate) number: u32,
     /// The rank in the communicator, the communicator's size and first rank in the job.
     pub(crate) rank: u32,
     pub(crate) size: u32,
@@ -89,7 +87,9 @@ struct Operation {
     data: Vec<u8>,
     /// Ranks that the PE's own parts cover.
     covered_here: u32,
+    /// Ranks of this PE that have begun it, and that will.
     arrived: u32,
+    here: u32,
     waiting: Vec<Waiting>,
 }
 
@@ -127,15 +127,21 @@ impl Engine {
         input: *const u8,
         out: *mut u8,
     ) -> Started {
-        let Spec { root, rank, unit, .. } = *spec;
+        let Spec { root, rank, unit, context, .. } = *spec;
         let is_root = root == Some(rank);
         let broadcast = spec.what == What::Broadcast;
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
+        let number = self.next_collective(context);
         let request = if waits { Some(self.running().new_request(Request::send())) } else { None };
-        let (me, here) = (self.current, self.members(spec).here);
-        let operation = self.combining.operation(spec.context, spec.number);
-        operation.spec = Some(*spec);
+        let me = self.current;
+        if self.combining.operation(context, number).spec.is_none() {
+            let here = self.members(spec).here;
+            let operation = self.combining.operation(context, number);
+            operation.spec = Some(*spec);
+            operation.here = here;
+        }
+        let operation = self.combining.operation(context, number);
         operation.arrived += 1;
         if contributes {
             let level = if broadcast { EVERYBODY } else { 0 };
@@ -151,12 +157,14 @@ impl Engine {
         if let Some(request) = request {
             operation.waiting.push(Waiting { rank: me, request, out });
         }
-        let last = operation.arrived == here;
-        if broadcast && is_root || !broadcast && last {
-            self.send_parts(spec);
+        let last = operation.arrived == operation.here;
+        if if broadcast { is_root } else { last } {
+            self.send_parts(spec, number);
         }
-        // SAFETY: the outputs of all who wait are writable, as each promised.
-        unsafe { self.finish_if_complete(spec.context, spec.number) };
+        if broadcast || last {
+            // SAFETY: the outputs of all who wait are writable, as each promised.
+            unsafe { self.finish_if_complete(context, number) };
+        }
         match request {
             None => Started::Done(Completion::default()),
             Some(request) => match self.running().take_if_done(request) {
@@ -200,7 +208,7 @@ impl Engine {
     }
 
     /// Sends what this PE has to those who need it.
-    fn send_parts(&mut self, spec: &Spec) {
+    fn send_parts(&mut self, spec: &Spec, number: u32) {
         let targets = match (spec.what, spec.root) {
             (What::Broadcast, _) | (_, None) => self.members(spec).elsewhere.clone(),
             (_, Some(root)) => {
@@ -208,7 +216,7 @@ impl Engine {
                 vec![root.load(std::sync::atomic::Ordering::Relaxed)]
             }
         };
-        let operation = self.combining.operation(spec.context, spec.number);
+        let operation = self.combining.operation(spec.context, number);
         operation.fold();
         let mut packets: Vec<Vec<u8>> = Vec::new();
         for part in &operation.parts {
@@ -227,7 +235,7 @@ impl Engine {
             for bytes in &packets {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
                 packet.context = spec.context;
-                packet.order = spec.number;
+                packet.order = number;
                 packet.request = spec.unit as u32;
                 packet.len = bytes.len() as u32;
                 if bytes.len() <= INLINE {
@@ -239,7 +247,7 @@ impl Engine {
         }
         if leaves {
             // The root's PE has it all now; nobody waits here.
-            self.combining.close(spec.context, spec.number);
+            self.combining.close(spec.context, number);
         }
     }
 
@@ -270,11 +278,11 @@ impl Engine {
                 }
             }
         }
-        let arrived = operation.arrived;
+        let all_here = operation.arrived == operation.here;
         for Waiting { rank, request, .. } in &waiting {
             self.complete(*rank, *request);
         }
-        if arrived == self.members(&spec).here {
+        if all_here {
             self.combining.close(context, number);
         }
     }
@@ -368,7 +376,6 @@ mod tests {
             what: What::Fold(operator),
             root: None,
             context: 1,
-            number: 1,
             rank: 0,
             size,
             first: 0,

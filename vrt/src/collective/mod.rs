@@ -16,6 +16,7 @@ use std::panic::Location;
 
 use crate::Rank;
 use crate::collective::algorithms::{Collective, In, Out};
+use crate::collective::combine::What;
 use crate::collective::operator::{Op, Operator};
 use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::operation::Site;
@@ -138,8 +139,10 @@ pub trait CommunicatorCollectives: Communicator {
     #[track_caller]
     fn barrier(&self) {
         let site = site!("barrier");
-        // SAFETY: no buffers.
-        block(unsafe { Collective::begin(self.as_handle(), site).barrier() }, site);
+        let nothing = (In(std::ptr::null(), 0), Out(std::ptr::null_mut(), 0));
+        let collective = Collective::begin(self.as_handle(), site);
+        // SAFETY: nothing is read or written.
+        unsafe { collective.combine_now(What::Concatenate, None, nothing.0, nothing.1) };
     }
 
     /// Gives every rank the contributions of all, in rank order (section 6.7).
@@ -198,7 +201,11 @@ pub trait CommunicatorCollectives: Communicator {
         let operator = operator(sendbuf, &op, site);
         let collective = Collective::begin(self.as_handle(), site);
         // SAFETY: the buffers are borrowed for the blocking call.
-        block(unsafe { collective.reduce(None, operator, from, Some(to)) }, site);
+        unsafe {
+            if !collective.combine_now(What::Fold(operator), None, from, to) {
+                block(collective.reduce(None, operator, from, Some(to)), site);
+            }
+        }
     }
 
     /// Folds the contributions of the ranks up to this one (section 6.11.1).
@@ -255,8 +262,13 @@ pub trait Root: AsCommunicator {
     fn broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) {
         let site = site!("broadcast_into");
         let collective = Collective::begin(handle(self), site);
+        let (root, data) = (self.root_rank() as usize, output(buffer));
         // SAFETY: the buffer is borrowed for the blocking call.
-        block(unsafe { collective.broadcast(self.root_rank() as usize, output(buffer)) }, site);
+        unsafe {
+            if !collective.combine_now(What::Broadcast, Some(root), In(data.0, data.1), data) {
+                block(collective.broadcast(root, data), site);
+            }
+        }
     }
 
     /// Contributes to what the root gathers (section 6.5); on ranks other than the root.
