@@ -45,19 +45,19 @@ pub struct Config {
     eager: Option<usize>,
 
     /// Do not bind PEs to cores
-    #[arg(long, env = "VRT_NO_PIN", hide_env_values = true)]
+    #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
     no_pin: bool,
 
     /// Report what ranks leave behind in their heaps
-    #[arg(long, env = "VRT_CHECK_LEAKS", hide_env_values = true)]
+    #[arg(long, env = "VRT_CHECK_LEAKS", hide_env_values = true, value_parser = switch())]
     check_leaks: bool,
 
     /// Look for pointers into a PE's heap on the stacks of suspended ranks (slow)
-    #[arg(long, env = "VRT_CHECK_STACKS", hide_env_values = true)]
+    #[arg(long, env = "VRT_CHECK_STACKS", hide_env_values = true, value_parser = switch())]
     check_stacks: bool,
 
     /// Print what each PE has done when the job ends
-    #[arg(long, env = "VRT_STATISTICS", hide_env_values = true)]
+    #[arg(long, env = "VRT_STATISTICS", hide_env_values = true, value_parser = switch())]
     statistics: bool,
 }
 
@@ -234,6 +234,11 @@ pub(crate) fn available_cores() -> usize {
 
 fn count(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| "a whole number from 1 up is allowed".to_owned())
+}
+
+/// An environment variable for a switch may say 1, yes, on or true.
+fn switch() -> clap::builder::BoolishValueParser {
+    clap::builder::BoolishValueParser::new()
 }
 
 /// Parses a size in bytes with an optional suffix K, M, G or T (powers of 1024).

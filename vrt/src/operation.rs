@@ -139,9 +139,11 @@ pub(crate) fn block_on_request(
     let wait = site.wait(pattern);
     let mut request = match pe::with(|pe| {
         let started = start(&mut pe.engine);
-        if let Started::Pending(request) = started {
-            pe.engine.running().await_request(Some(request), wait);
+        let Started::Pending(request) = started else { return started };
+        if let Some(outcome) = pe.look_for(request) {
+            return Started::Done(outcome);
         }
+        pe.engine.running().await_request(Some(request), wait);
         started
     }) {
         Started::Done(outcome) => return outcome,

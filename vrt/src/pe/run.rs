@@ -153,6 +153,7 @@ impl Pe {
     }
 
     /// Whether a ring holds something.
+    #[inline]
     pub(crate) fn has_arrivals(&self) -> bool {
         self.consumers.iter().any(vrt_shm::Consumer::is_ready) || !self.engine.injected.is_empty()
     }
