@@ -1,6 +1,7 @@
 //! Every interleaving of the shared-memory protocols, explored by loom.
 //!
 //! Run with `cargo test -p vrt-shm --features loom --release`.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(feature = "loom")]
 
 use loom::sync::Arc;

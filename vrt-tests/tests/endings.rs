@@ -1,4 +1,5 @@
 //! How jobs end: status, message, time, and nothing left behind.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,4 +1,5 @@
 //! The soak, short. `VRT_SOAK_SECONDS=60 cargo test -p vrt-tests --test soak` makes it longer.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::Command;
 
