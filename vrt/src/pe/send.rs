@@ -148,8 +148,16 @@ impl Engine {
         self.started(message.mode != Mode::Buffered, packet.request)
     }
 
-    fn started(&self, waits: bool, request: u32) -> Started {
-        if waits { Started::Pending(request) } else { Started::Done(Completion::default()) }
+    /// How a send stands. Its receive may have been there already: then it is done, and nobody
+    /// would wake a rank that waits for it.
+    fn started(&mut self, waits: bool, request: u32) -> Started {
+        if !waits {
+            return Started::Done(Completion::default());
+        }
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::Pending(request),
+        }
     }
 
     /// The receiver of one of this PE's messages has it.
