@@ -11,7 +11,12 @@ fn seconds() -> String {
 #[track_caller]
 fn soak(more: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_soak"));
-    command.args(["--pes", "4", "--ranks", "64", "--seconds", &seconds(), "--check-stacks"]);
+    command.args(["--pes", "4", "--ranks", "64", "--seconds", &seconds()]);
+    // Unoptimised frames are full of dead words that look like pointers; `scripts/test` runs the
+    // optimised soak with its stacks scanned.
+    if !cfg!(debug_assertions) {
+        command.arg("--check-stacks");
+    }
     let output = command.args(more).env("RUST_BACKTRACE", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let said: Vec<&str> =

@@ -77,7 +77,7 @@ fn misbehave(what: What) {
                 world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
             black_box(value);
         }
-        What::Leak if me == 5 => std::mem::forget(vec![1u8; 1000]),
+        What::Leak if me == 5 => std::mem::forget(black_box(vec![1u8; 1000])),
         What::CatchPanic => {
             let caught = std::panic::catch_unwind(|| panic!("caught on rank {me}"));
             assert!(caught.is_err());

@@ -61,10 +61,10 @@ fn heap_end() -> usize {
 pub(crate) fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     let Some(arena) = Arena::current() else { return };
     // SAFETY: the slot is this PE's and its rank is suspended.
-    let (id, low) = unsafe { ((*slot).id(), Body::suspended_stack_pointer(slot)) };
-    let top = arena.layout.top(id);
+    let (id, live) = unsafe { ((*slot).id(), Body::live_stack(slot)) };
+    let (low, top) = (live.start, arena.layout.top(id));
     let heap = HEAP_AT_START.load(Ordering::Relaxed)..heap_end();
-    for address in (low..top).step_by(size_of::<usize>()) {
+    for address in live.step_by(size_of::<usize>()) {
         // SAFETY: the live part of the stack, from its lowest frame to its top.
         let word = unsafe { (address as *const usize).read_volatile() };
         if heap.contains(&word)

@@ -30,6 +30,9 @@ pub(crate) struct Suspended {
     /// An address in the frame that last suspended. Below it lie only this frame's rest and what
     /// the switch itself saves.
     stack_pointer: Cell<usize>,
+    /// An address in the frame that runs the program; above it lie only the frames of the switch,
+    /// in which registers of the PE were saved when the rank first ran.
+    first_frame: Cell<usize>,
     /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
     inner: RefCell<Vec<Waker>>,
 }
@@ -77,6 +80,7 @@ impl Body {
             // or replaced before the coroutine has returned.
             if let Body::Suspended(this) = unsafe { &*(*slot).body.get() } {
                 this.yielder.set(yielder);
+                this.first_frame.set((&raw const slot) as usize);
             }
             run_program(program)
         });
@@ -85,6 +89,7 @@ impl Body {
             yielder: Cell::new(std::ptr::null()),
             is_async: Cell::new(false),
             stack_pointer: Cell::new(arena.layout.top(id)),
+            first_frame: Cell::new(arena.layout.top(id)),
             inner: RefCell::new(Vec::new()),
         };
         // SAFETY: the caller owns the slot.
@@ -114,15 +119,15 @@ impl Body {
         }
     }
 
-    /// The lowest address of the live part of a suspended rank's stack.
+    /// The live part of a suspended rank's stack, without the frames of the switch.
     ///
     /// # Safety
     /// The calling PE owns the slot and the rank is suspended.
-    pub(crate) unsafe fn suspended_stack_pointer(slot: *mut SlotHeader) -> usize {
+    pub(crate) unsafe fn live_stack(slot: *mut SlotHeader) -> std::ops::Range<usize> {
         // SAFETY: as the caller promises.
         match unsafe { &*(*slot).body.get() } {
-            Body::Suspended(this) => this.stack_pointer.get(),
-            Body::None => usize::MAX,
+            Body::Suspended(this) => this.stack_pointer.get()..this.first_frame.get() & !15,
+            Body::None => 0..0,
         }
     }
 
