@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
+use std::sync::OnceLock;
 
 use clap::Parser;
 
@@ -227,9 +228,12 @@ impl Config {
     }
 }
 
-/// Cores that this process may use.
+/// Cores that this process could use when it first asked.
+///
+/// Asked once: a PE, which inherits the answer, is bound to one core and would count only that.
 pub(crate) fn available_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 fn count(text: &str) -> Result<NonZeroU32, String> {
