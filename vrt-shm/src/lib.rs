@@ -17,7 +17,7 @@ mod ring;
 
 pub use doorbell::{Doorbell, Sleep};
 pub use free_list::RemoteFreeList;
-pub use ring::{CELL_PAYLOAD, Cell, Consumer, Producer, Ring};
+pub use ring::{CELL_PAYLOAD, Cell, CellData, Consumer, Payload, Producer, Ring};
 
 /// The atomics in use: the standard library's, or loom's when its feature is on.
 mod sync {

@@ -24,6 +24,11 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 /// Bytes of a cell that a message may use.
 pub const CELL_PAYLOAD: usize = 60;
 
+/// The part of a cell that belongs to the message: 4-byte aligned, so that a struct of words fits.
+#[derive(Debug)]
+#[repr(C, align(4))]
+pub struct CellData(pub [u8; CELL_PAYLOAD]);
+
 /// Payloads in the byte ring begin at multiples of this many bytes.
 const ALIGN: u64 = 64;
 
@@ -32,7 +37,7 @@ const ALIGN: u64 = 64;
 #[repr(C, align(64))]
 pub struct Cell {
     sequence: AtomicU32,
-    data: UnsafeCell<[u8; CELL_PAYLOAD]>,
+    data: UnsafeCell<CellData>,
 }
 
 /// What the consumer has given back, on a line of its own.
@@ -70,7 +75,7 @@ impl<const C: usize, const B: usize> Ring<C, B> {
         Ring {
             cells: std::array::from_fn(|_| Cell {
                 sequence: AtomicU32::new(0),
-                data: UnsafeCell::new([0; CELL_PAYLOAD]),
+                data: UnsafeCell::new(CellData([0; CELL_PAYLOAD])),
             }),
             consumed: Consumed { cells: AtomicU64::new(0), bytes: AtomicU64::new(0) },
             bytes: std::cell::UnsafeCell::new([0; B]),
@@ -140,7 +145,7 @@ impl<'a, const C: usize, const B: usize> Producer<'a, C, B> {
     /// `write` fills the cell; `payload` (may be empty, at most [`Self::MAX_PAYLOAD`] bytes) goes
     /// into the byte ring.
     #[inline]
-    pub fn send(&mut self, write: impl FnOnce(&mut [u8; CELL_PAYLOAD]), payload: &[u8]) -> bool {
+    pub fn send(&mut self, write: impl FnOnce(&mut CellData), payload: &[u8]) -> bool {
         let skip = self.skip_for(payload.len());
         let used = if payload.is_empty() { 0 } else { skip + round_up(payload.len() as u64) };
         if !self.has_room(used) {
@@ -212,33 +217,22 @@ impl<'a, const C: usize, const B: usize> Consumer<'a, C, B> {
         cell.sequence.load(Ordering::Acquire) == (self.tail + 1) as u32
     }
 
-    /// Takes the next message, if there is one. `read` gets the cell and a function that, given
-    /// the payload's length, yields the payload; it must ask for exactly the length that was sent.
+    /// Takes the next message, if there is one. `read` gets the cell and the payload, of which it
+    /// must take exactly the length that was sent.
     #[inline]
     pub fn receive<R>(
         &mut self,
-        read: impl FnOnce(&[u8; CELL_PAYLOAD], &mut dyn FnMut(usize) -> *const u8) -> R,
+        read: impl FnOnce(&CellData, &mut Payload<'_, C, B>) -> R,
     ) -> Option<R> {
         if !self.is_ready() {
             return None;
         }
         let cell = &self.ring.cells[(self.tail % C as u64) as usize];
-        let mut bytes_tail = self.bytes_tail;
-        let ring = self.ring;
-        let mut payload = |len: usize| -> *const u8 {
-            if len == 0 {
-                return std::ptr::NonNull::dangling().as_ptr();
-            }
-            let at = bytes_tail % B as u64;
-            let skip = if at + len as u64 > B as u64 { B as u64 - at } else { 0 };
-            let start = ((bytes_tail + skip) % B as u64) as usize;
-            bytes_tail += skip + round_up(len as u64);
-            ring.bytes_at(start, len, false).cast_const()
-        };
+        let mut payload = Payload { ring: self.ring, at: self.bytes_tail };
         // SAFETY: the sequence word says that the producer has published this cell, and it will
         // not write it again before `release`.
         let result = cell.data.with(|data| read(unsafe { &*data }, &mut payload));
-        self.bytes_tail = bytes_tail;
+        self.bytes_tail = payload.at;
         self.tail += 1;
         if self.tail - self.released >= (C / 4).max(1) as u64
             || self.bytes_tail - self.released_bytes >= (B / 4) as u64
@@ -256,6 +250,28 @@ impl<'a, const C: usize, const B: usize> Consumer<'a, C, B> {
             self.ring.consumed.bytes.store(self.bytes_tail, Ordering::Release);
             self.ring.consumed.cells.store(self.tail, Ordering::Release);
         }
+    }
+}
+
+/// The payload of the message that is being read.
+#[derive(Debug)]
+pub struct Payload<'a, const C: usize, const B: usize> {
+    ring: &'a Ring<C, B>,
+    at: u64,
+}
+
+impl<const C: usize, const B: usize> Payload<'_, C, B> {
+    /// Where its `len` bytes lie, until the reader returns.
+    #[inline(always)]
+    pub fn take(&mut self, len: usize) -> *const u8 {
+        if len == 0 {
+            return std::ptr::NonNull::dangling().as_ptr();
+        }
+        let at = self.at % B as u64;
+        let skip = if at + len as u64 > B as u64 { B as u64 - at } else { 0 };
+        let start = ((self.at + skip) % B as u64) as usize;
+        self.at += skip + round_up(len as u64);
+        self.ring.bytes_at(start, len, false).cast_const()
     }
 }
 
@@ -285,8 +301,8 @@ mod tests {
             let payload: Vec<u8> = (0..len).map(|i| (i as u32 + sent) as u8).collect();
             let ok = tx.send(
                 |cell| {
-                    cell[..4].copy_from_slice(&sent.to_le_bytes());
-                    cell[4..8].copy_from_slice(&(len as u32).to_le_bytes());
+                    cell.0[..4].copy_from_slice(&sent.to_le_bytes());
+                    cell.0[4..8].copy_from_slice(&(len as u32).to_le_bytes());
                 },
                 &payload,
             );
@@ -297,9 +313,9 @@ mod tests {
                 }
             }
             while let Some((n, bytes)) = rx.receive(|cell, payload| {
-                let n = u32::from_le_bytes(cell[..4].try_into().unwrap());
-                let len = u32::from_le_bytes(cell[4..8].try_into().unwrap()) as usize;
-                let p = payload(len);
+                let n = u32::from_le_bytes(cell.0[..4].try_into().unwrap());
+                let len = u32::from_le_bytes(cell.0[4..8].try_into().unwrap()) as usize;
+                let p = payload.take(len);
                 // SAFETY: the ring says where `len` bytes lie.
                 (n, unsafe { std::slice::from_raw_parts(p, len) }.to_vec())
             }) {
@@ -318,14 +334,14 @@ mod tests {
         // SAFETY: one producer and one consumer of a fresh ring.
         let (mut tx, mut rx) = unsafe { (Producer::new(&*ring), Consumer::new(&*ring)) };
         for _ in 0..8 {
-            assert!(tx.send(|c| c[0] = 7, &[]));
+            assert!(tx.send(|c| c.0[0] = 7, &[]));
         }
-        assert!(!tx.send(|c| c[0] = 8, &[]));
+        assert!(!tx.send(|c| c.0[0] = 8, &[]));
         assert!(!tx.is_drained());
-        assert_eq!(rx.receive(|c, _| c[0]), Some(7));
+        assert_eq!(rx.receive(|c, _| c.0[0]), Some(7));
         rx.release();
-        assert!(tx.send(|c| c[0] = 8, &[]));
-        assert!(!tx.send(|c| c[0] = 9, &[0; 600]), "no cell free");
+        assert!(tx.send(|c| c.0[0] = 8, &[]));
+        assert!(!tx.send(|c| c.0[0] = 9, &[0; 600]), "no cell free");
         while rx.receive(|_, _| ()).is_some() {}
         rx.release();
         assert!(tx.is_drained());

@@ -19,7 +19,7 @@ fn ring_hands_over_cells_and_payloads() {
             let mut n = 0u8;
             while n < 3 {
                 // The third message needs the room of the first: both ends of the ring are met.
-                if tx.send(|cell| cell[0] = n, &[n; 65]) {
+                if tx.send(|cell| cell.0[0] = n, &[n; 65]) {
                     n += 1;
                 } else {
                     thread::yield_now();
@@ -31,10 +31,10 @@ fn ring_hands_over_cells_and_payloads() {
         let mut next = 0u8;
         while next < 3 {
             let got = rx.receive(|cell, payload| {
-                let p = payload(65);
+                let p = payload.take(65);
                 // SAFETY: 65 bytes were sent.
                 let bytes = unsafe { std::slice::from_raw_parts(p, 65) };
-                (cell[0], bytes[0], bytes[64])
+                (cell.0[0], bytes[0], bytes[64])
             });
             match got {
                 Some(got) => {
@@ -57,7 +57,7 @@ fn a_sleeper_never_misses_the_message_it_sleeps_for() {
         let producer = thread::spawn(move || {
             // SAFETY: the only producer.
             let mut tx = unsafe { Producer::new(&theirs.0) };
-            assert!(tx.send(|cell| cell[0] = 1, &[]));
+            assert!(tx.send(|cell| cell.0[0] = 1, &[]));
             theirs.1.ring()
         });
         // SAFETY: the only consumer.

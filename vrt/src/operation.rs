@@ -3,6 +3,7 @@
 //! An operation starts in a leaf call into the PE that takes and returns numbers, and then awaits
 //! the number of its request. What it keeps across the await lies in the rank's slot.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
@@ -74,7 +75,7 @@ impl Drop for Pending {
     /// reading cannot be.
     fn drop(&mut self) {
         let Some(request) = self.request else { return };
-        if !pe::is_entered() {
+        if !pe::in_rank() {
             return;
         }
         let over = pe::with(|pe| {
@@ -128,7 +129,7 @@ pub(crate) async unsafe fn receive(
 }
 
 /// Starts an operation of the current blocking rank and suspends the rank until it is done: what
-/// awaiting its [`Pending`] does, in two entries into the PE instead of three and without a future.
+/// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
 #[inline]
 pub(crate) fn block_on_request(
     start: impl FnOnce(&mut pe::Engine) -> Started,
@@ -137,13 +138,15 @@ pub(crate) fn block_on_request(
 ) -> Completion {
     rank::expect_blocking(site.call, site.location);
     let wait = site.wait(pattern);
-    let mut request = match pe::with(|pe| {
+    let answer = Cell::new(None);
+    let request = match pe::with(|pe| {
         let started = start(&mut pe.engine);
         let Started::Pending(request) = started else { return started };
         if let Some(outcome) = pe.look_for(request) {
             return Started::Done(outcome);
         }
-        pe.engine.running().await_request(Some(request), wait);
+        // SAFETY: this function does not return before the rank has been resumed.
+        unsafe { pe.engine.running().await_answer(request, wait, &answer) };
         started
     }) {
         Started::Done(outcome) => return outcome,
@@ -151,18 +154,11 @@ pub(crate) fn block_on_request(
     };
     loop {
         rank::suspend_and_resume();
-        let state = pe::with(|pe| {
-            let state = pe.engine.running();
-            let outcome = state.take_if_done(request);
-            if outcome.is_none() {
-                state.await_request(Some(request), wait);
-            }
-            outcome.map_or(Started::Pending(request), Started::Done)
-        });
-        match state {
-            Started::Done(outcome) => return outcome,
-            Started::Pending(same) => request = same,
+        if let Some(outcome) = answer.take() {
+            return outcome;
         }
+        // SAFETY: as above.
+        pe::with(|pe| unsafe { pe.engine.running().await_answer(request, wait, &answer) });
     }
 }
 

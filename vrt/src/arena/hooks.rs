@@ -35,12 +35,19 @@ pub(crate) fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
 /// Runs `f` on the process's heap. `f` must not suspend the rank.
 #[inline(always)]
 pub(crate) fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
+    let result = on_runtime_heap(f);
+    crate::rank::check::wipe_below();
+    result
+}
+
+/// Never inlined, so that nothing of `f` stays in the rank's own frames.
+#[inline(never)]
+fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(*mut SlotHeader);
     impl Drop for Restore {
         #[inline(always)]
         fn drop(&mut self) {
             HEAP.set(self.0);
-            crate::rank::check::wipe_below();
         }
     }
     let _restore = Restore(use_heap(std::ptr::null_mut()));

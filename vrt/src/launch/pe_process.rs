@@ -56,7 +56,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     match pe::run() {
         Ok(Outcome::Finished) => {
             if config.prints_statistics() {
-                pe::with(|pe| pe.engine.print_statistics());
+                pe::with_in_loop(|pe| pe.engine.print_statistics());
             }
             leave(0)
         }

@@ -72,6 +72,13 @@ impl<M> Peers<M> {
         next
     }
 
+    /// Whether the message `number` from `peer` is the next one and no other came early: it can be
+    /// delivered at once, which [`is_next`](Self::is_next) then has to be told.
+    #[inline(always)]
+    pub(crate) fn goes_straight(&mut self, peer: u32, number: u32) -> bool {
+        self.early.is_empty() && self.peer(peer).next_in == number
+    }
+
     /// Keeps a message that is not the next one.
     pub(crate) fn keep_early(&mut self, peer: u32, number: u32, message: M) {
         self.early.insert((peer, number), message);

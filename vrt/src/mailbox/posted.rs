@@ -48,7 +48,8 @@ impl Posted {
         let request = match &mut self.many {
             None => {
                 let at = self.few.iter().position(|(pattern, _)| pattern.matches(message))?;
-                self.few.remove(at).1
+                // The only one, most of the time.
+                if at + 1 == self.few.len() { self.few.pop()?.1 } else { self.few.remove(at).1 }
             }
             Some(many) => {
                 let (_, pattern) = message

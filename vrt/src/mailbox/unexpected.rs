@@ -33,6 +33,12 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        // An index is dropped with its last message.
+        self.few.is_empty() && self.many.is_none()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.many.as_ref().map_or(self.few.len(), |index| index.messages.len())
     }
@@ -70,7 +76,7 @@ impl<M> Unexpected<M> {
                     return None;
                 }
                 let at = self.few.iter().position(|(key, _)| pattern.matches(key))?;
-                self.few.remove(at)
+                if at == 0 { self.few.pop_front() } else { self.few.remove(at) }
             }
             Some(index) => {
                 let time = index.first(pattern)?;

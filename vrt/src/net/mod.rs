@@ -16,7 +16,7 @@
 pub(crate) mod local;
 pub(crate) mod shared;
 
-use vrt_shm::CELL_PAYLOAD;
+use vrt_shm::{CELL_PAYLOAD, CellData};
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
@@ -81,7 +81,8 @@ impl Data {
     }
 }
 
-const _: () = assert!(size_of::<Packet>() == CELL_PAYLOAD);
+const _: () =
+    assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
 
 impl Packet {
     pub(crate) fn new(kind: Kind, from: u32, to: u32) -> Packet {
@@ -110,15 +111,18 @@ impl Packet {
     }
 
     #[inline(always)]
-    pub(crate) fn write_to(&self, cell: &mut [u8; CELL_PAYLOAD]) {
-        // SAFETY: a packet is `CELL_PAYLOAD` bytes of plain data without padding.
-        unsafe { cell.as_mut_ptr().cast::<Packet>().write_unaligned(*self) };
+    pub(crate) fn write_to(&self, cell: &mut CellData) {
+        // SAFETY: a packet is `CELL_PAYLOAD` bytes of plain data without padding, and a cell is
+        // aligned as a packet is.
+        unsafe { cell.0.as_mut_ptr().cast::<Packet>().write(*self) };
     }
 
+    /// The packet in a cell.
     #[inline(always)]
-    pub(crate) fn read_from(cell: &[u8; CELL_PAYLOAD]) -> Packet {
-        // SAFETY: cells are only written by `write_to`, in a PE that runs the same program.
-        unsafe { cell.as_ptr().cast::<Packet>().read_unaligned() }
+    pub(crate) fn in_cell(cell: &CellData) -> &Packet {
+        // SAFETY: cells are only written by `write_to`, in a PE that runs the same program; a cell
+        // is aligned as a packet is.
+        unsafe { &*cell.0.as_ptr().cast::<Packet>() }
     }
 
     /// Bytes that follow beside the packet.

@@ -31,27 +31,27 @@ const YIELDS: u32 = 60;
 pub(crate) fn idle(tokio: &Runtime) {
     if rank::foreign_wakers() > 0 {
         run::turn(tokio);
-        if pe::with(Pe::progress) {
+        if pe::with_in_loop(Pe::progress) {
             return;
         }
     }
-    let found = pe::with(|pe| pe.look_around());
+    let found = pe::with_in_loop(|pe| pe.look_around());
     if found {
         return;
     }
     let outside = rank::foreign_wakers() > 0;
     let how = if outside { Sleep::Event } else { Sleep::Futex };
-    let timeout = match pe::with(|pe| pe.fall_asleep(how)) {
+    let timeout = match pe::with_in_loop(|pe| pe.fall_asleep(how)) {
         Asleep::No => return,
         Asleep::Until(timeout) => timeout,
     };
     if outside {
-        let event = pe::with(|pe| pe.engine.net.event());
+        let event = pe::with_in_loop(|pe| pe.engine.net.event());
         sleep_in_tokio(tokio, event, timeout);
     } else {
-        pe::with(|pe| pe.doorbell().wait(timeout));
+        pe::with_in_loop(|pe| pe.doorbell().wait(timeout));
     }
-    pe::with(Pe::wake_up);
+    pe::with_in_loop(Pe::wake_up);
 }
 
 /// What [`Pe::fall_asleep`] found.
@@ -201,7 +201,7 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    tokio.block_on(async {
+    let sleep = async {
         // SAFETY: the PE's eventfd stays open while the PE lives.
         let fd = unsafe { BorrowedFd::borrow_raw(event) };
         // SAFETY: as above: the descriptor does not change while it is registered.
@@ -218,7 +218,7 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
         // A rank woken by tokio's driver is seen by `any_woken`, which this future polls after
         // each turn of the driver.
         let woken = std::future::poll_fn(|context| {
-            if pe::with(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
+            if pe::with_in_loop(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
                 return std::task::Poll::Ready(());
             }
             WAITING.with(|waiting| *waiting.borrow_mut() = Some(context.waker().clone()));
@@ -234,7 +234,8 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
             if any { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
         })
         .await;
-    });
+    };
+    pe::outside(|| tokio.block_on(sleep));
     WAITING.with(|waiting| waiting.borrow_mut().take());
 }
 

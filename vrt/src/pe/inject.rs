@@ -69,8 +69,7 @@ impl Injector {
 
 /// Wakes a rank of the PE with this unique number, from any thread.
 pub(crate) fn wake_from_outside(uid: u32, rank: u32) {
-    if hooks::pe_of_thread() == uid && pe::is_entered() {
-        pe::with(|pe| pe.engine.notify(rank, None));
+    if hooks::pe_of_thread() == uid && pe::try_wake(rank) {
         hooks::runtime_heap(pe::idle::interrupt_sleep);
         return;
     }

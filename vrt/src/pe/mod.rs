@@ -1,8 +1,8 @@
 //! A PE: one thread that runs ranks.
 //!
 //! All state of a PE is plain single-threaded Rust, reached through [`with`], whose closure cannot
-//! suspend: while it runs, the thread's heap is the process's and the PE is marked busy, so a
-//! suspend or a second `with` inside is caught. What a closure returns is numbers and `Copy`
+//! suspend: while it runs, the thread's heap is the process's, so a suspend or a second `with`
+//! inside is caught. What a closure returns is numbers and `Copy`
 //! values; nothing of the PE's heap ever lies on a rank's stack while the rank is suspended.
 //!
 //! | file | subject |
@@ -45,7 +45,8 @@ use crate::rank::Program;
 
 thread_local! {
     static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
-    static IN_PE: Cell<bool> = const { Cell::new(false) };
+    /// The loop has called tokio.
+    static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A PE and its ends of the rings.
@@ -197,69 +198,91 @@ impl Drop for Entered {
     }
 }
 
-/// Runs `f` on the PE of this thread, on the process's heap. `f` cannot suspend.
-///
-/// Never inlined: pointers into the PE stay in its frame, which is gone when the rank suspends,
-/// instead of in a forgotten corner of a frame that goes with the rank.
+/// Runs `f` on the PE of the running rank, on the process's heap. `f` cannot suspend.
 ///
 /// # Panics
-/// When the thread is no PE's, or inside another `with`.
-#[inline(never)]
+/// When no rank runs on this thread, or inside another `with`.
+#[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    let result = enter(f);
+    crate::rank::check::wipe_below();
+    result
+}
+
+/// Never inlined: pointers into the PE stay in its frame, which is gone when the rank suspends,
+/// instead of in a forgotten corner of a frame that goes with the rank.
+#[inline(never)]
+fn enter<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     struct Leave(*mut SlotHeader);
     impl Drop for Leave {
         #[inline(always)]
         fn drop(&mut self) {
-            IN_PE.set(false);
             hooks::use_heap(self.0);
-            crate::rank::check::wipe_below();
         }
     }
-    let pe = PE.get();
-    if pe.is_null() || IN_PE.get() {
-        refuse_with(pe.is_null());
+    let slot = hooks::use_heap(std::ptr::null_mut());
+    if slot.is_null() {
+        refuse_to_enter();
     }
-    IN_PE.set(true);
-    let _leave = Leave(hooks::use_heap(std::ptr::null_mut()));
-    // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes;
-    // `IN_PE` makes this the only reference.
-    f(unsafe { &mut *pe })
-}
-
-/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank.
-#[inline(always)]
-fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
-    struct Leave;
-    impl Drop for Leave {
-        #[inline(always)]
-        fn drop(&mut self) {
-            IN_PE.set(false);
-        }
-    }
-    debug_assert!(hooks::heap_in_use().is_null() && !IN_PE.get());
-    IN_PE.set(true);
-    let _leave = Leave;
-    // SAFETY: as in `with`; the loop runs between `enter` and the guard's end.
+    let _leave = Leave(slot);
+    // SAFETY: a rank's heap was in use, so a rank runs on this thread and `PE` is its PE; while
+    // `f` runs the process's heap is in use, so nobody enters a second time.
     f(unsafe { &mut *PE.get() })
 }
 
+/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank.
+///
+/// # Panics
+/// When the thread is no PE's.
+#[inline(always)]
+pub(crate) fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    debug_assert!(hooks::heap_in_use().is_null());
+    let pe = PE.get();
+    if pe.is_null() {
+        refuse_to_enter();
+    }
+    // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes. No
+    // rank runs, and the loop does not call this inside itself.
+    f(unsafe { &mut *pe })
+}
+
 #[cold]
-fn refuse_with(outside: bool) -> ! {
-    if outside {
+fn refuse_to_enter() -> ! {
+    if PE.get().is_null() {
         panic!(
             "a vrt operation was called on a thread that runs no ranks: use it in the program \
              given to `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
         );
     }
-    panic!("the PE's state was entered twice");
+    panic!("a vrt operation was called while no rank runs on this thread");
 }
 
-/// Whether this thread is a PE's and may use [`with`] now.
-pub(crate) fn is_entered() -> bool {
-    !PE.get().is_null() && !IN_PE.get()
+/// Runs `f`, the loop's call of something that may wake ranks of this PE: tokio.
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            OUTSIDE.set(false);
+        }
+    }
+    OUTSIDE.set(true);
+    let _back = Back;
+    f()
 }
 
-/// Whether a rank runs on this thread now.
+/// Wakes a rank of this thread's PE, if the PE's state can be used now.
+pub(crate) fn try_wake(rank: u32) -> bool {
+    if in_rank() {
+        with(|pe| pe.engine.notify(rank, None));
+    } else if OUTSIDE.get() {
+        with_in_loop(|pe| pe.engine.notify(rank, None));
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Whether a rank runs on this thread now, outside of [`with`].
 pub(crate) fn in_rank() -> bool {
     !hooks::heap_in_use().is_null()
 }

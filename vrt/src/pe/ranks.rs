@@ -1,6 +1,7 @@
 //! What a PE keeps of each of its ranks. All of it is numbers and bytes that can be sent along
 //! when the rank moves; what the rank itself allocated lies in its slot.
 
+use std::cell::Cell;
 use std::panic::Location;
 
 use crate::arena::SlotHeader;
@@ -24,6 +25,8 @@ pub(crate) struct RankState {
     pub(crate) status: Status,
     /// What has to happen before it is resumed.
     awaiting: Awaiting,
+    /// Where, on the rank's stack, it looks for the outcome of the request it awaits, or null.
+    answer: *const Cell<Option<Completion>>,
     /// Something happened while it ran that it has to look at again.
     notified: bool,
     pub(crate) posted: Posted,
@@ -134,6 +137,7 @@ impl RankState {
             slot,
             status: Status::Ready,
             awaiting: Awaiting::Nothing,
+            answer: std::ptr::null(),
             notified: false,
             posted: Posted::default(),
             unexpected: Unexpected::default(),
@@ -179,6 +183,65 @@ impl RankState {
         Some(outcome)
     }
 
+    /// Puts a message into the receive that waits for it, if one does and the message is the next
+    /// of its pair. Returns whether the rank is to be put in the queue of ready ranks then.
+    ///
+    /// # Safety
+    /// `data` is readable for `len` bytes, and the buffers of posted receives are writable.
+    #[inline(always)]
+    pub(crate) unsafe fn deliver(
+        &mut self,
+        from: u32,
+        order: u32,
+        key: &Pattern,
+        data: *const u8,
+        len: u64,
+    ) -> Option<bool> {
+        if !self.peers.goes_straight(from, order) {
+            return None;
+        }
+        let number = self.posted.take(key)?;
+        self.peers.is_next(from, order);
+        let receive = &mut self.requests[number as usize];
+        let room = len.min(receive.outcome.capacity) as usize;
+        // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
+        unsafe {
+            if room == 8 {
+                // One number: by far the most frequent length of small messages.
+                receive.buffer.cast::<u64>().write_unaligned(data.cast::<u64>().read_unaligned());
+            } else if room > 0 {
+                std::ptr::copy(data, receive.buffer, room);
+            }
+        }
+        receive.outcome.source = key.source;
+        receive.outcome.tag = key.tag;
+        receive.outcome.bytes = len;
+        receive.done = true;
+        Some(self.note(Some(number)))
+    }
+
+    /// Something has happened that concerns the rank, the end of a request or (`None`) anything.
+    /// Returns whether it is to be put in the queue of ready ranks.
+    #[inline(always)]
+    fn note(&mut self, request: Option<u32>) -> bool {
+        let concerned = match (self.awaiting, request) {
+            (_, None) | (Awaiting::Anything, _) => true,
+            (Awaiting::Request(awaited), Some(done)) => awaited == done,
+            (Awaiting::Nothing, Some(_)) => false,
+        };
+        match self.status {
+            Status::Waiting if concerned => {
+                self.status = Status::Ready;
+                true
+            }
+            Status::Running if concerned => {
+                self.notified = true;
+                false
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a request is done; it stays.
     pub(crate) fn is_done(&self, number: u32) -> bool {
         self.requests[number as usize].done
@@ -191,6 +254,23 @@ impl RankState {
             (Awaiting::Request(known), Some(number)) if known == number => self.awaiting,
             _ => Awaiting::Anything,
         };
+        self.wait = wait;
+    }
+
+    /// Notes that the running rank waits for this request alone, and where it wants the outcome.
+    /// The request is over when the outcome is there.
+    ///
+    /// # Safety
+    /// `answer` lives until the rank goes on after it was resumed.
+    #[inline(always)]
+    pub(crate) unsafe fn await_answer(
+        &mut self,
+        request: u32,
+        wait: Wait,
+        answer: &Cell<Option<Completion>>,
+    ) {
+        self.awaiting = Awaiting::Request(request);
+        self.answer = answer;
         self.wait = wait;
     }
 
@@ -223,28 +303,18 @@ impl Engine {
     /// Marks a request of a rank as done and wakes the rank if it waits for it.
     #[inline]
     pub(crate) fn complete(&mut self, rank: u32, number: u32) {
-        if let Some(state) = self.rank(rank) {
-            state.request_mut(number).done = true;
-            self.notify(rank, Some(number));
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        state.request_mut(number).done = true;
+        if state.note(Some(number)) {
+            self.ready.push_back(rank);
         }
     }
 
     /// Something has happened that concerns a rank; `None`: it may be anything.
     #[inline]
     pub(crate) fn notify(&mut self, rank: u32, request: Option<u32>) {
-        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
-        let concerned = match (state.awaiting, request) {
-            (_, None) | (Awaiting::Anything, _) => true,
-            (Awaiting::Request(awaited), Some(done)) => awaited == done,
-            (Awaiting::Nothing, Some(_)) => false,
-        };
-        match state.status {
-            Status::Waiting if concerned => {
-                state.status = Status::Ready;
-                self.ready.push_back(rank);
-            }
-            Status::Running if concerned => state.notified = true,
-            _ => {}
+        if self.ranks[rank as usize].as_deref_mut().is_some_and(|state| state.note(request)) {
+            self.ready.push_back(rank);
         }
     }
 
@@ -256,8 +326,17 @@ impl Engine {
             return None;
         }
         state.status = Status::Running;
-        state.awaiting = Awaiting::Nothing;
         state.notified = false;
+        if let Awaiting::Request(request) = state.awaiting
+            && !state.answer.is_null()
+        {
+            if let Some(outcome) = state.take_if_done(request) {
+                // SAFETY: `await_answer` was promised that it lives until the rank goes on.
+                unsafe { (*state.answer).set(Some(outcome)) };
+            }
+            state.answer = std::ptr::null();
+        }
+        state.awaiting = Awaiting::Nothing;
         if !state.guarded {
             state.guarded = true;
             // SAFETY: a prepared slot of this PE.
@@ -267,12 +346,14 @@ impl Engine {
         Some(state.slot)
     }
 
-    /// The running rank has suspended.
+    /// The running rank has stopped after so many cycles. Returns whether it is suspended.
     #[inline]
-    pub(crate) fn set_suspended(&mut self, rank: u32) {
-        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
-        if state.status != Status::Running {
-            return;
+    pub(crate) fn set_stopped(&mut self, rank: u32, cycles: u64, suspended: bool) -> bool {
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return false };
+        state.counters.run += cycles;
+        state.counters.switches += 1;
+        if !suspended || self.exiting.is_some() {
+            return false;
         }
         if state.notified {
             state.status = Status::Ready;
@@ -280,6 +361,7 @@ impl Engine {
         } else {
             state.status = Status::Waiting;
         }
+        true
     }
 
     /// The running rank wants to go on after the others.

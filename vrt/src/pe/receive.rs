@@ -22,7 +22,8 @@ pub(crate) enum Body {
 /// Where the data of a message is that waits for its receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parked {
-    Inline([u8; INLINE]),
+    /// In its packet.
+    Inline,
     /// A block of some PE's pool.
     Pool(*mut u8),
     InArena(*const u8),
@@ -52,11 +53,30 @@ impl Engine {
         let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
             return self.drop_for_ended(packet);
         };
+        let data = match body {
+            Body::Inline => packet.data.0.as_ptr(),
+            Body::Here(data) | Body::InArena(data) => data,
+            Body::Staged => std::ptr::null(),
+        };
+        if !data.is_null() {
+            let (from, order, len) = (packet.from, packet.order, packet.message_len());
+            // SAFETY: as the caller promises; posted buffers belong to their receives.
+            let taken = unsafe { state.deliver(from, order, &key(packet), data, len) };
+            if let Some(ready) = taken {
+                if ready {
+                    self.ready.push_back(packet.to);
+                }
+                if packet.wants_finish {
+                    self.tell_finished(packet);
+                }
+                return;
+            }
+        }
         if !state.peers.is_next(packet.from, packet.order) {
             // SAFETY: as the caller promises.
-            let parked = unsafe { self.park(packet, body) };
+            let message = unsafe { self.park(packet, body) };
             if let Some(state) = self.rank(packet.to) {
-                state.peers.keep_early(packet.from, packet.order, (*packet, parked));
+                state.peers.keep_early(packet.from, packet.order, message);
             }
             return;
         }
@@ -80,28 +100,26 @@ impl Engine {
             return;
         }
         // SAFETY: as the caller promises.
-        let parked = unsafe { self.park(packet, body) };
+        let message = unsafe { self.park(packet, body) };
         if let Some(state) = self.rank(packet.to) {
-            state.unexpected.push(key(packet), (*packet, parked));
+            state.unexpected.push(key(packet), message);
             // A rank in a probe waits for no request of its own.
-            self.notify_probe(packet.to);
+            if state.probing {
+                self.notify(packet.to, None);
+            }
         }
     }
 
     fn match_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
         match state.posted.take(&key(&packet)) {
-            Some(request) => self.fill_parked(packet, parked, request),
+            Some(request) => self.fill_parked(&packet, parked, request),
             None => {
                 state.unexpected.push(key(&packet), (packet, parked));
-                self.notify_probe(packet.to);
+                if state.probing {
+                    self.notify(packet.to, None);
+                }
             }
-        }
-    }
-
-    fn notify_probe(&mut self, rank: u32) {
-        if self.rank(rank).is_some_and(|state| state.probing) {
-            self.notify(rank, None);
         }
     }
 
@@ -109,32 +127,32 @@ impl Engine {
     ///
     /// # Safety
     /// As [`arrive`](Self::arrive).
-    unsafe fn park(&mut self, packet: &Packet, body: Body) -> Parked {
+    #[inline]
+    unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
         let len = packet.message_len() as usize;
-        match body {
-            Body::Inline => Parked::Inline(packet.data.0),
-            Body::Here(data) => {
-                let mut bytes = [0; INLINE];
-                // SAFETY: `len` bytes are readable at `data`; the block is as long.
-                unsafe {
-                    if len <= INLINE {
-                        std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), len);
-                        return Parked::Inline(bytes);
-                    }
-                    let block = hooks::allocate_in(self.pool, len);
-                    assert!(
-                        !block.is_null(),
-                        "PE {}: no memory left for unexpected messages ({len} bytes asked); \
-                         receive earlier, or raise --slot",
-                        self.id
-                    );
-                    std::ptr::copy_nonoverlapping(data, block, len);
-                    Parked::Pool(block)
+        let mut kept = *packet;
+        let parked = match body {
+            Body::Inline => Parked::Inline,
+            // SAFETY: `len` bytes are readable at `data`; the block is as long.
+            Body::Here(data) => unsafe {
+                if len <= INLINE {
+                    std::ptr::copy_nonoverlapping(data, kept.data.0.as_mut_ptr(), len);
+                    return (kept, Parked::Inline);
                 }
-            }
+                let block = hooks::allocate_in(self.pool, len);
+                assert!(
+                    !block.is_null(),
+                    "PE {}: no memory left for unexpected messages ({len} bytes asked); \
+                         receive earlier, or raise --slot",
+                    self.id
+                );
+                std::ptr::copy_nonoverlapping(data, block, len);
+                Parked::Pool(block)
+            },
             Body::InArena(data) => Parked::InArena(data),
             Body::Staged => Parked::Staged,
-        }
+        };
+        (kept, parked)
     }
 
     /// Puts an arriving message into a receive.
@@ -153,18 +171,18 @@ impl Engine {
     }
 
     /// Puts a parked message into a receive.
-    pub(crate) fn fill_parked(&mut self, packet: Packet, parked: Parked, request: u32) {
-        // SAFETY: a parked message's data is readable for its length: it lies in this value, in a
+    pub(crate) fn fill_parked(&mut self, packet: &Packet, parked: Parked, request: u32) {
+        // SAFETY: a parked message's data is readable for its length: it lies in its packet, in a
         // pool block that is ours, or in the buffer of a sender who waits.
         unsafe {
             match parked {
-                Parked::Inline(bytes) => self.copy_into(&packet, bytes.as_ptr(), request),
+                Parked::Inline => self.copy_into(packet, packet.data.0.as_ptr(), request),
                 Parked::Pool(block) => {
-                    self.copy_into(&packet, block, request);
+                    self.copy_into(packet, block, request);
                     hooks::free_in_arena(block);
                 }
-                Parked::InArena(data) => self.copy_into(&packet, data, request),
-                Parked::Staged => self.ask_for_data(&packet, request),
+                Parked::InArena(data) => self.copy_into(packet, data, request),
+                Parked::Staged => self.ask_for_data(packet, request),
             }
         }
     }
@@ -278,16 +296,37 @@ impl Engine {
         capacity: usize,
     ) -> Started {
         let state = self.running();
-        let taken = state.unexpected.take(&pattern);
-        let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
-        match taken {
-            None => state.posted.push(pattern, request),
-            Some((_, (packet, parked))) => self.fill_parked(packet, parked, request),
+        let taken =
+            if state.unexpected.is_empty() { None } else { state.unexpected.take(&pattern) };
+        let Some((_, (packet, parked))) = taken else {
+            let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
+            state.posted.push(pattern, request);
+            return Started::Pending(request);
+        };
+        if let (Parked::Inline, false) = (parked, packet.wants_finish) {
+            // Short and here: done without a request.
+            let (len, capacity) = (packet.message_len(), capacity as u64);
+            // SAFETY: the packet holds `len` bytes; the caller promises `capacity` at `buffer`.
+            unsafe {
+                let from = packet.data.0.as_ptr();
+                std::ptr::copy_nonoverlapping(from, buffer, len.min(capacity) as usize);
+            }
+            let (source, tag) = (packet.source, packet.tag);
+            return Started::Done(Completion {
+                source,
+                tag,
+                bytes: len,
+                capacity,
+                cancelled: false,
+            });
         }
+        let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
+        self.fill_parked(&packet, parked, request);
         self.outcome(request)
     }
 
-    fn outcome(&mut self, request: u32) -> Started {
+    /// How a request stands.
+    pub(crate) fn outcome(&mut self, request: u32) -> Started {
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
             None => Started::Pending(request),
@@ -330,7 +369,7 @@ impl Engine {
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
         let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
         let request = state.new_request(Request::receive(buffer, capacity, None));
-        self.fill_parked(packet, parked, request);
+        self.fill_parked(&packet, parked, request);
         self.outcome(request)
     }
 

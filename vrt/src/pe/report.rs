@@ -5,7 +5,7 @@ use crate::pe::{self, Engine, Status};
 
 /// What each rank of this PE waits for, a line each.
 pub(crate) fn waits() -> Vec<String> {
-    pe::with(|pe| pe.engine.waits())
+    pe::with_in_loop(|pe| pe.engine.waits())
 }
 
 impl Engine {

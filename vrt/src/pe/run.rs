@@ -55,7 +55,7 @@ enum Step {
 pub(crate) fn run() -> Result<Outcome, RunError> {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = tokio.enter();
-    pe::with(|pe| pe.engine.stamp = now());
+    pe::with_in_loop(|pe| pe.engine.stamp = now());
     let mut done = None;
     let outcome = loop {
         match pe::with_in_loop(|pe| pe.step(done.take())) {
@@ -76,7 +76,7 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
 
 /// Lets tokio's driver and tasks run once.
 pub(crate) fn turn(tokio: &tokio::runtime::Runtime) {
-    tokio.block_on(tokio::task::yield_now());
+    pe::outside(|| tokio.block_on(tokio::task::yield_now()));
 }
 
 /// The time stamp counter.
@@ -136,11 +136,11 @@ impl Pe {
             let mut taken = 0;
             while taken < PACKETS_PER_RING {
                 let got = ring.receive(|cell, payload| {
-                    let packet = Packet::read_from(cell);
-                    let beside = payload(packet.beside());
+                    let packet = Packet::in_cell(cell);
+                    let beside = payload.take(packet.beside());
                     // SAFETY: the ring yields the bytes that were sent with this packet, good
                     // until the closure returns.
-                    unsafe { engine.handle(&packet, beside) };
+                    unsafe { engine.handle(packet, beside) };
                 });
                 if got.is_none() {
                     break;
@@ -205,22 +205,17 @@ impl Engine {
         self.stamp = stamp;
         self.busy += elapsed;
         self.switches += 1;
-        if let Some(state) = self.rank(rank) {
-            state.counters.run += elapsed;
-            state.counters.switches += 1;
+        if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
+            if self.options.check_stacks {
+                rank::check::scan_stack(rank, slot);
+            }
+            return false;
         }
-        match resumed {
-            Resumed::Suspended => match self.exiting.take() {
-                None => {
-                    self.set_suspended(rank);
-                    if self.options.check_stacks {
-                        rank::check::scan_stack(rank, slot);
-                    }
-                    false
-                }
-                Some(status) => self.rank_returned(rank, slot, status),
-            },
-            Resumed::Returned(status) => self.rank_returned(rank, slot, status),
+        match (resumed, self.exiting.take()) {
+            (Resumed::Returned(status), _) | (Resumed::Suspended, Some(status)) => {
+                self.rank_returned(rank, slot, status)
+            }
+            (Resumed::Suspended, None) => false,
         }
     }
 

@@ -10,6 +10,7 @@
 //! Buffered sends of any length are copied first and then go as standard ones.
 
 use crate::arena::{Arena, hooks};
+use crate::mailbox::Pattern;
 use crate::net::local::MAX_BESIDE;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
@@ -47,19 +48,28 @@ impl Engine {
     pub(crate) unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let order = self.running().peers.number_outgoing(message.to, message.len as u64);
+        let pe = self.shared.location(message.to).load(std::sync::atomic::Ordering::Relaxed);
+        let here = pe == self.id;
+        if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
+            // The receive is there: the data goes straight into it, whatever the mode.
+            let Outbound { context, source, tag, data, len, .. } = *message;
+            let key = Pattern { context, source, tag };
+            // SAFETY: as the caller promises; posted buffers belong to their receives.
+            if let Some(ready) = unsafe { state.deliver(from, order, &key, data, len as u64) } {
+                if ready {
+                    self.ready.push_back(message.to);
+                }
+                return Started::Done(Completion::default());
+            }
+        }
         let mut packet = Packet::new(Kind::Eager, from, message.to);
         packet.context = message.context;
         packet.tag = message.tag;
         packet.source = message.source;
         packet.order = order;
-        let pe = self.shared.location(message.to).load(std::sync::atomic::Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe {
-            if pe == self.id {
-                self.send_here(packet, message)
-            } else {
-                self.send_away(pe, packet, message)
-            }
+            if here { self.send_here(packet, message) } else { self.send_away(pe, packet, message) }
         }
     }
 

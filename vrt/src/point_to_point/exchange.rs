@@ -9,7 +9,6 @@ use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
 use crate::pe::{self, Mode, Outbound, Started};
 use crate::point_to_point::{Destination, Source, Status, expect_one, site};
-use crate::rank::block_on_at;
 
 /// Sends one value with a tag and receives one with another.
 ///
@@ -131,8 +130,7 @@ fn one<R: Equivalence>(message: Outbound, pattern: Pattern, site: Site) -> (R, S
     let mut value = MaybeUninit::<R>::uninit();
     let (at, len) = (value.as_mut_ptr().cast(), size_of::<R>());
     // SAFETY: message and value outlive the blocking call.
-    let exchange = unsafe { exchange(message, pattern, at, len, site) };
-    let status = block_on_at(exchange, site.call, site.location);
+    let status = unsafe { exchange_blocking(message, pattern, at, len, site) };
     expect_one::<R>(status, site);
     // SAFETY: all bytes of the value have come, from a value of an equivalent type.
     (unsafe { value.assume_init() }, status)
@@ -146,7 +144,34 @@ fn into<B: BufferMut + ?Sized>(
 ) -> Status {
     let (at, len) = (buf.pointer_mut().cast(), BufferMut::len_in_bytes(buf));
     // SAFETY: message and buffer are borrowed for the blocking call.
-    block_on_at(unsafe { exchange(message, pattern, at, len, site) }, site.call, site.location)
+    unsafe { exchange_blocking(message, pattern, at, len, site) }
+}
+
+/// [`exchange`], without a future.
+///
+/// # Safety
+/// The message's data is readable and the buffer writable during the call.
+unsafe fn exchange_blocking(
+    message: Outbound,
+    pattern: Pattern,
+    buffer: *mut u8,
+    capacity: usize,
+    site: Site,
+) -> Status {
+    let mut sending = None;
+    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
+    let start = |engine: &mut pe::Engine| unsafe {
+        if let Started::Pending(request) = engine.send(&message) {
+            sending = Some(request);
+        }
+        engine.receive(pattern, buffer, capacity)
+    };
+    let outcome = operation::block_on_request(start, Some(pattern), site);
+    if let Some(request) = sending {
+        let sent_to = operation::sent_to(&message);
+        operation::block_on_request(|engine| engine.outcome(request), Some(sent_to), site);
+    }
+    Status::of(outcome, site)
 }
 
 /// Sends and receives at the same time.

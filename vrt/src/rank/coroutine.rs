@@ -35,6 +35,8 @@ pub(crate) struct Suspended {
     first_frame: Cell<usize>,
     /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
     inner: RefCell<Vec<Waker>>,
+    /// Whether there are any.
+    has_inner: Cell<bool>,
 }
 
 /// What came of resuming a rank.
@@ -91,6 +93,7 @@ impl Body {
             stack_pointer: Cell::new(arena.layout.top(id)),
             first_frame: Cell::new(arena.layout.top(id)),
             inner: RefCell::new(Vec::new()),
+            has_inner: Cell::new(false),
         };
         // SAFETY: the caller owns the slot.
         unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
@@ -187,6 +190,7 @@ pub(crate) fn forbid_blocking() {
 pub(crate) fn remember_inner(waker: &Waker) {
     if let Some(this) = current() {
         this.inner.borrow_mut().push(waker.clone());
+        this.has_inner.set(true);
     }
 }
 
@@ -194,7 +198,7 @@ pub(crate) fn remember_inner(waker: &Waker) {
 #[inline]
 pub(crate) fn wake_inner() {
     if let Some(this) = current()
-        && !this.inner.borrow().is_empty()
+        && this.has_inner.replace(false)
     {
         let wakers = std::mem::take(&mut *this.inner.borrow_mut());
         wakers.into_iter().for_each(Waker::wake);
