@@ -3,7 +3,7 @@
 //! Memory of the PE does not move with the rank. The mode looks at every word of the live part of
 //! a suspended rank's stack and asks whether it points into the process's heap (`brk` area) above
 //! where that ended when the PE was forked: what was there before is the same in every PE. Pointers
-//! are multiples of 8, and few end in a zero byte; what is not is a number, or a dead word partly overwritten.
+//! are multiples of 8; what is not is a number.
 //!
 //! Frames have holes, in which words of older, dead frames show through. So in this mode the
 //! runtime wipes the stack below itself whenever it returns to a rank ([`wipe_below`]): what is
@@ -69,7 +69,6 @@ pub(crate) fn scan_stack(rank: u32, slot: *mut SlotHeader) {
         let word = unsafe { (address as *const usize).read_volatile() };
         if heap.contains(&word)
             && word.is_multiple_of(8)
-            && word & 0xff != 0
             && FOUND.fetch_add(1, Ordering::Relaxed) < 20
         {
             crate::launch::crash::say(format_args!(
