@@ -30,7 +30,7 @@ static size_t at(const block *b, int x, int y, int z) {
     return (size_t)z * b->along_z + (size_t)y * b->along_y + (size_t)x;
 }
 
-/* The grid of blocks with the smallest cut surface; x is cut least. */
+/* The grid of blocks with the smallest cut surface, where a cut across x counts for five. */
 static void choose_shape(int ranks, int size, int shape[3]) {
     int best = -1;
     for (int a = 1; a * a * a <= ranks; a++) {
@@ -38,8 +38,8 @@ static void choose_shape(int ranks, int size, int shape[3]) {
         for (int b = a; b * b <= ranks / a; b++) {
             if (ranks / a % b) continue;
             int c = ranks / a / b;
-            if (c <= size && (best < 0 || a + b + c < best)) {
-                best = a + b + c;
+            if (c <= size && (best < 0 || 5 * a + b + c < best)) {
+                best = 5 * a + b + c;
                 shape[0] = a, shape[1] = b, shape[2] = c;
             }
         }

@@ -62,11 +62,15 @@ impl Extent {
     }
 }
 
+/// A cut across x costs as much as one across y or z and so much more: its faces are gathered cell
+/// by cell, and it makes the rows short that are computed as vectors. On 2 PEs, 32 blocks of a cube
+/// of 96 cells took 1.6 times the time of 2 when cut 2 x 4 x 4, and 1.45 times when cut 1 x 4 x 8.
+const X_CUT: usize = 4;
+
 /// The ranks as a grid of blocks over a cube of `size` cells a side.
 ///
 /// Of all grids with one block for each rank it is the one with the smallest
-/// cut surface, which is the nearest to a cube; x is cut least, because faces
-/// across x are the slowest to gather and short rows the slowest to compute.
+/// cut surface, where a cut across x counts for several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessGrid {
     shape: [usize; 3],
@@ -83,7 +87,7 @@ impl ProcessGrid {
     pub fn new(ranks: usize, size: usize) -> Result<Self, Error> {
         ordered_factors(ranks)
             .filter(|shape| shape[2] <= size)
-            .min_by_key(|shape| (shape.iter().sum::<usize>(), shape[2]))
+            .min_by_key(|shape| (shape.iter().sum::<usize>() + X_CUT * shape[0], shape[2]))
             .map(|shape| Self { shape, size })
             .ok_or(Error::TooManyRanks { ranks, size })
     }
@@ -149,16 +153,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_near_cubic_and_cut_x_least() {
+    fn shapes_are_compact_and_cut_x_least() {
         for (ranks, shape) in [
             (1, [1, 1, 1]),
             (2, [1, 1, 2]),
             (5, [1, 1, 5]),
-            (8, [2, 2, 2]),
-            (12, [2, 2, 3]),
-            (32, [2, 4, 4]),
-            (64, [4, 4, 4]),
-            (210, [5, 6, 7]),
+            (8, [1, 2, 4]),
+            (12, [1, 3, 4]),
+            (32, [1, 4, 8]),
+            (64, [1, 8, 8]),
+            (512, [2, 16, 16]),
         ] {
             let grid = ProcessGrid::new(ranks, 64).unwrap();
             assert_eq!(grid.shape(), shape, "{ranks} ranks");
@@ -166,19 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_has_the_smallest_surface_of_all() {
+    fn the_shape_has_the_least_costly_surface_of_all() {
         for ranks in 1..=200 {
             let mut best = usize::MAX;
             for x in 1..=ranks {
                 for y in 1..=ranks {
                     if ranks % (x * y) == 0 {
-                        best = best.min(x + y + ranks / (x * y));
+                        best = best.min((1 + X_CUT) * x + y + ranks / (x * y));
                     }
                 }
             }
             let shape = ProcessGrid::new(ranks, 200).unwrap().shape();
             assert_eq!(shape.iter().product::<usize>(), ranks);
-            assert_eq!(shape.iter().sum::<usize>(), best, "{ranks} ranks");
+            assert_eq!(shape.iter().sum::<usize>() + X_CUT * shape[0], best, "{ranks} ranks");
         }
     }
 
