@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -45,6 +46,18 @@ pub struct Config {
     #[arg(long, env = "VRT_EAGER", value_name = "SIZE", hide_env_values = true, value_parser = size)]
     eager: Option<usize>,
 
+    /// Move ranks by this strategy while the job runs, such as greedy; `list` shows all
+    #[arg(long, env = "VRT_LB", value_name = "NAME", hide_env_values = true)]
+    lb: Option<String>,
+
+    /// A parameter of the strategy, such as home-bias=0.1; may be repeated
+    #[arg(long, env = "VRT_LB_ARG", value_name = "K=V", hide_env_values = true, value_delimiter = ',')]
+    lb_arg: Vec<String>,
+
+    /// Time between two balancing steps, such as 500ms or 2s [default: 1s]
+    #[arg(long, env = "VRT_LB_PERIOD", value_name = "TIME", hide_env_values = true, value_parser = duration)]
+    lb_period: Option<Duration>,
+
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
     no_pin: bool,
@@ -60,6 +73,21 @@ pub struct Config {
     /// Print what each PE has done when the job ends
     #[arg(long, env = "VRT_STATISTICS", hide_env_values = true, value_parser = switch())]
     statistics: bool,
+}
+
+/// How a job balances its load.
+#[derive(Clone)]
+pub(crate) struct Balancing {
+    pub(crate) strategy: &'static dyn lb_strategies::Strategy,
+    pub(crate) config: lb_strategies::Config,
+    /// Time between two steps.
+    pub(crate) period: Duration,
+}
+
+impl std::fmt::Debug for Balancing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} every {:?}", self.strategy.name(), self.period)
+    }
 }
 
 /// The most ranks that a job may have.
@@ -125,6 +153,9 @@ impl Config {
             stack: env.stack.or(self.stack),
             slot: env.slot.or(self.slot),
             eager: env.eager.or(self.eager),
+            lb: env.lb.or(self.lb),
+            lb_arg: if env.lb_arg.is_empty() { self.lb_arg } else { env.lb_arg },
+            lb_period: env.lb_period.or(self.lb_period),
             no_pin: env.no_pin || self.no_pin,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
@@ -162,6 +193,18 @@ impl Config {
         Config { eager: Some(bytes), ..self }
     }
 
+    /// Sets the strategy that moves ranks while the job runs.
+    #[must_use]
+    pub fn with_lb(self, name: impl Into<String>) -> Config {
+        Config { lb: Some(name.into()), ..self }
+    }
+
+    /// Sets the time between two balancing steps.
+    #[must_use]
+    pub fn with_lb_period(self, period: Duration) -> Config {
+        Config { lb_period: Some(period), ..self }
+    }
+
     /// The number of PEs.
     pub fn pes(&self) -> u32 {
         self.pes.map_or_else(|| available_cores() as u32, NonZeroU32::get)
@@ -190,7 +233,18 @@ impl Config {
                 return Err(ConfigError::Range { option, value, max });
             }
         }
-        Ok(())
+        self.balancing().map(|_| ())
+    }
+
+    /// The strategy that moves ranks, if there is one.
+    pub(crate) fn balancing(&self) -> Result<Option<Balancing>, ConfigError> {
+        let Some(name) = &self.lb else { return Ok(None) };
+        let wrong = |error: &dyn std::error::Error| ConfigError::Option(format!("--lb: {error}"));
+        let strategy = lb_strategies::find(name).map_err(|error| wrong(&error))?;
+        let config = lb_strategies::Config::parse(strategy, &self.lb_arg.join(","))
+            .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
+        let period = self.lb_period.unwrap_or(Duration::from_secs(1));
+        Ok(Some(Balancing { strategy, config, period }))
     }
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
@@ -223,8 +277,15 @@ impl Config {
             ("VRT_STATISTICS", self.statistics),
         ];
         let numbers = numbers.into_iter().filter_map(|(k, v)| Some((k, v?.to_string())));
+        let period = self.lb_period.map(|period| format!("{}us", period.as_micros()));
+        let texts = [
+            ("VRT_LB", self.lb.clone()),
+            ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
+            ("VRT_LB_PERIOD", period),
+        ];
+        let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));
         let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
-        numbers.chain(switches).collect()
+        numbers.chain(texts).chain(switches).collect()
     }
 }
 
@@ -261,6 +322,25 @@ fn size(text: &str) -> Result<usize, String> {
     };
     let number: usize = digits.parse().map_err(|_| wrong())?;
     number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+/// Parses a time with its unit: us, ms or s.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "a number with us, ms or s behind it is allowed, such as 500ms".to_owned();
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let number: f64 = text[..end].trim().parse().map_err(|_| wrong())?;
+    let unit = match &text[end..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number * unit;
+    if !(1e-6..=1e6).contains(&seconds) {
+        return Err("1us to 1000000s are allowed".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// What is wrong, without clap's usage block.

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use crate::Count;
 
 /// What reductions need to know of a built-in type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub(crate) enum Scalar {
     U8,

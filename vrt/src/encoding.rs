@@ -1,6 +1,6 @@
 //! The one place that knows how serde values become bytes (bincode 2, standard configuration).
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// A value that cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,16 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Encode
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let (what, len) = (std::any::type_name::<T>(), bytes.len());
     match bincode::serde::decode_from_slice(bytes, bincode::config::standard()) {
+        Ok((value, used)) if used == len => Ok(value),
+        Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
+        Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
+    }
+}
+
+/// [`decode`] of a value that borrows from the bytes.
+pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
+    let (what, len) = (std::any::type_name::<T>(), bytes.len());
+    match bincode::serde::borrow_decode_from_slice(bytes, bincode::config::standard()) {
         Ok((value, used)) if used == len => Ok(value),
         Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
         Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),

@@ -66,6 +66,7 @@
 //! all of its ranks.
 
 mod arena;
+mod balance;
 pub mod collective;
 mod config;
 pub mod datatype;
@@ -73,6 +74,7 @@ pub mod encoding;
 pub mod environment;
 mod launch;
 mod mailbox;
+mod migrate;
 mod net;
 mod operation;
 mod pe;

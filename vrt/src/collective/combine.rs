@@ -18,16 +18,23 @@
 //!
 //! An operation is known by its context and its number on it, which grows at every rank alike. A
 //! packet may come before any rank of the PE has begun the operation.
+//!
+//! "The ranks of a PE" are those that *began* there: a rank that has moved sends its contribution
+//! to its first PE, which answers it wherever it is then. So who has to contribute where never
+//! changes, however ranks move in the middle of an operation.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::collective::operator::Operator;
+use crate::arena::Arena;
 use crate::net::local::MAX_BESIDE;
+use crate::net::parcel::{self, Topic};
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{Completion, Engine, Request, Started};
 
 /// What an operation makes of the contributions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum What {
     /// Fold them.
     Fold(Operator),
@@ -38,7 +45,7 @@ pub(crate) enum What {
 }
 
 /// A small collective operation of one rank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) what: What,
     /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
@@ -101,11 +108,22 @@ struct Part {
     at: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     rank: u32,
     request: u32,
+    #[serde(with = "crate::migrate::address")]
     out: *mut u8,
+}
+
+/// What a rank that has moved sends to its first PE.
+#[derive(Debug, Serialize, Deserialize)]
+struct Contribution<'a> {
+    spec: Spec,
+    number: u32,
+    waiting: Option<Waiting>,
+    #[serde(borrow)]
+    bytes: &'a [u8],
 }
 
 impl Engine {
@@ -133,8 +151,55 @@ impl Engine {
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
         let number = self.next_collective(context);
-        let request = if waits { Some(self.running().new_request(Request::send())) } else { None };
+        let request = waits.then(|| {
+            let len = spec.result_len();
+            let mut request = Request::receive(out, len, None);
+            request.outcome.bytes = len as u64;
+            self.running().new_request(request)
+        });
         let me = self.current;
+        let bytes: &[u8] = match unit {
+            _ if !contributes => &[],
+            0 => &[],
+            // SAFETY: as the caller promises.
+            _ => unsafe { std::slice::from_raw_parts(input, unit) },
+        };
+        let waiting = request.map(|request| Waiting { rank: me, request, out });
+        let home = self.shared.home(me);
+        if home == self.id {
+            self.contribute(spec, number, waiting, bytes);
+        } else {
+            let contribution = Contribution { spec: *spec, number, waiting, bytes };
+            match crate::encoding::encode(&contribution) {
+                Ok(all) => {
+                    parcel::send(&mut self.net, self.id, home, Topic::Contribution, &all);
+                }
+                Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
+            }
+        }
+        match request {
+            None => Started::Done(Completion::default()),
+            Some(request) => match self.running().take_if_done(request) {
+                Some(outcome) => Started::Done(outcome),
+                None => Started::Pending(request),
+            },
+        }
+    }
+
+    /// A rank that began here, but lives elsewhere, takes part in an operation.
+    pub(crate) fn contribution_came(&mut self, bytes: &[u8]) {
+        match crate::encoding::decode_borrowed::<Contribution<'_>>(bytes) {
+            Ok(it) => self.contribute(&it.spec, it.number, it.waiting, it.bytes),
+            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+        }
+    }
+
+    /// A rank that began here takes part in an operation. `bytes` is what it contributes, if it
+    /// does; `waiting` says where it wants the result, if it does.
+    fn contribute(&mut self, spec: &Spec, number: u32, waiting: Option<Waiting>, bytes: &[u8]) {
+        let Spec { root, rank, context, .. } = *spec;
+        let broadcast = spec.what == What::Broadcast;
+        let is_root = root == Some(rank);
         if self.combining.operation(context, number).spec.is_none() {
             let here = self.members(spec).here;
             let operation = self.combining.operation(context, number);
@@ -143,20 +208,13 @@ impl Engine {
         }
         let operation = self.combining.operation(context, number);
         operation.arrived += 1;
-        if contributes {
+        if !broadcast || is_root {
             let level = if broadcast { EVERYBODY } else { 0 };
-            let bytes: &[u8] = match unit {
-                0 => &[],
-                // SAFETY: as the caller promises.
-                _ => unsafe { std::slice::from_raw_parts(input, unit) },
-            };
             let part = operation.store(if broadcast { 0 } else { rank }, level, bytes);
             operation.parts.push(part);
             operation.covered_here += if broadcast { spec.size } else { 1 };
         }
-        if let Some(request) = request {
-            operation.waiting.push(Waiting { rank: me, request, out });
-        }
+        operation.waiting.extend(waiting);
         let last = operation.arrived == operation.here;
         if if broadcast { is_root } else { last } {
             self.send_parts(spec, number);
@@ -164,13 +222,6 @@ impl Engine {
         if broadcast || last {
             // SAFETY: the outputs of all who wait are writable, as each promised.
             unsafe { self.finish_if_complete(context, number) };
-        }
-        match request {
-            None => Started::Done(Completion::default()),
-            Some(request) => match self.running().take_if_done(request) {
-                Some(outcome) => Started::Done(outcome),
-                None => Started::Pending(request),
-            },
         }
     }
 
@@ -197,8 +248,8 @@ impl Engine {
     fn members(&mut self, spec: &Spec) -> &Members {
         let (shared, id) = (self.shared, self.id);
         self.combining.members.entry((spec.context, spec.first)).or_insert_with(|| {
-            let at = |rank| shared.location(rank).load(std::sync::atomic::Ordering::Relaxed);
-            let mut pes: Vec<u32> = (spec.first..spec.first + spec.size).map(at).collect();
+            let ranks = spec.first..spec.first + spec.size;
+            let mut pes: Vec<u32> = ranks.map(|rank| shared.home(rank)).collect();
             let here = pes.iter().filter(|pe| **pe == id).count() as u32;
             pes.sort_unstable();
             pes.dedup();
@@ -212,8 +263,7 @@ impl Engine {
         let targets = match (spec.what, spec.root) {
             (What::Broadcast, _) | (_, None) => self.members(spec).elsewhere.clone(),
             (_, Some(root)) => {
-                let root = self.shared.location(spec.first + root);
-                vec![root.load(std::sync::atomic::Ordering::Relaxed)]
+                vec![self.shared.home(spec.first + root)]
             }
         };
         let operation = self.combining.operation(spec.context, number);
@@ -265,7 +315,7 @@ impl Engine {
         operation.parts.append(&mut operation.remote);
         operation.fold();
         let waiting = std::mem::take(&mut operation.waiting);
-        for Waiting { out, .. } in &waiting {
+        let copy_to = |out: *mut u8| {
             for part in &operation.parts {
                 let at = if spec.what == What::Concatenate { part.start as usize } else { 0 };
                 let bytes = &operation.data[part.at..part.at + spec.unit];
@@ -277,14 +327,35 @@ impl Engine {
                     }
                 }
             }
+        };
+        let mut away = Vec::new();
+        for Waiting { rank, out, .. } in &waiting {
+            // The memory of a rank that lives elsewhere can be written here if it is its slot's.
+            if self.ranks[*rank as usize].is_some() || Arena::contains(*out as usize) {
+                copy_to(*out);
+            } else if spec.result_len() > 0 {
+                let mut result = vec![0u8; spec.result_len()];
+                copy_to(result.as_mut_ptr());
+                away.push((*rank, result));
+            }
         }
         let all_here = operation.arrived == operation.here;
         for Waiting { rank, request, .. } in &waiting {
-            self.complete(*rank, *request);
+            match away.iter().position(|(r, _)| r == rank) {
+                None => self.complete(*rank, *request),
+                Some(at) => self.send_result(*rank, *request, away.swap_remove(at).1),
+            }
         }
         if all_here {
             self.combining.close(context, number);
         }
+    }
+}
+
+impl Spec {
+    /// Bytes of the result.
+    fn result_len(&self) -> usize {
+        if self.what == What::Concatenate { self.unit * self.size as usize } else { self.unit }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::datatype::Scalar;
 
 /// A predefined reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Op {
     Max,
@@ -19,7 +19,7 @@ pub(crate) enum Op {
 }
 
 /// A reduction on elements of a type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Operator {
     pub(crate) op: Op,
     pub(crate) scalar: Scalar,

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arena::SlotId;
+use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::{LaunchError, crash, reserve};
 use crate::net::shared::{Ended, Shared};
@@ -84,6 +85,7 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         shared,
         events: vec![event.as_raw_fd()],
         options: config.options(),
+        balancer: Balancer::new(None, 0, 1),
         pool: SlotId(slots.0[0]),
         ranks: slots.0[1..].iter().enumerate().map(|(r, s)| (r as u32, SlotId(*s))).collect(),
     };

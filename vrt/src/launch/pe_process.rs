@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::arena::{Arena, SlotId, hooks};
-use crate::config::Config;
+use crate::balance::Balancer;
+use crate::config::{Balancing, Config};
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Outcome, Pe, Setup};
@@ -28,6 +29,7 @@ pub(super) struct Birth<'a> {
     pub(super) core: Option<usize>,
     pub(super) program: Program,
     pub(super) supervisor: libc::pid_t,
+    pub(super) balancing: Option<&'a Balancing>,
 }
 
 /// The ranks that begin on a PE: consecutive ones, as even as possible.
@@ -39,7 +41,7 @@ pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> std::ops::Range<u32>
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
-    let Birth { id, config, arena, shared, events, program, .. } = birth;
+    let Birth { id, config, arena, shared, events, program, balancing, .. } = birth;
     let ranks = first_ranks(id, config.pes(), config.ranks());
     let setup = Setup {
         id,
@@ -47,6 +49,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
         shared,
         events: events.iter().map(AsRawFd::as_raw_fd).collect(),
         options: config.options(),
+        balancer: Balancer::new(balancing, id, config.pes() as usize),
         pool: SlotId(config.ranks() + id),
         ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
     };

@@ -185,6 +185,7 @@ fn fork_all(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: plain system call.
     let supervisor = unsafe { libc::getpid() };
+    let balancing = config.balancing()?;
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
     let mut pids = Vec::new();
     for id in 0..config.pes() {
@@ -208,6 +209,7 @@ fn fork_all(
                 core: cores.as_ref().map(|cores| cores[id as usize]),
                 program,
                 supervisor,
+                balancing: balancing.as_ref(),
             }),
             pid => pids.push((pid, id)),
         }

@@ -23,11 +23,13 @@
 //! sent. The sender numbers its messages per pair ([`Peers`]), so this holds whatever ranks moved
 //! meanwhile and by whatever way messages came.
 
+use serde::{Deserialize, Serialize};
+
 mod peers;
 mod posted;
 mod unexpected;
 
-pub(crate) use peers::Peers;
+pub(crate) use peers::{Peer, Peers};
 pub(crate) use posted::Posted;
 pub(crate) use unexpected::Unexpected;
 
@@ -38,7 +40,7 @@ pub(crate) const ANY: i32 = -1;
 const LINEAR: usize = 32;
 
 /// What a receive (or probe) asks for. As the key of a concrete message it has no [`ANY`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pattern {
     /// The communicator's context.
     pub(crate) context: u32,

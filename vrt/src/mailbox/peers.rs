@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// One partner of a rank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Peer {
     /// Number of the next message to it.
     next_out: u32,
@@ -94,6 +95,23 @@ impl<M> Peers<M> {
         let message = self.early.remove(&(peer, next))?;
         self.peer(peer).next_in = next.wrapping_add(1);
         Some(message)
+    }
+
+    /// What is known of every partner, and the messages that came early.
+    pub(crate) fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<((u32, u32), M)>) {
+        let low = self.low.into_iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
+        let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
+        let all = low.filter(|(_, peer)| known(peer)).chain(self.high).collect();
+        (all, self.early.into_iter().collect())
+    }
+
+    /// The opposite of [`into_lists`](Self::into_lists).
+    pub(crate) fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<((u32, u32), M)>) -> Self {
+        let mut all = Peers { early: early.into_iter().collect(), ..Peers::default() };
+        for (rank, peer) in peers {
+            *all.peer(rank) = peer;
+        }
+        all
     }
 
     /// Every partner to whom something was sent.

@@ -86,6 +86,17 @@ impl Posted {
         found.is_some()
     }
 
+    /// All receives in the order of posting.
+    pub(crate) fn into_list(self) -> Vec<(Pattern, u32)> {
+        let Some(many) = self.many else { return self.few };
+        let mut timed: Vec<(u64, Pattern, u32)> = Vec::with_capacity(self.len);
+        for (pattern, queue) in *many {
+            timed.extend(queue.into_iter().map(|(time, request)| (time, pattern, request)));
+        }
+        timed.sort_unstable_by_key(|(time, ..)| *time);
+        timed.into_iter().map(|(_, pattern, request)| (pattern, request)).collect()
+    }
+
     fn removed(&mut self) {
         self.len -= 1;
         if self.len == 0 {

@@ -92,10 +92,12 @@ impl<M> Unexpected<M> {
         }
     }
 
-    /// All messages, in no particular order.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Pattern, M)> {
-        let many = self.many.take().map(|index| index.messages.into_values());
-        self.few.drain(..).collect::<Vec<_>>().into_iter().chain(many.into_iter().flatten())
+    /// All messages in the order of arrival.
+    pub(crate) fn into_list(self) -> Vec<(Pattern, M)> {
+        let Some(index) = self.many else { return self.few.into() };
+        let mut timed: Vec<_> = index.messages.into_iter().collect();
+        timed.sort_unstable_by_key(|(time, _)| *time);
+        timed.into_iter().map(|(_, message)| message).collect()
     }
 }
 

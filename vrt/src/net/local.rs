@@ -15,7 +15,7 @@ use crate::net::{INLINE, Kind, Packet};
 /// Longest data that goes beside one packet.
 pub(crate) const MAX_BESIDE: usize = 32 << 10;
 /// Longest part of a staged message that travels inside its packet.
-const SHORT_CHUNK: usize = INLINE - 8;
+pub(crate) const SHORT_CHUNK: usize = INLINE - 8;
 const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
 
 /// The sending ends to all PEs.
@@ -127,6 +127,15 @@ impl Outgoing {
         let done = Some((packet.from, request));
         let stream = Some((0, len));
         self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+    }
+
+    /// [`stream`](Self::stream) of data of the runtime's own.
+    pub(crate) fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
+        debug_assert_eq!(packet.kind, Kind::Chunk);
+        let stream = Some((0, data.len() as u64));
+        let waiting =
+            Waiting { packet: *packet, data: std::ptr::null(), owned: data, stream, done: None };
+        self.wait(pe, waiting);
     }
 
     fn wait(&mut self, pe: usize, waiting: Waiting) {

@@ -1,7 +1,7 @@
 //! What PEs say to each other, and the shared memory they say it through.
 //!
-//! A [`Packet`] is one cell of a ring. Every packet is addressed to a *rank*, so that it can be
-//! forwarded when the rank has moved.
+//! A [`Packet`] is one cell of a ring. Every packet but the last two kinds is addressed to a
+//! *rank*, so that it can be forwarded when the rank has moved.
 //!
 //! | kind | says | answered by |
 //! |---|---|---|
@@ -12,17 +12,20 @@
 //! | `Chunk` | a part of a staged message | - |
 //! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
 //! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
+//! | `Parcel` | bytes of any length for a PE itself, in pieces (see [`parcel`]) | - |
 
 pub(crate) mod local;
+pub(crate) mod parcel;
 pub(crate) mod shared;
 
+use serde::{Deserialize, Serialize};
 use vrt_shm::{CELL_PAYLOAD, CellData};
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
 
 /// What a packet says; see the table above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Kind {
     Eager = 1,
@@ -32,10 +35,11 @@ pub(crate) enum Kind {
     Chunk,
     Finished,
     Collective,
+    Parcel,
 }
 
 /// One cell of a ring; 60 bytes without padding.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Packet {
     pub(crate) kind: Kind,
@@ -61,7 +65,7 @@ pub(crate) struct Packet {
 }
 
 /// The last 24 bytes: payload, or up to three words (address, length, number).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(transparent)]
 pub(crate) struct Data(pub(crate) [u8; INLINE]);
 

@@ -18,6 +18,9 @@ pub(crate) const RING_BYTES: usize = 128 << 10;
 /// A ring between two PEs.
 pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
 
+/// The location of a rank that has ended.
+pub(crate) const ENDED: u32 = u32::MAX;
+
 /// How a job ended, in [`JobState::ended`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -150,7 +153,12 @@ impl Shared {
         self.at(size_of::<JobState>() + pe * size_of::<PeBlock>())
     }
 
-    /// The PE that has a rank.
+    /// The PE on which a rank began. Its contributions to collective operations always go there.
+    pub(crate) fn home(&self, rank: u32) -> u32 {
+        (u64::from(rank) * self.pes as u64 / self.ranks as u64) as u32
+    }
+
+    /// The PE that has a rank, or is about to get it; [`ENDED`] when it has ended.
     #[inline(always)]
     pub(crate) fn location(&self, rank: u32) -> &'static AtomicU32 {
         debug_assert!((rank as usize) < self.ranks);

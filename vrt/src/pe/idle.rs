@@ -135,6 +135,10 @@ impl Pe {
             return Asleep::Until(Some(Duration::from_micros(100)));
         }
         self.engine.become_idle(timeout.is_some());
+        let timeout = match (timeout, self.engine.until_balance()) {
+            (Some(timer), Some(balance)) => Some(timer.min(balance)),
+            (timer, balance) => timer.or(balance),
+        };
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
             return Asleep::No;

@@ -25,9 +25,10 @@ mod send;
 mod timers;
 
 pub(crate) use inject::wake_from_outside;
-pub(crate) use ranks::{Completion, RankState, Request, Started, Status, Wait};
+pub(crate) use ranks::{Awaiting, Completion, Counters, RankState, Request, Started, Status, Wait};
 pub(crate) use receive::Probed;
 pub(crate) use report::waits;
+pub(crate) use receive::{Body, Parked};
 pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
 pub(crate) use send::{Mode, Outbound};
 
@@ -39,7 +40,10 @@ use vrt_shm::Consumer;
 
 use crate::arena::{Arena, SlotHeader, SlotId, hooks};
 use crate::collective::Combining;
+use crate::balance::Balancer;
+use crate::migrate::Held;
 use crate::net::local::Outgoing;
+use crate::net::parcel;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::rank::Program;
 
@@ -72,7 +76,7 @@ pub(crate) struct Engine {
     pub(crate) pool: *mut SlotHeader,
     pub(crate) combining: Combining,
     pub(crate) options: Options,
-    timers: timers::Timers,
+    pub(crate) timers: timers::Timers,
     injected: Arc<inject::Injector>,
     /// When the PE began, by the cycle counter and the clock.
     began: (u64, std::time::Instant),
@@ -86,8 +90,12 @@ pub(crate) struct Engine {
     /// Ranks resumed so far, and when tokio last had a turn.
     resumes: u32,
     tokio_turn: u64,
-    /// Ranks of this PE that have not ended.
-    local_left: usize,
+    /// Ranks whose stacks have their guards in this process.
+    guarded: Vec<bool>,
+    /// What has come for ranks that are on their way here.
+    pub(crate) held: Held,
+    pub(crate) parcels: parcel::Incoming,
+    pub(crate) balancer: Balancer,
     /// The status with which the rank that just suspended has exited.
     exiting: Option<i32>,
 }
@@ -112,6 +120,7 @@ pub(crate) struct Setup {
     pub(crate) shared: Shared,
     pub(crate) events: Vec<i32>,
     pub(crate) options: Options,
+    pub(crate) balancer: Balancer,
     /// Slot of the payload pool.
     pub(crate) pool: SlotId,
     /// The ranks that begin here, with their slots.
@@ -124,11 +133,10 @@ impl Pe {
     /// # Safety
     /// The slots are this PE's alone, and the thread is no PE's.
     pub(crate) unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
-        let Setup { id, uid, shared, events, options, pool, ranks } = setup;
+        let Setup { id, uid, shared, events, options, balancer, pool, ranks } = setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
         let mut ready = VecDeque::with_capacity(ranks.len().next_power_of_two());
-        let local_left = ranks.len();
         for (rank, slot) in ranks {
             let header = arena.header(slot);
             // SAFETY: the slot is ours, says the caller.
@@ -167,7 +175,10 @@ impl Pe {
                 switches: 0,
                 resumes: 0,
                 tokio_turn: 0,
-                local_left,
+                guarded: vec![false; shared.ranks()],
+                held: Held::default(),
+                parcels: parcel::Incoming::default(),
+                balancer,
                 exiting: None,
             },
         })

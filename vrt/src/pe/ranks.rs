@@ -4,7 +4,9 @@
 use std::cell::Cell;
 use std::panic::Location;
 
-use crate::arena::SlotHeader;
+use serde::{Deserialize, Serialize};
+
+use crate::arena::{Arena, SlotHeader};
 use crate::mailbox::{Pattern, Peers, Posted, Unexpected};
 use crate::net::Packet;
 use crate::pe::Engine;
@@ -24,11 +26,11 @@ pub(crate) struct RankState {
     pub(crate) slot: *mut SlotHeader,
     pub(crate) status: Status,
     /// What has to happen before it is resumed.
-    awaiting: Awaiting,
+    pub(crate) awaiting: Awaiting,
     /// Where, on the rank's stack, it looks for the outcome of the request it awaits, or null.
-    answer: *const Cell<Option<Completion>>,
+    pub(crate) answer: *const Cell<Option<Completion>>,
     /// Something happened while it ran that it has to look at again.
-    notified: bool,
+    pub(crate) notified: bool,
     pub(crate) posted: Posted,
     pub(crate) unexpected: Unexpected<(Packet, Parked)>,
     pub(crate) peers: Peers<(Packet, Parked)>,
@@ -36,28 +38,28 @@ pub(crate) struct RankState {
     pub(crate) probing: bool,
     /// Messages taken by matched probes and not received yet.
     pub(crate) matched: Vec<Option<(Packet, Parked)>>,
-    requests: Vec<Request>,
-    free_requests: Vec<u32>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) free_requests: Vec<u32>,
     pub(crate) wait: Wait,
     pub(crate) counters: Counters,
     /// Collective operations begun, by context.
     pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
-    /// Whether the guard below its stack exists in this PE.
-    pub(crate) guarded: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaiting {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Awaiting {
     Nothing,
     Request(u32),
     Anything,
 }
 
 /// What was measured of a rank. Times are cycles of the time stamp counter.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Counters {
     pub(crate) run: u64,
     pub(crate) switches: u64,
+    /// Of `run`, what the balancer has been told.
+    pub(crate) reported: u64,
 }
 
 /// What a rank waits for, for the table of a deadlock.
@@ -80,7 +82,7 @@ pub(crate) enum Started {
 }
 
 /// The outcome of a request. For a send only its being done matters.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Completion {
     /// Rank in the communicator.
     pub(crate) source: i32,
@@ -100,11 +102,16 @@ impl Completion {
 }
 
 /// An operation of a rank that is not done, or whose outcome was not taken yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
-    in_use: bool,
-    done: bool,
+    pub(crate) in_use: bool,
+    pub(crate) done: bool,
+    /// Memory that is used by the process where the operation began, and by no other.
+    pub(crate) outside: bool,
+    /// `buffer` is the copy of a buffered send, which nobody waits for.
+    pub(crate) copy: bool,
     /// The receive's buffer.
+    #[serde(with = "crate::migrate::address")]
     pub(crate) buffer: *mut u8,
     pub(crate) outcome: Completion,
     /// Bytes of a staged message that have come.
@@ -118,6 +125,8 @@ impl Request {
         Request {
             in_use: true,
             done: false,
+            outside: false,
+            copy: false,
             buffer: std::ptr::null_mut(),
             outcome: Completion::default(),
             received: 0,
@@ -127,7 +136,8 @@ impl Request {
 
     pub(crate) fn receive(buffer: *mut u8, capacity: usize, pattern: Option<Pattern>) -> Request {
         let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
-        Request { buffer, outcome, pattern, ..Request::send() }
+        let outside = capacity > 0 && !Arena::contains(buffer as usize);
+        Request { buffer, outcome, pattern, outside, ..Request::send() }
     }
 }
 
@@ -149,7 +159,6 @@ impl RankState {
             wait: Wait::default(),
             counters: Counters::default(),
             collectives: rustc_hash::FxHashMap::default(),
-            guarded: false,
         }
     }
 
@@ -303,7 +312,9 @@ impl Engine {
     /// Marks a request of a rank as done and wakes the rank if it waits for it.
     #[inline]
     pub(crate) fn complete(&mut self, rank: u32, number: u32) {
-        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else {
+            return self.complete_elsewhere(rank, number);
+        };
         state.request_mut(number).done = true;
         if state.note(Some(number)) {
             self.ready.push_back(rank);
@@ -337,13 +348,14 @@ impl Engine {
             state.answer = std::ptr::null();
         }
         state.awaiting = Awaiting::Nothing;
-        if !state.guarded {
-            state.guarded = true;
+        let slot = state.slot;
+        if !self.guarded[rank as usize] {
+            self.guarded[rank as usize] = true;
             // SAFETY: a prepared slot of this PE.
-            unsafe { (*state.slot).install_guard() };
+            unsafe { (*slot).install_guard() };
         }
         self.current = rank;
-        Some(state.slot)
+        Some(slot)
     }
 
     /// The running rank has stopped after so many cycles. Returns whether it is suspended.

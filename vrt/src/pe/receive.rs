@@ -1,7 +1,10 @@
 //! Receiving: what happens to a message when it comes, and to a receive when it is posted.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arena::hooks;
 use crate::mailbox::Pattern;
+use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
 use crate::pe::{Completion, Engine, Started};
@@ -20,13 +23,13 @@ pub(crate) enum Body {
 }
 
 /// Where the data of a message is that waits for its receive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Parked {
     /// In its packet.
     Inline,
     /// A block of some PE's pool.
-    Pool(*mut u8),
-    InArena(*const u8),
+    Pool(#[serde(with = "crate::migrate::address")] *mut u8),
+    InArena(#[serde(with = "crate::migrate::address")] *mut u8),
     Staged,
 }
 
@@ -51,7 +54,8 @@ impl Engine {
     #[inline]
     pub(crate) unsafe fn arrive(&mut self, packet: &Packet, body: Body) {
         let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
-            return self.drop_for_ended(packet);
+            // SAFETY: as the caller promises.
+            return unsafe { self.arrive_elsewhere(packet, body) };
         };
         let data = match body {
             Body::Inline => packet.data.0.as_ptr(),
@@ -110,6 +114,21 @@ impl Engine {
         }
     }
 
+    /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
+    pub(crate) fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
+        let Some(state) = self.rank(packet.to) else { return };
+        if !state.peers.is_next(packet.from, packet.order) {
+            state.peers.keep_early(packet.from, packet.order, (packet, parked));
+            return;
+        }
+        self.match_parked(packet, parked);
+        while let Some((packet, parked)) =
+            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
+        {
+            self.match_parked(packet, parked);
+        }
+    }
+
     fn match_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
         match state.posted.take(&key(&packet)) {
@@ -128,7 +147,7 @@ impl Engine {
     /// # Safety
     /// As [`arrive`](Self::arrive).
     #[inline]
-    unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
+    pub(crate) unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
         let len = packet.message_len() as usize;
         let mut kept = *packet;
         let parked = match body {
@@ -149,7 +168,7 @@ impl Engine {
                 std::ptr::copy_nonoverlapping(data, block, len);
                 Parked::Pool(block)
             },
-            Body::InArena(data) => Parked::InArena(data),
+            Body::InArena(data) => Parked::InArena(data.cast_mut()),
             Body::Staged => Parked::Staged,
         };
         (kept, parked)
@@ -216,7 +235,7 @@ impl Engine {
     /// Sends an answer to a rank, here or elsewhere.
     pub(crate) fn post(&mut self, packet: &Packet) {
         let pe = self.shared.location(packet.to).load(std::sync::atomic::Ordering::Relaxed);
-        if pe == self.id {
+        if pe == self.id || pe == ENDED {
             // SAFETY: answers have nothing beside them.
             unsafe { self.handle(packet, std::ptr::null()) };
         } else {
@@ -243,7 +262,10 @@ impl Engine {
     /// # Safety
     /// `beside` is readable for `packet.beside()` bytes.
     pub(crate) unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
-        let Some(state) = self.rank(packet.to) else { return };
+        let Some(state) = self.rank(packet.to) else {
+            // SAFETY: as the caller promises.
+            return unsafe { self.pass_on(packet, beside) };
+        };
         let receive = state.request_mut(packet.request);
         let (offset, len) = (packet.data.word(0), u64::from(packet.len));
         let data = if packet.beside() == 0 { packet.data.0[8..].as_ptr() } else { beside };
@@ -280,6 +302,11 @@ impl Engine {
                 Kind::ClearToSend => self.clear_to_send(packet),
                 Kind::Finished => self.finished(packet),
                 Kind::Collective => self.collective_packet(packet, beside),
+                Kind::Parcel => {
+                    if let Some(parcel) = self.parcels.take(packet, beside) {
+                        self.open_parcel(parcel);
+                    }
+                }
             }
         }
     }
@@ -400,7 +427,7 @@ impl Engine {
 
     /// A message for a rank that has ended: nobody will receive it, but its sender may wait.
     #[cold]
-    fn drop_for_ended(&mut self, packet: &Packet) {
+    pub(crate) fn drop_for_ended(&mut self, packet: &Packet) {
         // Not in a correct program (MPI leaves it undefined), but its sender shall not hang.
         if packet.wants_finish {
             self.tell_finished(packet);

@@ -59,5 +59,12 @@ impl Engine {
             job.retired.load(std::sync::atomic::Ordering::Relaxed),
             job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
         ));
+        if let Some(totals) = self.balancer.totals() {
+            crate::launch::crash::say(format_args!(
+                "load balancing: {} steps, {} ranks moved, {} orders not followed (the rank ran, \
+                 was pinned or had gone)",
+                totals.steps, totals.moved, totals.stayed
+            ));
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::launch;
 use crate::net::Packet;
-use crate::net::shared::Ended;
+use crate::net::shared::{ENDED, Ended};
 use crate::pe::{self, Engine, Pe, Status};
 use crate::rank::{self, Body, Resumed};
 
@@ -104,6 +104,9 @@ impl Pe {
         if let Some((rank, slot, resumed)) = done {
             if engine.end_resume(rank, slot, resumed) {
                 return Step::Panicked(rank);
+            }
+            if engine.stamp.wrapping_sub(engine.balancer.due) < u64::MAX / 2 {
+                engine.balance();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
             if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
@@ -232,7 +235,8 @@ impl Engine {
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
-        for (_, (packet, parked)) in state.unexpected.drain() {
+        self.shared.location(rank).store(ENDED, Ordering::Release);
+        for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
             self.forget(&packet, parked);
         }
         // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
@@ -260,7 +264,6 @@ impl Engine {
                 }
             }
         }
-        self.local_left -= 1;
         if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake_all();
         }

@@ -11,7 +11,8 @@
 
 use crate::arena::{Arena, hooks};
 use crate::mailbox::Pattern;
-use crate::net::local::MAX_BESIDE;
+use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
+use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
 use crate::pe::receive::Body;
@@ -49,6 +50,10 @@ impl Engine {
         let from = self.current;
         let order = self.running().peers.number_outgoing(message.to, message.len as u64);
         let pe = self.shared.location(message.to).load(std::sync::atomic::Ordering::Relaxed);
+        if pe == ENDED {
+            // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
+            return Started::Done(Completion::default());
+        }
         let here = pe == self.id;
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
             // The receive is there: the data goes straight into it, whatever the mode.
@@ -132,7 +137,8 @@ impl Engine {
                 unsafe { self.net.send(pe, &packet, message.data) };
                 return self.started(synchronous, packet.request);
             }
-            let request = self.running().new_request(Request::send());
+            let outside = !Arena::contains(message.data as usize);
+            let request = self.running().new_request(Request { outside, ..Request::send() });
             self.net.send_later(pe, &packet, message.data, request);
             return Started::Pending(request);
         }
@@ -145,13 +151,16 @@ impl Engine {
                 std::ptr::copy_nonoverlapping(message.data, data.cast_mut(), message.len);
             }
         }
-        packet.request = self.running().new_request(Request::send());
+        let outside = !Arena::contains(data as usize);
+        packet.request = self.running().new_request(Request { outside, ..Request::send() });
         packet.wants_finish = true;
         packet.data = Data::words([data as u64, message.len as u64, 0]);
-        packet.kind = if Arena::contains(data as usize) { Kind::Rendezvous } else { Kind::Staged };
+        packet.kind = if outside { Kind::Staged } else { Kind::Rendezvous };
         if message.mode == Mode::Buffered {
             // The copy is freed, and the request ended, when the receiver says so.
-            self.running().request_mut(packet.request).buffer = data.cast_mut();
+            let request = self.running().request_mut(packet.request);
+            request.buffer = data.cast_mut();
+            request.copy = true;
         }
         // SAFETY: these kinds have nothing beside them.
         unsafe { self.net.send(pe, &packet, std::ptr::null()) };
@@ -172,11 +181,13 @@ impl Engine {
 
     /// The receiver of one of this PE's messages has it.
     pub(crate) fn finished(&mut self, packet: &Packet) {
-        let Some(state) = self.rank(packet.to) else { return };
-        let buffer =
-            std::mem::replace(&mut state.request_mut(packet.request).buffer, std::ptr::null_mut());
+        let Some(state) = self.rank(packet.to) else {
+            // SAFETY: nothing lies beside this kind.
+            return unsafe { self.pass_on(packet, std::ptr::null()) };
+        };
+        let Request { copy, buffer, .. } = *state.request_mut(packet.request);
         self.complete(packet.to, packet.request);
-        if !buffer.is_null() {
+        if copy {
             // SAFETY: the copy of a buffered send, no longer needed; nobody waits for its request.
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(packet.to) {
@@ -185,12 +196,65 @@ impl Engine {
         }
     }
 
+    /// Sends the data of a staged message after its receive was matched.
+    ///
+    /// `data` is readable for `len` bytes until the sender's request is done.
+    fn stream(&mut self, pe: u32, chunk: &Packet, data: *const u8, len: u64, request: u32) {
+        match pe {
+            ENDED => self.complete(chunk.from, request),
+            // The receiver has come here meanwhile.
+            pe if pe == self.id => {
+                // SAFETY: as the documentation says.
+                self.stream_here(chunk, unsafe { std::slice::from_raw_parts(data, len as usize) });
+                self.complete(chunk.from, request);
+            }
+            pe => self.net.stream(pe as usize, chunk, data, len, request),
+        }
+    }
+
+    /// Hands the data of a staged message to a receiver on this PE, in the pieces that would
+    /// otherwise go through a ring.
+    fn stream_here(&mut self, chunk: &Packet, data: &[u8]) {
+        let mut offset = 0;
+        while offset < data.len() {
+            let rest = &data[offset..];
+            let len = if rest.len() > INLINE { rest.len().min(MAX_BESIDE) } else { SHORT_CHUNK };
+            let part = &rest[..len.min(rest.len())];
+            let mut packet = *chunk;
+            packet.data = Data::words([offset as u64, 0, 0]);
+            packet.len = part.len() as u32;
+            if part.len() <= INLINE {
+                packet.data.0[8..8 + part.len()].copy_from_slice(part);
+            }
+            // SAFETY: `part` is what lies beside the packet, if anything does.
+            unsafe { self.chunk(&packet, part.as_ptr()) };
+            offset += part.len();
+        }
+    }
+
+    /// Sends the result of a collective operation to a rank on another PE whose buffer cannot be
+    /// written from here.
+    pub(crate) fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
+        let mut chunk = Packet::new(Kind::Chunk, rank, rank);
+        chunk.request = request;
+        let pe = self.shared.location(rank).load(std::sync::atomic::Ordering::Relaxed);
+        if pe == self.id || pe == ENDED {
+            // Not here yet: `stream` holds the pieces for it.
+            return self.stream_here(&chunk, &result);
+        }
+        self.net.stream_owned(pe as usize, &chunk, result);
+    }
+
     /// The receive for a staged message is there: its data follows.
     pub(crate) fn clear_to_send(&mut self, packet: &Packet) {
+        if self.rank(packet.to).is_none() {
+            // SAFETY: nothing lies beside this kind.
+            return unsafe { self.pass_on(packet, std::ptr::null()) };
+        }
         let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
         let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
         chunk.request = their_request as u32;
         let pe = self.shared.location(packet.from).load(std::sync::atomic::Ordering::Relaxed);
-        self.net.stream(pe as usize, &chunk, data as *const u8, len, packet.request);
+        self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }
 }

@@ -2,15 +2,42 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::pe::Engine;
 use crate::pe::ranks::Request;
 
-/// Running timers, the earliest first: deadline, rank, request.
+/// Nanoseconds of the system's monotonic clock, which is the same in all processes.
+pub(crate) fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Running timers, the earliest first: deadline by [`monotonic`], rank, request.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+}
+
+impl Timers {
+    /// Takes the timers of a rank out: deadline and request.
+    pub(crate) fn take_of(&mut self, rank: u32) -> Vec<(u64, u32)> {
+        let mut taken = Vec::new();
+        self.heap.retain(|Reverse((deadline, of, request))| {
+            if *of == rank {
+                taken.push((*deadline, *request));
+            }
+            *of != rank
+        });
+        taken
+    }
+
+    /// Puts the timers of a rank in.
+    pub(crate) fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
+        self.heap.extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));
+    }
 }
 
 impl Engine {
@@ -18,7 +45,7 @@ impl Engine {
     pub(crate) fn start_timer(&mut self, duration: Duration) -> u32 {
         let request = self.running().new_request(Request::send());
         let far = Duration::from_secs(60 * 60 * 24 * 365);
-        let deadline = Instant::now() + duration.min(far);
+        let deadline = monotonic() + duration.min(far).as_nanos() as u64;
         self.timers.heap.push(Reverse((deadline, self.current, request)));
         request
     }
@@ -27,9 +54,9 @@ impl Engine {
     pub(crate) fn run_timers(&mut self) -> Option<Duration> {
         loop {
             let Reverse((deadline, rank, request)) = *self.timers.heap.peek()?;
-            let now = Instant::now();
+            let now = monotonic();
             if deadline > now {
-                return Some(deadline - now);
+                return Some(Duration::from_nanos(deadline - now));
             }
             self.timers.heap.pop();
             self.complete(rank, request);

@@ -1,0 +1,204 @@
+//! Ranks that move from PE to PE.
+//!
+//! Inside a node a rank is *handed over*: its slot, which every PE of the node has mapped at the
+//! same address, gets another owner, and what its PE keeps of it ([`state`]) travels as a parcel.
+//! No byte of the rank's own memory is copied. Any rank can go that is suspended and not pinned.
+//!
+//! ```text
+//! PE A (has the rank)                     PE B                         anybody
+//!   take the rank's state out
+//!   slot.owner = nobody
+//!   location[rank] = B  ------------------------------------------->   messages go to B now
+//!   parcel(state) ----------------------> not there yet: hold what comes for it
+//!                                         slot.owner = B
+//!                                         state in; take what was held, in order
+//!   passes on what still comes for it --> (A's ring: after the parcel)
+//! ```
+//!
+//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]`
+//! names the PE that has it or that the parcel is under way to; only the PE that has the rank
+//! changes it. So what reaches a PE for a rank that it does not have is either held there (the
+//! location names this PE) or passed on (it names another), and is never lost; the numbers of
+//! messages between two ranks keep their order whatever way each came.
+
+pub(crate) mod address;
+mod state;
+
+use rustc_hash::FxHashMap;
+use std::sync::atomic::Ordering;
+
+use crate::arena::SlotHeader;
+use crate::net::parcel::{self, Parcel, Topic};
+use crate::net::shared::ENDED;
+use crate::net::{Kind, Packet};
+use crate::pe::{Body, Engine, Parked, RankState, Status};
+use state::MovingRank;
+
+/// Why a rank stays where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stays {
+    /// It has ended, or is not on this PE any more.
+    NotHere,
+    /// It runs now.
+    Running,
+    /// It holds something that cannot move.
+    Pinned(&'static str),
+}
+
+/// What has come for ranks that are on their way to this PE.
+#[derive(Debug, Default)]
+pub(crate) struct Held(FxHashMap<u32, Vec<Item>>);
+
+#[derive(Debug)]
+enum Item {
+    Message(Packet, Parked),
+    /// An answer or a part of a message, with the bytes beside it.
+    Other(Packet, Vec<u8>),
+}
+
+/// Where a rank that is not here is.
+enum Whereabouts {
+    Ended,
+    ComingHere,
+    On(usize),
+}
+
+impl Engine {
+    /// Gives a suspended rank to another PE of the node.
+    pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+        debug_assert_ne!(to, self.id);
+        self.may_move(rank)?;
+        let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        let timers = self.timers.take_of(rank);
+        let slot = state.slot;
+        let moving = MovingRank::pack(rank, *state, timers);
+        let bytes = match crate::encoding::encode(&moving) {
+            Ok(bytes) => bytes,
+            Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
+        };
+        // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
+        unsafe { (*slot).owner.store(0, Ordering::Release) };
+        self.shared.location(rank).store(to, Ordering::Release);
+        parcel::send(&mut self.net, self.id, to, Topic::Rank, &bytes);
+        Ok(())
+    }
+
+    /// Whether a rank can be moved now.
+    pub(crate) fn may_move(&self, rank: u32) -> Result<(), Stays> {
+        match self.ranks.get(rank as usize).and_then(Option::as_deref) {
+            None => Err(Stays::NotHere),
+            Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
+                Err(Stays::Running)
+            }
+            Some(state) => pinned(state).map_or(Ok(()), |reason| Err(Stays::Pinned(reason))),
+        }
+    }
+
+    /// Takes a rank in that another PE has handed over.
+    fn adopt(&mut self, bytes: &[u8]) {
+        let moving: MovingRank = match crate::encoding::decode(bytes) {
+            Ok(moving) => moving,
+            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+        };
+        let (rank, state, timers) = moving.unpack();
+        // SAFETY: the parcel makes this PE the owner of the slot.
+        unsafe { (*state.slot).owner.store(self.uid, Ordering::Release) };
+        self.timers.put(rank, &timers);
+        if state.status == Status::Ready {
+            self.ready.push_back(rank);
+        }
+        self.ranks[rank as usize] = Some(Box::new(state));
+        for item in self.held.0.remove(&rank).unwrap_or_default() {
+            match item {
+                Item::Message(packet, parked) => self.arrive_parked(packet, parked),
+                // SAFETY: the bytes beside the packet were kept with it.
+                Item::Other(packet, beside) => unsafe { self.handle(&packet, beside.as_ptr()) },
+            }
+        }
+    }
+
+    /// A complete parcel has come.
+    pub(crate) fn open_parcel(&mut self, parcel: Parcel) {
+        match parcel.topic {
+            Topic::Rank => self.adopt(&parcel.bytes),
+            Topic::Contribution => self.contribution_came(&parcel.bytes),
+            Topic::Balance => self.balance_message(parcel.from, &parcel.bytes),
+        }
+    }
+
+    fn find(&self, rank: u32) -> Whereabouts {
+        match self.shared.location(rank).load(Ordering::Acquire) {
+            ENDED => Whereabouts::Ended,
+            pe if pe == self.id => Whereabouts::ComingHere,
+            pe => Whereabouts::On(pe as usize),
+        }
+    }
+
+    /// A message has come for a rank that is not here.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[cold]
+    pub(crate) unsafe fn arrive_elsewhere(&mut self, packet: &Packet, body: Body) {
+        match self.find(packet.to) {
+            Whereabouts::Ended => self.drop_for_ended(packet),
+            Whereabouts::ComingHere => {
+                // SAFETY: as the caller promises.
+                let (packet, parked) = unsafe { self.park(packet, body) };
+                self.held.0.entry(packet.to).or_default().push(Item::Message(packet, parked));
+            }
+            Whereabouts::On(pe) => {
+                let beside = match body {
+                    Body::Here(data) => data,
+                    Body::Inline | Body::InArena(_) | Body::Staged => std::ptr::null(),
+                };
+                // SAFETY: only messages from a ring are for ranks of other PEs, and what lies
+                // beside those is readable during this call.
+                unsafe { self.net.send(pe, packet, beside) };
+            }
+        }
+    }
+
+    /// An answer, or a part of a message, has come for a rank that is not here.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    #[cold]
+    pub(crate) unsafe fn pass_on(&mut self, packet: &Packet, beside: *const u8) {
+        match self.find(packet.to) {
+            Whereabouts::Ended => {}
+            Whereabouts::ComingHere => {
+                let beside = match packet.beside() {
+                    0 => Vec::new(),
+                    // SAFETY: as the caller promises.
+                    len => unsafe { std::slice::from_raw_parts(beside, len) }.to_vec(),
+                };
+                self.held.0.entry(packet.to).or_default().push(Item::Other(*packet, beside));
+            }
+            // SAFETY: as the caller promises.
+            Whereabouts::On(pe) => unsafe { self.net.send(pe, packet, beside) },
+        }
+    }
+
+    /// A request of a rank that has moved meanwhile is done.
+    #[cold]
+    pub(crate) fn complete_elsewhere(&mut self, rank: u32, request: u32) {
+        let mut packet = Packet::new(Kind::Finished, rank, rank);
+        packet.request = request;
+        self.post(&packet);
+    }
+}
+
+/// Why a rank cannot be moved now, if so.
+pub(crate) fn pinned(state: &RankState) -> Option<&'static str> {
+    if state.waits_for_outside() {
+        return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
+    }
+    let outside = state.requests.iter().any(|request| request.in_use && request.outside);
+    outside.then_some("a message is under way from or to memory outside its slot")
+}
+
+/// The address of a slot's header, for [`state`].
+pub(crate) fn slot_at(address: usize) -> *mut SlotHeader {
+    address as *mut SlotHeader
+}
