@@ -29,6 +29,10 @@ pub struct JacobiArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     check_every: u32,
 
+    /// Offer ranks to the load balancer once in so many iterations; 0 for never
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    migrate_every: u32,
+
     /// Make a fraction of the cells cost so many times more, as in 0.25:10
     #[arg(long, value_name = "FRACTION:FACTOR")]
     uneven: Option<Costly>,
@@ -87,6 +91,7 @@ impl JacobiArgs {
             max_iterations: self.max_iterations,
             tolerance: self.tolerance,
             check_every: self.check_every as usize,
+            migrate_every: self.migrate_every as usize,
         }
     }
 

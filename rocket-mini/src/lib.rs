@@ -11,6 +11,7 @@
 //!     max_iterations: 20,
 //!     tolerance: 0.0,
 //!     check_every: 10,
+//!     migrate_every: 0,
 //! };
 //! let reference = solve_sequentially(&settings);
 //! mpi::run_local(4, |world: &mpi::topology::SimpleCommunicator| {

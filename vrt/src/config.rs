@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use crate::arena::SlotSizes;
 use crate::pe::Options;
@@ -51,12 +51,23 @@ pub struct Config {
     lb: Option<String>,
 
     /// A parameter of the strategy, such as home-bias=0.1; may be repeated
-    #[arg(long, env = "VRT_LB_ARG", value_name = "K=V", hide_env_values = true, value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "VRT_LB_ARG",
+        value_name = "K=V",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     lb_arg: Vec<String>,
 
-    /// Time between two balancing steps, such as 500ms or 2s [default: 1s]
+    /// Take a balancing step in every such time, such as 500ms, wherever ranks are suspended
+    /// [default: steps are taken when all ranks call `migrate`]
     #[arg(long, env = "VRT_LB_PERIOD", value_name = "TIME", hide_env_values = true, value_parser = duration)]
     lb_period: Option<Duration>,
+
+    /// How ranks move: with their memory as it is, or by the state they give to `migrate`
+    #[arg(long = "move", env = "VRT_MOVE", value_name = "HOW", hide_env_values = true)]
+    move_by: Option<MoveBy>,
 
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
@@ -80,13 +91,29 @@ pub struct Config {
 pub(crate) struct Balancing {
     pub(crate) strategy: &'static dyn lb_strategies::Strategy,
     pub(crate) config: lb_strategies::Config,
-    /// Time between two steps.
-    pub(crate) period: Duration,
+    /// Time between two steps; `None`: they happen when all ranks call `migrate`.
+    pub(crate) period: Option<Duration>,
+    pub(crate) move_by: MoveBy,
+}
+
+/// How ranks move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum MoveBy {
+    /// With their memory, as they are
+    Memory,
+    /// By the state they give to `migrate`: their program begins again from it
+    State,
+    /// With their memory; each state given to `migrate` is encoded and decoded in place, to test
+    /// that
+    InPlace,
 }
 
 impl std::fmt::Debug for Balancing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} every {:?}", self.strategy.name(), self.period)
+        match self.period {
+            Some(period) => write!(f, "{} every {period:?}", self.strategy.name()),
+            None => write!(f, "{} at migrate", self.strategy.name()),
+        }
     }
 }
 
@@ -156,6 +183,7 @@ impl Config {
             lb: env.lb.or(self.lb),
             lb_arg: if env.lb_arg.is_empty() { self.lb_arg } else { env.lb_arg },
             lb_period: env.lb_period.or(self.lb_period),
+            move_by: env.move_by.or(self.move_by),
             no_pin: env.no_pin || self.no_pin,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
@@ -197,6 +225,12 @@ impl Config {
     #[must_use]
     pub fn with_lb(self, name: impl Into<String>) -> Config {
         Config { lb: Some(name.into()), ..self }
+    }
+
+    /// Sets how ranks move.
+    #[must_use]
+    pub fn with_move(self, move_by: MoveBy) -> Config {
+        Config { move_by: Some(move_by), ..self }
     }
 
     /// Sets the time between two balancing steps.
@@ -243,8 +277,8 @@ impl Config {
         let strategy = lb_strategies::find(name).map_err(|error| wrong(&error))?;
         let config = lb_strategies::Config::parse(strategy, &self.lb_arg.join(","))
             .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
-        let period = self.lb_period.unwrap_or(Duration::from_secs(1));
-        Ok(Some(Balancing { strategy, config, period }))
+        let move_by = self.move_by.unwrap_or(MoveBy::Memory);
+        Ok(Some(Balancing { strategy, config, period: self.lb_period, move_by }))
     }
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
@@ -282,6 +316,10 @@ impl Config {
             ("VRT_LB", self.lb.clone()),
             ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
             ("VRT_LB_PERIOD", period),
+            (
+                "VRT_MOVE",
+                self.move_by.and_then(|by| Some(by.to_possible_value()?.get_name().to_owned())),
+            ),
         ];
         let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));
         let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));

@@ -4,9 +4,6 @@
 //! [`initialize`] hands out the [`Universe`] as often as a rank asks, and gives `None` outside of
 //! a rank.
 
-use std::sync::OnceLock;
-use std::time::Instant;
-
 use crate::pe;
 use crate::topology::SimpleCommunicator;
 
@@ -94,8 +91,7 @@ pub fn processor_name() -> Result<String, std::string::FromUtf8Error> {
 
 /// Seconds since some time in the past.
 pub fn time() -> f64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+    pe::monotonic() as f64 * 1e-9
 }
 
 /// Seconds between two ticks of [`time`].

@@ -84,7 +84,7 @@ pub mod request;
 pub mod topology;
 pub mod trace;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, MoveBy};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };

@@ -139,6 +139,32 @@ pub trait Communicator: AsHandle {
         Process { comm: self.as_handle(), rank: self.rank() }
     }
 
+    /// Offers the calling rank to be moved to another PE; all ranks of the job call this at the
+    /// same points of their programs. A balancing step happens when all have arrived (with
+    /// `--lb-period`: at any time, and this returns at once unless the rank is to go).
+    ///
+    /// With `--move memory`, the default, the rank moves as it is. With `--move state` it is
+    /// encoded and dropped whole, without running destructors, and its program begins again on the
+    /// other PE, where [`restore`](Self::restore) returns the state. Without `--lb` this does
+    /// nothing.
+    ///
+    /// # Panics
+    /// When the state cannot be encoded; in an async rank.
+    #[track_caller]
+    fn migrate<T: serde::Serialize + serde::de::DeserializeOwned>(&self, state: &mut T) {
+        crate::migrate::offer::migrate(state, Location::caller());
+    }
+
+    /// The state that was given to [`migrate`](Self::migrate), if this rank has been moved by its
+    /// state and its program begins again; `None` at its first beginning.
+    ///
+    /// # Panics
+    /// When it is another type.
+    #[track_caller]
+    fn restore<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
+        crate::migrate::offer::restore(Location::caller())
+    }
+
     /// Ends the whole job with a status.
     #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {

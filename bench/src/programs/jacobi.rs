@@ -23,6 +23,7 @@ pub fn jacobi(
         max_iterations: iterations,
         tolerance: 0.0,
         check_every,
+        migrate_every: 0,
     };
     let run = solve(world, &settings, None, |_, _| ())?;
     Ok(run.map(|run| Measured {

@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use serde::{Deserialize, Serialize};
+
 use super::kernel::{Change, Stencil};
 use super::{Costly, Error, Extent, Face, Problem};
 
@@ -15,7 +17,7 @@ use super::{Costly, Error, Extent, Face, Problem};
 /// - across y they are rows, packed and unpacked around the exchange;
 /// - across x each lies in another cache line. The sweep passes by all of them
 ///   anyway, so it stores the ghost cells and collects the cells on its way.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     problem: Problem,
     extent: Extent,
@@ -29,7 +31,7 @@ pub(super) struct Block {
 }
 
 /// The buffers of a face that is shared with a neighbour.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Buffers {
     /// The neighbour's cells, for the ghost cells.
     incoming: Vec<f64>,

@@ -42,7 +42,7 @@ impl Face {
 }
 
 /// The cells of a block: `lengths[axis]` of them from `start[axis]` on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Extent {
     /// Number of the first cell along x, y and z, counted from zero in the domain.
     pub start: [usize; 3],

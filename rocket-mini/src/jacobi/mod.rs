@@ -20,6 +20,7 @@ mod sequential;
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
+use serde::{Deserialize, Serialize};
 
 use block::Block;
 pub use decomposition::{Extent, Face, ProcessGrid};
@@ -40,6 +41,20 @@ pub struct Settings {
     /// Iterations from one look at the residual to the next, at least 1. The
     /// residual of the last iteration is looked at in any case.
     pub check_every: usize,
+    /// Iterations after which ranks offer themselves to be moved; never with 0.
+    pub migrate_every: usize,
+}
+
+/// How far a rank is: all it needs to begin again elsewhere.
+#[derive(Debug, Serialize, Deserialize)]
+struct Progress {
+    block: Block,
+    residuals: Vec<f64>,
+    converged: bool,
+    iterations: usize,
+    squares: f64,
+    compute_seconds: f64,
+    start: f64,
 }
 
 impl Settings {
@@ -201,38 +216,49 @@ pub fn solve(
 ) -> Result<Option<Run>, Error> {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let grid = ProcessGrid::new(ranks, settings.problem.size)?;
-    let mut block = Block::new(settings.problem, grid.extent(rank), |face| {
-        grid.neighbour(rank, face).is_some()
-    })?;
-    let neighbours = Face::ALL.map(|face| grid.neighbour(rank, face).map(|r| r as i32));
-    let mut residuals = Vec::new();
-    let mut converged = false;
-    let mut iterations = 0;
-    let mut squares = 0.0;
-    let mut compute_seconds = 0.0;
-
-    world.barrier();
-    let start = mpi::time();
-    while iterations < settings.max_iterations && !converged {
-        iterations += 1;
-        exchange(world, &neighbours, &mut block);
-        let is_check = settings.is_check(iterations);
-        let mut change = is_check.then(Change::default);
-        let sweep_start = mpi::time();
-        block.sweep(costly, change.as_mut());
-        compute_seconds += mpi::time() - sweep_start;
-        if let Some(change) = change {
-            squares = change.squares();
-            let mut residual = 0.0;
-            world.all_reduce_into(&change.largest(), &mut residual, SystemOperation::max());
-            residuals.push(residual);
-            converged = residual < settings.tolerance;
-            if rank == 0 {
-                progress(iterations, residual);
+    let mut state = match world.restore::<Progress>() {
+        Some(state) => state,
+        None => {
+            let block = Block::new(settings.problem, grid.extent(rank), |face| {
+                grid.neighbour(rank, face).is_some()
+            })?;
+            world.barrier();
+            Progress {
+                block,
+                residuals: Vec::new(),
+                converged: false,
+                iterations: 0,
+                squares: 0.0,
+                compute_seconds: 0.0,
+                start: mpi::time(),
             }
         }
+    };
+    let neighbours = Face::ALL.map(|face| grid.neighbour(rank, face).map(|r| r as i32));
+    while state.iterations < settings.max_iterations && !state.converged {
+        state.iterations += 1;
+        exchange(world, &neighbours, &mut state.block);
+        let is_check = settings.is_check(state.iterations);
+        let mut change = is_check.then(Change::default);
+        let sweep_start = mpi::time();
+        state.block.sweep(costly, change.as_mut());
+        state.compute_seconds += mpi::time() - sweep_start;
+        if let Some(change) = change {
+            state.squares = change.squares();
+            let mut residual = 0.0;
+            world.all_reduce_into(&change.largest(), &mut residual, SystemOperation::max());
+            state.residuals.push(residual);
+            state.converged = residual < settings.tolerance;
+            if rank == 0 {
+                progress(state.iterations, residual);
+            }
+        }
+        if settings.migrate_every > 0 && state.iterations.is_multiple_of(settings.migrate_every) {
+            world.migrate(&mut state);
+        }
     }
-    let seconds = mpi::time() - start;
+    let seconds = mpi::time() - state.start;
+    let Progress { block, residuals, converged, iterations, squares, compute_seconds, .. } = state;
 
     let mut all_squares = 0.0;
     world.all_reduce_into(&squares, &mut all_squares, SystemOperation::sum());

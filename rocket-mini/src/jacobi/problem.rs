@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// Laplace's equation on a cube of `size` cells a side, with the boundary
 /// values of a solution that is known: [`Problem::exact`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Problem {
     /// Cells along each axis, without the boundary.
     pub size: usize,

@@ -80,6 +80,7 @@ mod tests {
             max_iterations: 5_000,
             tolerance: 1e-14,
             check_every: 7,
+            migrate_every: 0,
         });
         assert!(solution.converged);
         assert_eq!(solution.iterations % 7, 0);
@@ -95,6 +96,7 @@ mod tests {
             max_iterations: 25,
             tolerance: 0.0,
             check_every: 10,
+            migrate_every: 0,
         });
         assert_eq!(solution.iterations, 25);
         assert_eq!(solution.residuals.len(), 3);

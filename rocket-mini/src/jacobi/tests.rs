@@ -3,7 +3,13 @@
 use super::*;
 
 fn settings(size: usize) -> Settings {
-    Settings { problem: Problem { size }, max_iterations: 60, tolerance: 1e-3, check_every: 5 }
+    Settings {
+        problem: Problem { size },
+        max_iterations: 60,
+        tolerance: 1e-3,
+        check_every: 5,
+        migrate_every: 10,
+    }
 }
 
 /// Solves on some ranks of this process and calls `check` where the outcome is.

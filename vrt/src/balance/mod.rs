@@ -1,24 +1,31 @@
 //! Load balancing while the job runs: who decides, and when ranks move.
 //!
-//! PE 0 decides. Every period it asks all PEs what their ranks have cost since the last time,
-//! gives what they answer to a strategy of [`lb_strategies`], and tells each PE which of its ranks
-//! go where. Nobody waits: ranks go on running, and go wherever they are suspended when the order
-//! comes. A rank that runs, is pinned, or has gone meanwhile stays.
+//! PE 0 decides. In a step it learns from all PEs what their ranks have cost since the last one,
+//! gives that to a strategy of [`lb_strategies`], and tells each PE which of its ranks go where.
+//! A rank that runs, is pinned, or has gone meanwhile stays.
 //!
 //! ```text
-//! PE 0        Resting --period over--> Asking --all have answered--> Moving --all are done--> Resting
-//!                                        |  ask                        |  orders
-//! every PE                               +-> report loads              +-> hand over, tell how many
+//!        period over: ask all            all have answered: decide        all have said so
+//! Resting ---------------> Asking -----------------------> Moving ---------------> Resting
+//!        all ranks of the job wait in `migrate`: their PEs have said so and answered ^
 //! ```
+//!
+//! With a period nobody waits: ranks go wherever they are suspended when the order comes (by
+//! state: when they next offer themselves). Without one, each PE reports when all its ranks wait
+//! in `migrate`; when these are all ranks that have not ended, PE 0 decides, and each PE lets its
+//! ranks go on as soon as it has moved those that were to go.
 
 mod step;
+
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use step::Order;
 use step::{Loads, Stage, Step, Totals};
 
-use crate::config::Balancing;
+use crate::config::{Balancing, MoveBy};
+use crate::migrate::Stays;
 use crate::net::parcel::{self, Topic};
 use crate::pe::{self, Engine};
 
@@ -27,65 +34,204 @@ use crate::pe::{self, Engine};
 pub(crate) struct Balancer {
     /// Cycle counter at which the next step begins; far away when there is none.
     pub(crate) due: u64,
+    /// Whether and how ranks move here.
+    move_by: Option<MoveBy>,
+    period: Option<Duration>,
     /// On PE 0, if balancing is on.
     step: Option<Step>,
+    /// The ranks here that wait in `migrate`.
+    offering: Vec<u32>,
+    /// Something happened after which all may have arrived there.
+    changed: bool,
 }
 
 /// What PEs say to each other.
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
-    Ask { step: u32 },
-    Report { step: u32, loads: Loads },
-    Move { step: u32, orders: Vec<Order> },
-    Moved { step: u32, moved: u32, stayed: u32 },
+    Ask {
+        step: u32,
+    },
+    Report {
+        step: u32,
+        loads: Loads,
+    },
+    /// All ranks of a PE wait in `migrate`.
+    Arrived {
+        loads: Loads,
+    },
+    Move {
+        step: u32,
+        orders: Vec<Order>,
+    },
+    Moved {
+        step: u32,
+        moved: Moved,
+    },
+}
+
+/// What became of a PE's orders.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Moved {
+    pub(crate) moved: u32,
+    pub(crate) stayed: u32,
+    /// Of those, pinned ones.
+    pub(crate) pinned: u32,
+    pub(crate) nanoseconds: u64,
 }
 
 impl Balancer {
     /// For a PE of a job with this configuration.
     pub(crate) fn new(balancing: Option<&Balancing>, id: u32, pes: usize) -> Balancer {
-        let balancing = balancing.filter(|_| id == 0 && pes > 1);
-        let step = balancing.map(|balancing| Step::new(balancing.clone(), pes));
-        let due = if step.is_some() { pe::cycle_counter() } else { NEVER };
-        Balancer { due, step }
+        let step = balancing.filter(|_| id == 0).map(|b| Step::new(b.clone(), pes));
+        let period = balancing.and_then(|balancing| balancing.period);
+        let now = pe::cycle_counter();
+        let due = if step.is_some() && period.is_some() { now } else { now.wrapping_add(NEVER) };
+        let move_by = balancing.map(|balancing| balancing.move_by);
+        Balancer { due, move_by, period, step, offering: Vec::new(), changed: false }
     }
-}
 
-impl Balancer {
+    /// How ranks move, if they do.
+    pub(crate) fn move_by(&self) -> Option<MoveBy> {
+        self.move_by
+    }
+
+    /// Whether steps are taken by time.
+    pub(crate) fn is_periodic(&self) -> bool {
+        self.period.is_some()
+    }
+
+    /// A rank waits in `migrate`.
+    pub(crate) fn offered(&mut self, rank: u32) {
+        self.offering.push(rank);
+        self.look_soon();
+    }
+
+    /// A rank has ended here.
+    pub(crate) fn rank_ended(&mut self) {
+        if self.move_by.is_some() && !self.is_periodic() {
+            self.look_soon();
+        }
+    }
+
+    fn look_soon(&mut self) {
+        self.changed = true;
+        self.due = pe::cycle_counter();
+    }
+
     /// What balancing has done, on the PE that decides.
     pub(crate) fn totals(&self) -> Option<Totals> {
         self.step.as_ref().map(Step::totals)
     }
 }
 
-/// A time that is never near: half the counter's range away from any.
+/// A time that is never near: half the counter's range away.
 const NEVER: u64 = 1 << 63;
 
 impl Engine {
-    /// Begins a step on PE 0 when it is due.
+    /// Does what is due: begins a step on PE 0, or sees to the ranks that wait in `migrate`.
     #[cold]
     pub(crate) fn balance(&mut self) {
-        let cycles = self.cycles_per_second();
         let now = pe::cycle_counter();
-        let Some(step) = &mut self.balancer.step else {
-            self.balancer.due = now.wrapping_add(NEVER);
+        self.balancer.due = now.wrapping_add(NEVER);
+        if std::mem::take(&mut self.balancer.changed) {
+            self.see_to_offers();
+        }
+        let Some(period) = self.balancer.period else { return };
+        let cycles = self.cycles_per_second();
+        let Some(step) = &mut self.balancer.step else { return };
+        if step.begins_at > now && step.begins_at - now < NEVER {
+            self.balancer.due = step.begins_at;
             return;
-        };
-        let period = (step.balancing.period.as_secs_f64() * cycles) as u64;
-        self.balancer.due = now.wrapping_add(period.max(1));
+        }
+        step.begins_at = now.wrapping_add(((period.as_secs_f64() * cycles) as u64).max(1));
+        self.balancer.due = step.begins_at;
         if !matches!(step.stage, Stage::Resting) {
             return;
         }
-        step.begin();
+        step.ask();
         let ask = Message::Ask { step: step.number };
-        self.tell_all(&ask);
+        for pe in 0..self.shared.pes() as u32 {
+            self.tell(pe, &ask);
+        }
     }
 
-    /// The time until the next step begins here, for a PE that is about to sleep.
-    pub(crate) fn until_balance(&self) -> Option<std::time::Duration> {
-        self.balancer.step.as_ref()?;
+    /// The time until something is due here, for a PE that is about to sleep.
+    pub(crate) fn until_balance(&self) -> Option<Duration> {
         let cycles = self.balancer.due.wrapping_sub(pe::cycle_counter());
-        let cycles = if cycles > NEVER { 0 } else { cycles };
-        Some(std::time::Duration::from_secs_f64(cycles as f64 / self.cycles_per_second()))
+        let overdue = cycles > NEVER;
+        let far = self.balancer.step.is_none() || self.balancer.period.is_none();
+        match (overdue, far) {
+            (true, _) => Some(Duration::ZERO),
+            (false, true) => None,
+            (false, false) => {
+                Some(Duration::from_secs_f64(cycles as f64 / self.cycles_per_second()))
+            }
+        }
+    }
+
+    /// Whether something is due here.
+    #[inline(always)]
+    pub(crate) fn balance_is_due(&self, now: u64) -> bool {
+        now.wrapping_sub(self.balancer.due) < NEVER
+    }
+
+    fn see_to_offers(&mut self) {
+        if self.balancer.is_periodic() {
+            for rank in std::mem::take(&mut self.balancer.offering) {
+                let to = self.rank(rank).and_then(|state| state.ordered.take());
+                if to.is_none_or(|to| self.go(rank, to).is_err()) {
+                    self.end_offer(rank);
+                }
+            }
+            return;
+        }
+        let here = self.ranks.iter().flatten().count();
+        if self.balancer.offering.len() == here {
+            let loads = self.loads();
+            self.tell(0, &Message::Arrived { loads });
+        }
+    }
+
+    /// Moves a rank to another PE as the job is configured.
+    fn go(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+        match self.balancer.move_by {
+            Some(MoveBy::State) => self.move_by_state(rank, to),
+            _ => {
+                self.may_move(rank)?;
+                self.end_offer(rank);
+                self.hand_over(rank, to)
+            }
+        }
+    }
+
+    fn follow(&mut self, orders: &[Order]) -> Moved {
+        let began = Instant::now();
+        let mut outcome = Moved::default();
+        for state in self.ranks.iter_mut().flatten() {
+            state.counters.reported = state.counters.run;
+        }
+        for Order { rank, to } in orders.iter().copied() {
+            match self.go(rank, to) {
+                Ok(()) => outcome.moved += 1,
+                Err(Stays::NotOffered) if self.balancer.is_periodic() => {
+                    outcome.moved += 1;
+                    if let Some(state) = self.rank(rank) {
+                        state.ordered = Some(to);
+                    }
+                }
+                Err(why) => {
+                    outcome.stayed += 1;
+                    outcome.pinned += u32::from(matches!(why, Stays::Pinned(_)));
+                }
+            }
+        }
+        if !self.balancer.is_periodic() {
+            for rank in std::mem::take(&mut self.balancer.offering) {
+                self.end_offer(rank);
+            }
+        }
+        outcome.nanoseconds = began.elapsed().as_nanos() as u64;
+        outcome
     }
 
     /// Another PE, or this one, has said something about balancing.
@@ -103,36 +249,44 @@ impl Engine {
                 self.tell(from, &Message::Report { step, loads });
             }
             Message::Report { step, loads } => {
-                let Some(orders) =
-                    self.balancer.step.as_mut().and_then(|s| s.report(step, from, loads))
-                else {
-                    return;
-                };
-                for (to, orders) in orders.into_iter().enumerate() {
-                    self.tell(to as u32, &Message::Move { step, orders });
+                let Some(this) = &mut self.balancer.step else { return };
+                if let Some(orders) = this.report(step, from, loads) {
+                    self.give(orders);
+                }
+            }
+            Message::Arrived { loads } => {
+                let left = self.shared.job().ranks_left.load(std::sync::atomic::Ordering::Acquire);
+                let Some(this) = &mut self.balancer.step else { return };
+                if let Some(orders) = this.arrived(from, loads, left) {
+                    self.give(orders);
                 }
             }
             Message::Move { step, orders } => {
-                let moved = orders.iter().filter(|o| self.hand_over(o.rank, o.to).is_ok()).count();
-                let (moved, stayed) = (moved as u32, (orders.len() - moved) as u32);
-                self.tell(from, &Message::Moved { step, moved, stayed });
+                let moved = self.follow(&orders);
+                self.tell(from, &Message::Moved { step, moved });
             }
-            Message::Moved { step, moved, stayed } => {
+            Message::Moved { step, moved } => {
                 if let Some(this) = &mut self.balancer.step {
-                    this.moved(step, moved, stayed);
+                    this.moved(step, moved);
                 }
             }
         }
     }
 
-    /// What the ranks here have cost since the last report.
-    fn loads(&mut self) -> Loads {
+    fn give(&mut self, orders: Vec<Vec<Order>>) {
+        let Some(step) = self.balancer.step.as_ref().map(|step| step.number) else { return };
+        for (to, orders) in orders.into_iter().enumerate() {
+            self.tell(to as u32, &Message::Move { step, orders });
+        }
+    }
+
+    /// What the ranks here have cost since the last step.
+    fn loads(&self) -> Loads {
         let cycles = self.cycles_per_second();
         let mut loads = Loads::default();
         for (rank, state) in self.ranks.iter().enumerate() {
             let Some(state) = state.as_deref() else { continue };
-            let run = state.counters.run;
-            let since = run.wrapping_sub(state.counters.reported);
+            let since = state.counters.run - state.counters.reported;
             // SAFETY: the slot of a rank of this PE.
             let bytes = unsafe { (*(*state.slot).heap.get()).bytes };
             loads.ranks.push(step::RankLoad {
@@ -142,16 +296,7 @@ impl Engine {
                 pinned: crate::migrate::pinned(state).is_some(),
             });
         }
-        for state in self.ranks.iter_mut().flatten() {
-            state.counters.reported = state.counters.run;
-        }
         loads
-    }
-
-    fn tell_all(&mut self, message: &Message) {
-        for pe in 0..self.shared.pes() as u32 {
-            self.tell(pe, message);
-        }
     }
 
     fn tell(&mut self, to: u32, message: &Message) {

@@ -26,8 +26,8 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::operator::Operator;
 use crate::arena::Arena;
+use crate::collective::operator::Operator;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
 use crate::net::{INLINE, Kind, Packet};

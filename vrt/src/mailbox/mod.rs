@@ -36,7 +36,8 @@ pub(crate) use unexpected::Unexpected;
 /// Matches any source or any tag in a [`Pattern`].
 pub(crate) const ANY: i32 = -1;
 
-/// Queues up to this length are searched in order; longer ones through an index.
+/// A queue in which a search had to look at more entries than this gets an index. (A long queue that
+/// is emptied from its front never does.)
 const LINEAR: usize = 32;
 
 /// What a receive (or probe) asks for. As the key of a concrete message it has no [`ANY`].

@@ -12,9 +12,9 @@ type ByPattern = FxHashMap<Pattern, VecDeque<(u64, u32)>>;
 /// Posted receives, by pattern, in the order of posting. A receive is the number of its request.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
-    /// While there are few: all of them, in order.
-    few: Vec<(Pattern, u32)>,
-    /// While there are many: all of them, by pattern, with the time of posting.
+    /// While they are found quickly: all of them, in order.
+    few: VecDeque<(Pattern, u32)>,
+    /// Once they are not: all of them, by pattern, with the time of posting.
     many: Option<Box<ByPattern>>,
     clock: u64,
     len: usize,
@@ -28,15 +28,23 @@ impl Posted {
 
     pub(crate) fn push(&mut self, pattern: Pattern, request: u32) {
         self.len += 1;
-        if self.many.is_none() && self.few.len() < LINEAR {
-            self.few.push((pattern, request));
-            return;
+        match &mut self.many {
+            None => self.few.push_back((pattern, request)),
+            Some(many) => {
+                self.clock += 1;
+                many.entry(pattern).or_default().push_back((self.clock, request));
+            }
         }
-        let many = self.many.get_or_insert_default();
-        for (pattern, request) in self.few.drain(..).chain([(pattern, request)]) {
+    }
+
+    #[cold]
+    fn build_index(&mut self) {
+        let mut many = Box::<ByPattern>::default();
+        for (pattern, request) in self.few.drain(..) {
             self.clock += 1;
             many.entry(pattern).or_default().push_back((self.clock, request));
         }
+        self.many = Some(many);
     }
 
     /// Takes the earliest receive that matches a message.
@@ -45,12 +53,18 @@ impl Posted {
         if self.len == 0 {
             return None;
         }
-        let request = match &mut self.many {
-            None => {
-                let at = self.few.iter().position(|(pattern, _)| pattern.matches(message))?;
-                // The only one, most of the time.
-                if at + 1 == self.few.len() { self.few.pop()?.1 } else { self.few.remove(at).1 }
+        if self.many.is_none() {
+            let at = self.few.iter().position(|(pattern, _)| pattern.matches(message));
+            if self.few.len() <= LINEAR || at.is_some_and(|at| at <= LINEAR) {
+                let at = at?;
+                let taken = if at == 0 { self.few.pop_front() } else { self.few.remove(at) };
+                self.removed();
+                return taken.map(|(_, request)| request);
             }
+            self.build_index();
+        }
+        let request = match &mut self.many {
+            None => return None,
             Some(many) => {
                 let (_, pattern) = message
                     .matched_by()
@@ -88,7 +102,7 @@ impl Posted {
 
     /// All receives in the order of posting.
     pub(crate) fn into_list(self) -> Vec<(Pattern, u32)> {
-        let Some(many) = self.many else { return self.few };
+        let Some(many) = self.many else { return self.few.into() };
         let mut timed: Vec<(u64, Pattern, u32)> = Vec::with_capacity(self.len);
         for (pattern, queue) in *many {
             timed.extend(queue.into_iter().map(|(time, request)| (time, pattern, request)));

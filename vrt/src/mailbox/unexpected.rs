@@ -9,12 +9,12 @@ use crate::mailbox::{LINEAR, Pattern};
 /// Unexpected messages in the order of arrival; `M` is what is kept of each.
 #[derive(Debug)]
 pub(crate) struct Unexpected<M> {
-    /// While there are few: all of them, in order.
+    /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, M)>,
     many: Option<Box<Index<M>>>,
 }
 
-/// While there are many: each message by its time of arrival, and for every pattern that somebody
+/// Once they are not: each message by its time of arrival, and for every pattern that somebody
 /// could ask for, the times of the messages it matches, in order. A taken message leaves its time
 /// behind in up to three queues; those are skipped when met, and swept when they outnumber the
 /// living.
@@ -44,52 +44,64 @@ impl<M> Unexpected<M> {
     }
 
     pub(crate) fn push(&mut self, key: Pattern, message: M) {
-        if self.many.is_none() && self.few.len() < LINEAR {
-            self.few.push_back((key, message));
-            return;
+        match &mut self.many {
+            None => self.few.push_back((key, message)),
+            Some(index) => index.push(key, message),
         }
-        let index = self.many.get_or_insert_with(|| Box::new(Index::new()));
+    }
+
+    /// Finds the first match in the list; a long search leads to an index.
+    #[inline]
+    fn position(&mut self, pattern: &Pattern) -> Option<usize> {
+        let at = self.few.iter().position(|(key, _)| pattern.matches(key));
+        if self.few.len() > LINEAR && at.is_none_or(|at| at > LINEAR) {
+            self.build_index();
+        }
+        at
+    }
+
+    #[cold]
+    fn build_index(&mut self) {
+        let mut index = Box::new(Index::new());
         for (key, message) in self.few.drain(..) {
             index.push(key, message);
         }
-        index.push(key, message);
+        self.many = Some(index);
     }
 
     /// The earliest message that a pattern asks for.
     #[inline]
     pub(crate) fn find(&mut self, pattern: &Pattern) -> Option<(&Pattern, &M)> {
-        match &mut self.many {
-            None => self.few.iter().find(|(key, _)| pattern.matches(key)).map(|(k, m)| (k, m)),
-            Some(index) => {
-                let time = index.first(pattern)?;
-                index.messages.get(&time).map(|(key, message)| (key, message))
+        if self.many.is_none() {
+            let at = self.position(pattern)?;
+            if self.many.is_none() {
+                return self.few.get(at).map(|(key, message)| (key, message));
             }
         }
+        let index = self.many.as_mut()?;
+        let time = index.first(pattern)?;
+        index.messages.get(&time).map(|(key, message)| (key, message))
     }
 
     /// Takes the earliest message that a pattern asks for.
     #[inline]
     pub(crate) fn take(&mut self, pattern: &Pattern) -> Option<(Pattern, M)> {
-        match &mut self.many {
-            None => {
-                if self.few.is_empty() {
-                    return None;
-                }
-                let at = self.few.iter().position(|(key, _)| pattern.matches(key))?;
-                if at == 0 { self.few.pop_front() } else { self.few.remove(at) }
-            }
-            Some(index) => {
-                let time = index.first(pattern)?;
-                let taken = index.messages.remove(&time);
-                index.stale += 4;
-                if index.messages.is_empty() {
-                    self.many = None;
-                } else {
-                    index.sweep();
-                }
-                taken
+        if self.many.is_none() {
+            let at = self.position(pattern)?;
+            if self.many.is_none() {
+                return if at == 0 { self.few.pop_front() } else { self.few.remove(at) };
             }
         }
+        let index = self.many.as_mut()?;
+        let time = index.first(pattern)?;
+        let taken = index.messages.remove(&time);
+        index.stale += 4;
+        if index.messages.is_empty() {
+            self.many = None;
+        } else {
+            index.sweep();
+        }
+        taken
     }
 
     /// All messages in the order of arrival.

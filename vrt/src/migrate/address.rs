@@ -6,8 +6,6 @@ pub(crate) fn serialize<S: Serializer>(at: &*mut u8, serializer: S) -> Result<S:
     (*at as usize as u64).serialize(serializer)
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<*mut u8, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<*mut u8, D::Error> {
     u64::deserialize(deserializer).map(|at| at as usize as *mut u8)
 }

@@ -22,16 +22,19 @@
 //! messages between two ranks keep their order whatever way each came.
 
 pub(crate) mod address;
+pub(crate) mod offer;
 mod state;
 
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::SlotHeader;
+use crate::arena::{Arena, SlotHeader, hooks};
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::ENDED;
 use crate::net::{Kind, Packet};
-use crate::pe::{Body, Engine, Parked, RankState, Status};
+use crate::pe::{
+    Awaiting, Body, Completion, Engine, Offer, Parked, RankState, Request, Started, Status,
+};
 use state::MovingRank;
 
 /// Why a rank stays where it is.
@@ -41,6 +44,8 @@ pub(crate) enum Stays {
     NotHere,
     /// It runs now.
     Running,
+    /// It moves by its state, and is not in `migrate`.
+    NotOffered,
     /// It holds something that cannot move.
     Pinned(&'static str),
 }
@@ -72,15 +77,80 @@ impl Engine {
         let timers = self.timers.take_of(rank);
         let slot = state.slot;
         let moving = MovingRank::pack(rank, *state, timers);
-        let bytes = match crate::encoding::encode(&moving) {
+        // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
+        unsafe { (*slot).owner.store(0, Ordering::Release) };
+        self.dispatch(rank, to, &moving);
+        Ok(())
+    }
+
+    fn dispatch(&mut self, rank: u32, to: u32, moving: &MovingRank) {
+        let bytes = match crate::encoding::encode(moving) {
             Ok(bytes) => bytes,
             Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
         };
-        // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
-        unsafe { (*slot).owner.store(0, Ordering::Release) };
         self.shared.location(rank).store(to, Ordering::Release);
         parcel::send(&mut self.net, self.id, to, Topic::Rank, &bytes);
+    }
+
+    /// Moves a rank that waits in `migrate` by its encoded state: drops its stack and heap whole,
+    /// and has its program begin again on another PE.
+    pub(crate) fn move_by_state(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+        debug_assert_ne!(to, self.id);
+        self.may_move(rank)?;
+        let Some(state) = self.rank(rank) else { return Err(Stays::NotHere) };
+        let Some(offer) = state.offer else { return Err(Stays::NotOffered) };
+        let open = state.requests.iter().filter(|request| request.in_use).count();
+        if open > 1 || state.matched.iter().any(Option::is_some) {
+            return Err(Stays::Pinned("it has open requests besides `migrate`"));
+        }
+        let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        // SAFETY: the encoded state lies in the slot of the rank, which waits.
+        let bytes = unsafe { std::slice::from_raw_parts(offer.at as *const u8, offer.len) };
+        state.restored = Some(bytes.to_vec());
+        state.status = Status::Ready;
+        state.awaiting = Awaiting::Nothing;
+        state.answer = std::ptr::null();
+        state.requests = Vec::new();
+        state.free_requests = Vec::new();
+        let slot = state.slot;
+        // SAFETY: the slot is this PE's, its rank is suspended and will not be resumed, and
+        // `may_move` saw that nobody outside waits to wake it.
+        unsafe {
+            hooks::drain_remote(slot);
+            let id = (*slot).id();
+            crate::rank::Body::abandon(slot);
+            hooks::own(slot, 0);
+            if let Some(arena) = Arena::current() {
+                arena.discard(id);
+            }
+        }
+        let timers = self.timers.take_of(rank);
+        let mut moving = MovingRank::pack(rank, *state, timers);
+        moving.begins = true;
+        self.dispatch(rank, to, &moving);
         Ok(())
+    }
+
+    /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies
+    /// at an address in its slot.
+    pub(crate) fn offer(&mut self, at: usize, len: usize) -> Started {
+        let periodic = self.balancer.is_periodic();
+        let state = self.running();
+        if periodic && state.ordered.is_none() {
+            return Started::Done(Completion::default());
+        }
+        let request = state.new_request(Request::send());
+        state.offer = Some(Offer { request, at, len });
+        self.balancer.offered(self.current);
+        Started::Pending(request)
+    }
+
+    /// A rank that offered itself stays, or goes as it is: it goes on.
+    pub(crate) fn end_offer(&mut self, rank: u32) {
+        let offer = self.rank(rank).and_then(|state| state.offer.take());
+        if let Some(offer) = offer {
+            self.complete(rank, offer.request);
+        }
     }
 
     /// Whether a rank can be moved now.
@@ -100,9 +170,18 @@ impl Engine {
             Ok(moving) => moving,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };
+        let begins = moving.begins;
         let (rank, state, timers) = moving.unpack();
-        // SAFETY: the parcel makes this PE the owner of the slot.
-        unsafe { (*state.slot).owner.store(self.uid, Ordering::Release) };
+        // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
+        // program is to begin in it.
+        unsafe {
+            if begins && let Some(arena) = Arena::current() {
+                let id = arena.slot_at(state.slot as usize);
+                SlotHeader::prepare(state.slot, id, rank, self.uid);
+                crate::rank::Body::start(state.slot, id, self.program);
+            }
+            (*state.slot).owner.store(self.uid, Ordering::Release);
+        }
         self.timers.put(rank, &timers);
         if state.status == Status::Ready {
             self.ready.push_back(rank);

@@ -33,6 +33,10 @@ pub(super) struct MovingRank {
     wait: MovingWait,
     counters: Counters,
     collectives: Vec<(u32, u32)>,
+    ordered: Option<u32>,
+    /// Its program begins (again), from this state if there is one.
+    pub(super) begins: bool,
+    restored: Option<Vec<u8>>,
     /// Deadlines and requests.
     timers: Vec<(u64, u32)>,
 }
@@ -62,6 +66,9 @@ impl MovingRank {
             free_requests,
             wait,
             counters,
+            offer: _,
+            ordered,
+            restored,
             collectives,
         } = state;
         let (peers, early) = peers.into_lists();
@@ -83,6 +90,9 @@ impl MovingRank {
             wait: MovingWait::pack(wait),
             counters,
             collectives: collectives.into_iter().collect(),
+            ordered,
+            begins: false,
+            restored,
             timers,
         }
     }
@@ -111,6 +121,9 @@ impl MovingRank {
             free_requests: self.free_requests,
             wait: self.wait.unpack(),
             counters: self.counters,
+            offer: None,
+            ordered: self.ordered,
+            restored: self.restored,
             collectives: self.collectives.into_iter().collect(),
         };
         (self.rank, state, self.timers)

@@ -25,12 +25,15 @@ mod send;
 mod timers;
 
 pub(crate) use inject::wake_from_outside;
-pub(crate) use ranks::{Awaiting, Completion, Counters, RankState, Request, Started, Status, Wait};
+pub(crate) use ranks::{
+    Awaiting, Completion, Counters, Offer, RankState, Request, Started, Status, Wait,
+};
 pub(crate) use receive::Probed;
-pub(crate) use report::waits;
 pub(crate) use receive::{Body, Parked};
+pub(crate) use report::waits;
 pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
 pub(crate) use send::{Mode, Outbound};
+pub(crate) use timers::monotonic;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -39,8 +42,8 @@ use std::sync::Arc;
 use vrt_shm::Consumer;
 
 use crate::arena::{Arena, SlotHeader, SlotId, hooks};
-use crate::collective::Combining;
 use crate::balance::Balancer;
+use crate::collective::Combining;
 use crate::migrate::Held;
 use crate::net::local::Outgoing;
 use crate::net::parcel;
@@ -94,6 +97,8 @@ pub(crate) struct Engine {
     guarded: Vec<bool>,
     /// What has come for ranks that are on their way here.
     pub(crate) held: Held,
+    /// What every rank runs.
+    pub(crate) program: Program,
     pub(crate) parcels: parcel::Incoming,
     pub(crate) balancer: Balancer,
     /// The status with which the rank that just suspended has exited.
@@ -177,6 +182,7 @@ impl Pe {
                 tokio_turn: 0,
                 guarded: vec![false; shared.ranks()],
                 held: Held::default(),
+                program,
                 parcels: parcel::Incoming::default(),
                 balancer,
                 exiting: None,

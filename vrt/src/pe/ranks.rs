@@ -42,8 +42,22 @@ pub(crate) struct RankState {
     pub(crate) free_requests: Vec<u32>,
     pub(crate) wait: Wait,
     pub(crate) counters: Counters,
+    /// It offers itself to be moved, and waits.
+    pub(crate) offer: Option<Offer>,
+    /// Where it is to go when it next offers itself.
+    pub(crate) ordered: Option<u32>,
+    /// The state from which it began again here, until it asks for it.
+    pub(crate) restored: Option<Vec<u8>>,
     /// Collective operations begun, by context.
     pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
+}
+
+/// A rank in `migrate`: its request, and where its encoded state lies in its slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) request: u32,
+    pub(crate) at: usize,
+    pub(crate) len: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +172,9 @@ impl RankState {
             free_requests: Vec::new(),
             wait: Wait::default(),
             counters: Counters::default(),
+            offer: None,
+            ordered: None,
+            restored: None,
             collectives: rustc_hash::FxHashMap::default(),
         }
     }

@@ -105,7 +105,7 @@ impl Pe {
             if engine.end_resume(rank, slot, resumed) {
                 return Step::Panicked(rank);
             }
-            if engine.stamp.wrapping_sub(engine.balancer.due) < u64::MAX / 2 {
+            if engine.balance_is_due(engine.stamp) {
                 engine.balance();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
@@ -122,6 +122,9 @@ impl Pe {
         }
         if let Some((rank, slot)) = self.engine.begin_resume() {
             return Step::Resume(rank, slot);
+        }
+        if self.engine.balance_is_due(now()) {
+            self.engine.balance();
         }
         self.progress();
         match self.engine.begin_resume() {
@@ -264,6 +267,7 @@ impl Engine {
                 }
             }
         }
+        self.balancer.rank_ended();
         if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake_all();
         }

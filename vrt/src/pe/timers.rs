@@ -36,7 +36,8 @@ impl Timers {
 
     /// Puts the timers of a rank in.
     pub(crate) fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
-        self.heap.extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));
+        self.heap
+            .extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));
     }
 }
 
