@@ -70,6 +70,26 @@ impl Assignment {
         maximum(&self.pe_loads(model))
     }
 
+    /// Bytes that objects send to objects on other PEs.
+    #[must_use]
+    pub fn remote_bytes(&self, model: &LoadModel) -> u64 {
+        let remote = model.edges().iter().filter(|it| self.pes[it.from] != self.pes[it.to]);
+        remote.fold(0, |sum, edge| sum.saturating_add(edge.bytes))
+    }
+
+    /// How long the PE that sends and receives most would take to do so, by the model's
+    /// [`MoveCost`](crate::MoveCost).
+    #[must_use]
+    pub fn move_seconds(&self, model: &LoadModel) -> f64 {
+        let mut seconds = vec![0.0; model.pes().len()];
+        for it in self.moves(model) {
+            let cost = model.move_cost().seconds(it.bytes);
+            seconds[it.from] += cost;
+            seconds[it.to] += cost;
+        }
+        maximum(&seconds)
+    }
+
     /// Predicted imbalance: load of the busiest PE / mean load of the PEs - 1.
     ///
     /// 0 is perfect balance, and what PEs without any load have.
@@ -134,10 +154,10 @@ fn maximum(loads: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Object, Pe};
+    use crate::model::{Edge, MoveCost, Object, Pe};
 
     fn two_pes() -> LoadModel {
-        let pes = vec![Pe::default(), Pe { speed: 2.0, background: 0.5 }];
+        let pes = vec![Pe::default(), Pe { speed: 2.0, background: 0.5, ..Pe::default() }];
         let objects = vec![
             Object::new(3.0, 0).with_bytes(100),
             Object::new(1.0, 0),
@@ -159,6 +179,24 @@ mod tests {
         assert_eq!(moved.max_load(&model), 2.5);
         let moves: Vec<Move> = moved.moves(&model).collect();
         assert_eq!(moves, [Move { object: 0, from: 0, to: 1, bytes: 100 }]);
+    }
+
+    #[test]
+    fn counts_traffic_and_the_cost_of_moves() {
+        let two = two_pes();
+        let edges = vec![
+            Edge { from: 0, to: 1, messages: 1, bytes: 8 },
+            Edge { from: 1, to: 2, messages: 1, bytes: 100 },
+        ];
+        let cost = MoveCost { fixed: 0.5, per_byte: 0.01 };
+        let model = LoadModel::new(two.pes().to_vec(), two.objects().to_vec(), edges)
+            .and_then(|model| model.with_move_cost(cost))
+            .expect("sound");
+        assert_eq!(Assignment::today(&model).remote_bytes(&model), 100);
+        assert_eq!(Assignment::today(&model).move_seconds(&model), 0.0);
+        let moved = Assignment::new(&model, vec![1, 0, 1]).expect("allowed");
+        assert_eq!(moved.remote_bytes(&model), 108);
+        assert_eq!(moved.move_seconds(&model), 1.5);
     }
 
     #[test]

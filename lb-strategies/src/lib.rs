@@ -9,14 +9,18 @@
 //! | strategy | what it does | cost for `n` objects |
 //! |---|---|---|
 //! | [`null`](null::Null) | leaves everything where it is | `n` |
+//! | [`rotate`](chaos::Rotate) | everything to the next PE; for tests | `n` |
+//! | [`random`](chaos::Random) | everything to a PE drawn by lot; for tests | `n` |
 //! | [`greedy`](greedy::Greedy) | heaviest object first, to the PE that finishes it first | `n log n` |
+//! | [`greedy-refine`](greedy_refine::GreedyRefine) | the same, but objects stay while balance allows | `n log n` |
+//! | [`refine`](refine::Refine) | overloaded PEs give away as little as possible | `n log n` |
 //!
 //! # Example
 //!
 //! Four PEs, one of them twice as fast; eight objects, all on PE 0, one of which cannot move.
 //!
 //! ```
-//! use lb_strategies::{Assignment, Config, LoadModel, Object, Pe, find};
+//! use lb_strategies::{Assignment, LoadModel, Object, Pe, create};
 //!
 //! let mut pes = vec![Pe::default(); 4];
 //! pes[3].speed = 2.0;
@@ -25,9 +29,8 @@
 //! objects[0] = objects[0].pinned();
 //! let model = LoadModel::new(pes, objects, vec![])?;
 //!
-//! let strategy = find("greedy")?;
-//! let config = Config::parse(strategy, "home-bias=0.05,minimum-gain=0.1")?;
-//! let assignment = strategy.assign(&model, &config, 0);
+//! let strategy = create("greedy", &[("home-bias", "0.05"), ("minimum-gain", "0.1")])?;
+//! let assignment = strategy.assign(&model, 0);
 //!
 //! let today = Assignment::today(&model);
 //! assert_eq!(today.max_load(&model), 36.0);
@@ -42,13 +45,22 @@
 //! ```
 
 pub mod assignment;
+pub mod bounds;
+pub mod chaos;
+pub mod config;
+mod finish;
 pub mod greedy;
+pub mod greedy_refine;
 pub mod model;
 pub mod null;
+mod random;
+pub mod refine;
 pub mod registry;
 pub mod strategy;
 
 pub use assignment::{Assignment, AssignmentError, Move};
-pub use model::{Edge, LoadModel, LoadModelError, Object, Pe};
-pub use registry::{UnknownStrategy, find, strategies};
-pub use strategy::{Config, ConfigError, Parameter, Strategy};
+pub use bounds::lower_bound;
+pub use config::{Config, ConfigError, Domain, Parameter};
+pub use model::{Edge, LoadModel, LoadModelError, MoveCost, Object, Pe};
+pub use registry::{Balancer, CreateError, UnknownStrategy, create, find, list, strategies};
+pub use strategy::Strategy;

@@ -13,12 +13,14 @@ pub struct Pe {
     pub speed: f64,
     /// Seconds of work that is no object's and stays: the runtime's own, or another program's.
     pub background: f64,
+    /// The node that the PE is on: PEs of equal number share memory.
+    pub node: usize,
 }
 
 impl Default for Pe {
-    /// A PE of speed 1 without background load.
+    /// A PE of speed 1 without background load, on node 0.
     fn default() -> Self {
-        Self { speed: 1.0, background: 0.0 }
+        Self { speed: 1.0, background: 0.0, node: 0 }
     }
 }
 
@@ -33,13 +35,16 @@ pub struct Object {
     pub migratable: bool,
     /// Live bytes that would travel with the object.
     pub bytes: u64,
+    /// Where the object's work is in space, if it said so; for strategies that keep neighbours
+    /// together.
+    pub coordinates: Option<[f64; 3]>,
 }
 
 impl Object {
     /// A migratable object without memory of its own: `load` seconds on PE `pe`.
     #[must_use]
     pub fn new(load: f64, pe: usize) -> Self {
-        Self { load, pe, migratable: true, bytes: 0 }
+        Self { load, pe, migratable: true, bytes: 0, coordinates: None }
     }
 
     /// The same object, unable to move.
@@ -52,6 +57,12 @@ impl Object {
     #[must_use]
     pub fn with_bytes(self, bytes: u64) -> Self {
         Self { bytes, ..self }
+    }
+
+    /// The same object at a point in space.
+    #[must_use]
+    pub fn at(self, coordinates: [f64; 3]) -> Self {
+        Self { coordinates: Some(coordinates), ..self }
     }
 }
 
@@ -68,12 +79,32 @@ pub struct Edge {
     pub bytes: u64,
 }
 
-/// The input of a strategy: PEs, objects and the communication between objects.
+/// What a move was measured to cost: seconds for each object, and more for each live byte.
+///
+/// The cost is the PE's that sends and the PE's that receives. None by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MoveCost {
+    /// Seconds for one object, whatever its size.
+    pub fixed: f64,
+    /// Seconds for each live byte.
+    pub per_byte: f64,
+}
+
+impl MoveCost {
+    /// Seconds that a move of `bytes` live bytes takes.
+    #[must_use]
+    pub fn seconds(&self, bytes: u64) -> f64 {
+        self.fixed + self.per_byte * bytes as f64
+    }
+}
+
+/// The input of a strategy: PEs, objects, the communication between objects, the cost of a move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadModel {
     pes: Vec<Pe>,
     objects: Vec<Object>,
     edges: Vec<Edge>,
+    move_cost: MoveCost,
 }
 
 impl LoadModel {
@@ -90,7 +121,7 @@ impl LoadModel {
         if pes.is_empty() {
             return Err(LoadModelError::NoPes);
         }
-        for (pe, &Pe { speed, background }) in pes.iter().enumerate() {
+        for (pe, &Pe { speed, background, .. }) in pes.iter().enumerate() {
             if !(speed.is_finite() && speed > 0.0) {
                 return Err(LoadModelError::Speed { pe, speed });
             }
@@ -98,12 +129,15 @@ impl LoadModel {
                 return Err(LoadModelError::Background { pe, background });
             }
         }
-        for (object, &Object { load, pe, .. }) in objects.iter().enumerate() {
+        for (object, &Object { load, pe, coordinates, .. }) in objects.iter().enumerate() {
             if !(load.is_finite() && load >= 0.0) {
                 return Err(LoadModelError::Load { object, load });
             }
             if pe >= pes.len() {
                 return Err(LoadModelError::ObjectPe { object, pe, pes: pes.len() });
+            }
+            if let Some(value) = coordinates.iter().flatten().find(|it| !it.is_finite()) {
+                return Err(LoadModelError::Coordinate { object, value: *value });
             }
         }
         for (edge, &Edge { from, to, .. }) in edges.iter().enumerate() {
@@ -111,7 +145,21 @@ impl LoadModel {
                 return Err(LoadModelError::EdgeEnd { edge, object, objects: objects.len() });
             }
         }
-        Ok(Self { pes, objects, edges })
+        Ok(Self { pes, objects, edges, move_cost: MoveCost::default() })
+    }
+
+    /// The same model with a measured cost of moves.
+    ///
+    /// # Errors
+    ///
+    /// If a part of the cost is negative, infinite or not a number.
+    pub fn with_move_cost(self, move_cost: MoveCost) -> Result<Self, LoadModelError> {
+        for value in [move_cost.fixed, move_cost.per_byte] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(LoadModelError::MoveCost { value });
+            }
+        }
+        Ok(Self { move_cost, ..self })
     }
 
     /// The PEs, by number.
@@ -130,6 +178,12 @@ impl LoadModel {
     #[must_use]
     pub fn edges(&self) -> &[Edge] {
         &self.edges
+    }
+
+    /// What a move costs.
+    #[must_use]
+    pub fn move_cost(&self) -> MoveCost {
+        self.move_cost
     }
 
     /// Seconds that `object` takes on `pe`.
@@ -183,6 +237,20 @@ pub enum LoadModelError {
         /// How many PEs there are.
         pes: usize,
     },
+    /// A coordinate is infinite or not a number.
+    #[error("object {object} has the coordinate {value}: a coordinate is a finite number")]
+    Coordinate {
+        /// The object's number.
+        object: usize,
+        /// The refused coordinate.
+        value: f64,
+    },
+    /// A part of the cost of a move is negative, infinite or not a number.
+    #[error("a move costs {value} seconds: a cost is a finite number, 0 or more")]
+    MoveCost {
+        /// The refused cost.
+        value: f64,
+    },
     /// An edge begins or ends at an object that the model does not have.
     #[error("edge {edge} ends at object {object}, but the objects are 0..{objects}")]
     EdgeEnd {
@@ -218,6 +286,12 @@ mod tests {
         assert!(model(&[pe], &[Object::new(f64::NAN, 0)], &[]).is_err());
         let refused = model(&[pe], &[Object::new(1.0, 1)], &[]);
         assert_eq!(refused, Err(LoadModelError::ObjectPe { object: 0, pe: 1, pes: 1 }));
+        let lost = Object::new(1.0, 0).at([0.0, f64::INFINITY, 0.0]);
+        let refused = model(&[pe], &[lost], &[]);
+        assert_eq!(refused, Err(LoadModelError::Coordinate { object: 0, value: f64::INFINITY }));
+        let cost = MoveCost { fixed: -1.0, per_byte: 0.0 };
+        let refused = model(&[pe], &[], &[]).expect("sound").with_move_cost(cost);
+        assert_eq!(refused, Err(LoadModelError::MoveCost { value: -1.0 }));
         let edge = Edge { from: 0, to: 2, messages: 1, bytes: 8 };
         let refused = model(&[pe], &[Object::new(1.0, 0)], &[edge]);
         assert_eq!(refused, Err(LoadModelError::EdgeEnd { edge: 0, object: 2, objects: 1 }));

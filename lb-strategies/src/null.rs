@@ -2,8 +2,9 @@
 
 use crate::{
     assignment::Assignment,
+    config::{Config, Parameter},
     model::LoadModel,
-    strategy::{Config, Parameter, Strategy},
+    strategy::Strategy,
 };
 
 /// Leaves every object where it is.
@@ -23,7 +24,7 @@ impl Strategy for Null {
         &[]
     }
 
-    fn assign(&self, model: &LoadModel, _config: &Config, _seed: u64) -> Assignment {
-        Assignment::today(model)
+    fn propose(&self, model: &LoadModel, _config: &Config, _seed: u64) -> Vec<usize> {
+        Assignment::today(model).pes().to_vec()
     }
 }

@@ -1,12 +1,27 @@
-//! What every strategy offers, and its parameters.
+//! What every strategy offers, and what every strategy promises.
 //!
 //! A strategy is a pure function of a model, a configuration and a seed, so that it does the
-//! same online, in a replay and in a test. Its parameters are a table, from which their checks,
-//! defaults and help texts come.
+//! same online, in a replay and in a test. An author writes [`Strategy::propose`]; users call
+//! [`Strategy::assign`], which keeps the promises, once, for all strategies:
+//!
+//! 1. objects that cannot move stay;
+//! 2. the predicted load of the busiest PE is never above today's;
+//! 3. nothing moves for nothing: either that load falls, or, for a strategy that heeds
+//!    communication, the bytes between PEs do, by more than rounding and by at least the part
+//!    that the user asked for;
+//! 4. nothing moves that costs more than it gains within the user's horizon.
+//!
+//! Strategies that are *chaos* exist to test a runtime's migration. They keep the first promise
+//! only.
 
-use crate::{assignment::Assignment, model::LoadModel};
-use std::ops::RangeInclusive;
-use thiserror::Error;
+use crate::{
+    assignment::Assignment,
+    config::{Config, Parameter},
+    model::LoadModel,
+};
+
+/// A smaller relative change is the rounding of a sum, not a gain.
+pub(crate) const ROUNDING: f64 = 1e-9;
 
 /// A way to place objects.
 pub trait Strategy: Sync {
@@ -16,148 +31,108 @@ pub trait Strategy: Sync {
     /// One line for users: what the strategy does and what it is good for.
     fn help(&self) -> &'static str;
 
-    /// The parameters that a [`Config`] for this strategy may set.
+    /// The strategy's own parameters. A [`Config`] has those that are
+    /// [common](crate::config::COMMON) as well.
     fn parameters(&self) -> &'static [Parameter];
 
-    /// Places the objects of `model`.
-    ///
-    /// The same arguments give the same assignment on every machine. `seed` is for strategies
-    /// that draw lots; the others ignore it. Objects that cannot move stay.
-    fn assign(&self, model: &LoadModel, config: &Config, seed: u64) -> Assignment;
-}
-
-/// A number that a user may set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Name in `name=value`.
-    pub name: &'static str,
-    /// One line for users.
-    pub help: &'static str,
-    /// Value when nothing is set.
-    pub default: f64,
-    /// Values that are allowed.
-    pub range: RangeInclusive<f64>,
-}
-
-/// A value for each parameter of one strategy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    parameters: &'static [Parameter],
-    values: Vec<f64>,
-}
-
-impl Config {
-    /// The defaults of `strategy`.
-    #[must_use]
-    pub fn new(strategy: &dyn Strategy) -> Self {
-        let parameters = strategy.parameters();
-        Self { parameters, values: parameters.iter().map(|it| it.default).collect() }
+    /// Whether the strategy moves objects for the sake of moving, however bad that is for
+    /// balance. Only strategies for tests do.
+    fn is_chaos(&self) -> bool {
+        false
     }
 
-    /// The defaults of `strategy`, changed by `text`: `name=value,name=value`, possibly empty.
-    ///
-    /// # Errors
-    ///
-    /// If a part of `text` is not a parameter of the strategy with an allowed value.
-    pub fn parse(strategy: &dyn Strategy, text: &str) -> Result<Self, ConfigError> {
-        let mut config = Self::new(strategy);
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (name, value) = part
-                .split_once('=')
-                .and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)))
-                .ok_or_else(|| ConfigError::Malformed { part: part.to_owned() })?;
-            config.set(name, value)?;
-        }
-        Ok(config)
+    /// Whether less communication between PEs is worth moves at equal balance.
+    fn heeds_communication(&self) -> bool {
+        false
     }
 
-    /// Sets one parameter.
+    /// A PE for each object, by the strategy's own idea.
     ///
-    /// # Errors
-    ///
-    /// If the strategy has no such parameter or does not allow the value.
-    pub fn set(&mut self, name: &str, value: f64) -> Result<(), ConfigError> {
-        let Some(index) = self.parameters.iter().position(|it| it.name == name) else {
-            let names: Vec<_> = self.parameters.iter().map(|it| it.name).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(ConfigError::Unknown { name: name.to_owned(), known });
-        };
-        let parameter = &self.parameters[index];
-        if !parameter.range.contains(&value) {
-            let (low, high) = (*parameter.range.start(), *parameter.range.end());
-            return Err(ConfigError::OutOfRange { name: parameter.name, value, low, high });
-        }
-        self.values[index] = value;
-        Ok(())
-    }
+    /// The same arguments give the same proposal on every machine. `seed` is for strategies that
+    /// draw lots; the others ignore it. What becomes of objects that cannot move does not
+    /// matter: they stay.
+    fn propose(&self, model: &LoadModel, config: &Config, seed: u64) -> Vec<usize>;
 
-    /// The value of a parameter.
+    /// Places the objects of `model`: as proposed where that keeps the promises of this
+    /// module, as today where it does not.
     ///
     /// # Panics
     ///
-    /// If the strategy that this configuration was made for has no parameter `name`.
-    #[must_use]
-    pub fn get(&self, name: &str) -> f64 {
-        match self.parameters.iter().position(|it| it.name == name) {
-            Some(index) => self.values[index],
-            None => panic!("the configuration of another strategy: it has no parameter {name}"),
+    /// If the proposal is not one PE of the model for each object: an error of the strategy.
+    fn assign(&self, model: &LoadModel, config: &Config, seed: u64) -> Assignment {
+        let mut pes = self.propose(model, config, seed);
+        for (pe, object) in pes.iter_mut().zip(model.objects()) {
+            if !object.migratable {
+                *pe = object.pe;
+            }
+        }
+        let proposed = Assignment::new(model, pes)
+            .expect("a strategy proposes a PE of the model for each of its objects");
+        if self.is_chaos() || is_worth_it(model, config, &proposed, self.heeds_communication()) {
+            proposed
+        } else {
+            Assignment::today(model)
         }
     }
 }
 
-/// Why a [`Config`] was refused.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum ConfigError {
-    /// Not of the form `name=number`.
-    #[error("`{part}` is not of the form name=number")]
-    Malformed {
-        /// The part between two commas.
-        part: String,
-    },
-    /// The strategy has no such parameter.
-    #[error("no parameter `{name}`; parameters: {known}")]
-    Unknown {
-        /// The name that was given.
-        name: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// The value is outside the allowed range.
-    #[error("{name}={value}: allowed are {low} to {high}")]
-    OutOfRange {
-        /// The parameter.
-        name: &'static str,
-        /// The refused value.
-        value: f64,
-        /// Smallest allowed value.
-        low: f64,
-        /// Largest allowed value.
-        high: f64,
-    },
+/// Whether `proposed` keeps promises 2 to 4.
+fn is_worth_it(
+    model: &LoadModel,
+    config: &Config,
+    proposed: &Assignment,
+    heeds_communication: bool,
+) -> bool {
+    let today = Assignment::today(model);
+    let (before, after) = (today.max_load(model), proposed.max_load(model));
+    if after > before {
+        return false;
+    }
+    let keep = 1.0 - config.number("minimum-gain").max(ROUNDING);
+    let mut gain = 0.0;
+    let mut gains = false;
+    if after < before * keep {
+        gains = true;
+        gain += before - after;
+    }
+    if heeds_communication {
+        let (before, after) = (today.remote_bytes(model), proposed.remote_bytes(model));
+        if (after as f64) < before as f64 * keep {
+            gains = true;
+            gain += model.move_cost().per_byte * (before - after) as f64 / model.pes().len() as f64;
+        }
+    }
+    let cost = proposed.move_seconds(model);
+    gains && (cost == 0.0 || gain * config.number("horizon") > cost)
+}
+
+/// Seconds that a move of `object` costs in each period of the user's horizon.
+pub(crate) fn price(model: &LoadModel, config: &Config, object: usize) -> f64 {
+    let cost = model.move_cost().seconds(model.objects()[object].bytes);
+    if cost > 0.0 { cost / config.number("horizon") } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{greedy::Greedy, null::Null};
+    use crate::{
+        greedy::Greedy,
+        model::{MoveCost, Object, Pe},
+    };
 
     #[test]
-    fn text_changes_defaults() {
-        assert_eq!(Config::parse(&Greedy, "").expect("empty").get("home-bias"), 0.0);
-        let config = Config::parse(&Greedy, " home-bias = 0.25 ,").expect("allowed");
-        assert_eq!(config.get("home-bias"), 0.25);
-        assert_eq!(config.get("minimum-gain"), 0.0);
-    }
-
-    #[test]
-    fn refusals_say_what_is_allowed() {
-        let refusal = |text| Config::parse(&Greedy, text).expect_err("must be refused").to_string();
-        assert_eq!(refusal("home-bias"), "`home-bias` is not of the form name=number");
-        assert_eq!(refusal("home-bias=x"), "`home-bias=x` is not of the form name=number");
-        assert_eq!(refusal("bias=1"), "no parameter `bias`; parameters: home-bias, minimum-gain");
-        assert_eq!(refusal("minimum-gain=2"), "minimum-gain=2: allowed are 0 to 1");
-        assert_eq!(refusal("minimum-gain=NaN"), "minimum-gain=NaN: allowed are 0 to 1");
-        let refusal = Config::parse(&Null, "x=1").expect_err("must be refused").to_string();
-        assert_eq!(refusal, "no parameter `x`; parameters: none");
+    fn what_costs_more_than_it_gains_is_left() {
+        let objects = vec![Object::new(1.0, 0).with_bytes(100); 2];
+        let cost = MoveCost { fixed: 1.0, per_byte: 0.01 };
+        let model = LoadModel::new(vec![Pe::default(); 2], objects, vec![])
+            .and_then(|model| model.with_move_cost(cost))
+            .expect("sound");
+        // The one move gains a second in each period and costs two.
+        let moves = |text: &str| {
+            let config = Config::parse(&Greedy, text).expect("allowed");
+            Greedy.assign(&model, &config, 0).moves(&model).count()
+        };
+        assert_eq!(moves("horizon=1.9"), 0);
+        assert_eq!(moves("horizon=2.1"), 1);
     }
 }

@@ -1,0 +1,272 @@
+//! Parameters of strategies: one table each, which parses, checks, defaults and explains.
+
+use std::ops::RangeInclusive;
+use thiserror::Error;
+
+use crate::strategy::Strategy;
+
+/// Something that a user may set, as `name=value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// One line for users.
+    pub help: &'static str,
+    /// What it may be, and is when nothing is set.
+    pub domain: Domain,
+}
+
+/// The values that a parameter may have, and the one that it has by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Domain {
+    /// A number.
+    Number {
+        /// Value when nothing is set.
+        default: f64,
+        /// Values that are allowed.
+        range: RangeInclusive<f64>,
+    },
+    /// A whole number.
+    Count {
+        /// Value when nothing is set.
+        default: u64,
+        /// Values that are allowed.
+        range: RangeInclusive<u64>,
+    },
+    /// A word.
+    Choice {
+        /// Value when nothing is set.
+        default: &'static str,
+        /// Words that are allowed.
+        of: &'static [&'static str],
+    },
+}
+
+impl Domain {
+    /// The value when nothing is set, as a user would write it.
+    #[must_use]
+    pub fn default_text(&self) -> String {
+        match self {
+            Self::Number { default, .. } => default.to_string(),
+            Self::Count { default, .. } => default.to_string(),
+            Self::Choice { default, .. } => (*default).to_owned(),
+        }
+    }
+
+    /// What is allowed, in words.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        match self {
+            Self::Number { range, .. } => {
+                format!("a number from {} to {}", range.start(), range.end())
+            }
+            Self::Count { range, .. } if *range.end() == u64::MAX => {
+                format!("a whole number, {} or more", range.start())
+            }
+            Self::Count { range, .. } => {
+                format!("a whole number from {} to {}", range.start(), range.end())
+            }
+            Self::Choice { of, .. } => format!("one of {}", of.join(", ")),
+        }
+    }
+
+    fn default(&self) -> Value {
+        match self {
+            Self::Number { default, .. } => Value::Number(*default),
+            Self::Count { default, .. } => Value::Count(*default),
+            Self::Choice { default, .. } => Value::Choice(default),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Number { range, .. } => {
+                text.parse().ok().filter(|it| range.contains(it)).map(Value::Number)
+            }
+            Self::Count { range, .. } => {
+                text.parse().ok().filter(|it| range.contains(it)).map(Value::Count)
+            }
+            Self::Choice { of, .. } => {
+                of.iter().find(|it| **it == text).copied().map(Value::Choice)
+            }
+        }
+    }
+}
+
+/// What every strategy that is not [chaos](Strategy::is_chaos) can be told beside its own
+/// parameters: when its proposal is worth the moves.
+pub const COMMON: &[Parameter] = &[
+    Parameter {
+        name: "minimum-gain",
+        help: "nothing moves unless the load of the busiest PE (or, for a strategy that heeds \
+               communication, the bytes between PEs) falls by this part",
+        domain: Domain::Number { default: 0.0, range: 0.0..=1.0 },
+    },
+    Parameter {
+        name: "horizon",
+        help: "periods for which a new placement is taken to last: nothing moves unless it gains \
+               more in them than the moves cost",
+        domain: Domain::Number { default: 10.0, range: 0.0..=1e9 },
+    },
+];
+
+/// A value for each parameter of one strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    values: Vec<(&'static Parameter, Value)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    Number(f64),
+    Count(u64),
+    Choice(&'static str),
+}
+
+impl Config {
+    /// The defaults of `strategy`.
+    #[must_use]
+    pub fn new(strategy: &dyn Strategy) -> Self {
+        let common = if strategy.is_chaos() { &[] } else { COMMON };
+        let parameters = strategy.parameters().iter().chain(common);
+        Self { values: parameters.map(|it| (it, it.domain.default())).collect() }
+    }
+
+    /// The defaults of `strategy`, changed by `text`: `name=value,name=value`, possibly empty.
+    ///
+    /// # Errors
+    ///
+    /// If a part of `text` is not a parameter of the strategy with an allowed value.
+    pub fn parse(strategy: &dyn Strategy, text: &str) -> Result<Self, ConfigError> {
+        let mut config = Self::new(strategy);
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| ConfigError::Malformed { part: part.to_owned() })?;
+            config.set(name.trim(), value.trim())?;
+        }
+        Ok(config)
+    }
+
+    /// Sets one parameter.
+    ///
+    /// # Errors
+    ///
+    /// If the strategy has no such parameter or does not allow the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        let Some(index) = self.values.iter().position(|(it, _)| it.name == name) else {
+            let names: Vec<_> = self.values.iter().map(|(it, _)| it.name).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(ConfigError::Unknown { name: name.to_owned(), known });
+        };
+        let (parameter, slot) = &mut self.values[index];
+        *slot = parameter.domain.parse(value).ok_or_else(|| ConfigError::Value {
+            name: parameter.name,
+            value: value.to_owned(),
+            allowed: parameter.domain.allowed(),
+        })?;
+        Ok(())
+    }
+
+    /// The value of a parameter that is a number.
+    ///
+    /// # Panics
+    ///
+    /// If the strategy that this configuration was made for has no such number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Some(Value::Number(it)) => it,
+            other => panic!("the configuration of another strategy: its {name} is {other:?}"),
+        }
+    }
+
+    /// The value of a parameter that is a whole number.
+    ///
+    /// # Panics
+    ///
+    /// If the strategy that this configuration was made for has no such whole number.
+    #[must_use]
+    pub fn count(&self, name: &str) -> usize {
+        match self.value(name) {
+            Some(Value::Count(it)) => usize::try_from(it).unwrap_or(usize::MAX),
+            other => panic!("the configuration of another strategy: its {name} is {other:?}"),
+        }
+    }
+
+    /// The value of a parameter that is a word.
+    ///
+    /// # Panics
+    ///
+    /// If the strategy that this configuration was made for has no such word.
+    #[must_use]
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Some(Value::Choice(it)) => it,
+            other => panic!("the configuration of another strategy: its {name} is {other:?}"),
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        self.values.iter().find(|(it, _)| it.name == name).map(|(_, value)| *value)
+    }
+}
+
+/// Why a [`Config`] was refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ConfigError {
+    /// Not of the form `name=value`.
+    #[error("`{part}` is not of the form name=value")]
+    Malformed {
+        /// The part between two commas.
+        part: String,
+    },
+    /// The strategy has no such parameter.
+    #[error("no parameter `{name}`; parameters: {known}")]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The value is not one of those allowed.
+    #[error("{name}={value}: allowed is {allowed}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// The refused value.
+        value: String,
+        /// What is allowed, in words.
+        allowed: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{chaos::Rotate, greedy::Greedy};
+
+    #[test]
+    fn text_changes_defaults() {
+        assert_eq!(Config::parse(&Greedy, "").expect("empty").number("home-bias"), 0.0);
+        let config = Config::parse(&Greedy, " home-bias = 0.25 ,").expect("allowed");
+        assert_eq!(config.number("home-bias"), 0.25);
+        assert_eq!(config.number("minimum-gain"), 0.0);
+    }
+
+    #[test]
+    fn refusals_say_what_is_allowed() {
+        let refusal = |text| Config::parse(&Greedy, text).expect_err("must be refused").to_string();
+        assert_eq!(refusal("home-bias"), "`home-bias` is not of the form name=value");
+        let number = "allowed is a number from 0 to 1";
+        assert_eq!(refusal("home-bias=x"), format!("home-bias=x: {number}"));
+        assert_eq!(refusal("minimum-gain=2"), format!("minimum-gain=2: {number}"));
+        assert_eq!(refusal("minimum-gain=NaN"), format!("minimum-gain=NaN: {number}"));
+        assert_eq!(
+            refusal("bias=1"),
+            "no parameter `bias`; parameters: home-bias, minimum-gain, horizon"
+        );
+        let refusal = Config::parse(&Rotate, "by=-1").expect_err("must be refused").to_string();
+        assert_eq!(refusal, "by=-1: allowed is a whole number, 1 or more");
+    }
+}

@@ -1,0 +1,267 @@
+//! `refine`: the least that must move.
+//!
+//! Only PEs above a target give objects away, and only until they are at the target; objects go
+//! to PEs that stay below it. Each gives first what brings it to the target in one move, else the
+//! largest that fits anywhere. The target begins a tolerance above what cannot be beaten
+//! ([`lower_bound`]); if that cannot be had, halving finds one that can. The idea is that of
+//! Charm++'s RefineLB (L. V. Kale and S. Krishnan, "CHARM++", OOPSLA 1993; the simulator of
+//! G. Zheng, "BigSim", 2005, describes the strategies).
+//!
+//! Strategies that place by geometry or by communication end with the same step, for the rest
+//! of imbalance that their cuts leave.
+//!
+//! Inputs: loads, speeds, background load, bytes (among objects of one load, small ones move).
+//! Cost: `n log n` for sorting, and `n` for each of at most twelve targets.
+
+use std::collections::BinaryHeap;
+
+use crate::{
+    assignment::Assignment,
+    bounds::lower_bound,
+    config::{Config, Domain, Parameter},
+    model::LoadModel,
+    strategy::{ROUNDING, Strategy},
+};
+
+/// Objects go from PEs above a target to PEs below it, as few as possible.
+#[derive(Clone, Copy, Debug)]
+pub struct Refine;
+
+/// How many targets are tried after the first.
+const HALVINGS: usize = 11;
+
+impl Strategy for Refine {
+    fn name(&self) -> &'static str {
+        "refine"
+    }
+
+    fn help(&self) -> &'static str {
+        "overloaded PEs give away as little as possible; for load that changes slowly"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[TOLERANCE]
+    }
+
+    fn propose(&self, model: &LoadModel, config: &Config, _seed: u64) -> Vec<usize> {
+        let mut pes = Assignment::today(model).pes().to_vec();
+        refine(model, &mut pes, config.number("tolerance"));
+        pes
+    }
+}
+
+/// The parameter of all strategies that end with [`refine`].
+pub(crate) const TOLERANCE: Parameter = Parameter {
+    name: "tolerance",
+    help: "the busiest PE may be this part above what cannot be beaten",
+    domain: Domain::Number { default: 0.05, range: 0.0..=10.0 },
+};
+
+/// Moves as few objects as possible until the busiest PE is at most `tolerance` above the lower
+/// bound, or as close to that as this way can bring it. What cannot move must be at home.
+pub(crate) fn refine(model: &LoadModel, pes: &mut Vec<usize>, tolerance: f64) {
+    let loads = loads(model, pes);
+    let mut best = loads.iter().copied().fold(0.0, f64::max);
+    let aim = lower_bound(model) * (1.0 + tolerance);
+    if best <= aim {
+        return;
+    }
+    let residents = Residents::new(model, pes);
+    let start = pes.clone();
+    let (mut low, mut high, mut target) = (aim, best, aim);
+    for _ in 0..=HALVINGS {
+        let mut attempt = start.clone();
+        let reached = shed(model, &residents, &mut attempt, loads.clone(), target);
+        if reached < best {
+            best = reached;
+            *pes = attempt;
+        }
+        if best <= aim * (1.0 + ROUNDING) || high - low <= aim * 1e-3 {
+            break;
+        }
+        if reached <= target * (1.0 + ROUNDING) {
+            high = target;
+        } else {
+            low = target;
+            high = high.min(best);
+        }
+        target = f64::midpoint(low, high);
+    }
+}
+
+/// PEs above `target` give objects to PEs below it. Returns the load of the busiest afterwards.
+fn shed(
+    model: &LoadModel,
+    residents: &Residents,
+    pes: &mut [usize],
+    mut loads: Vec<f64>,
+    target: f64,
+) -> f64 {
+    // Room is work, so that a slow PE with little to do and a fast one compare.
+    let room = |pe: usize, load: f64| (target - load) * model.pes()[pe].speed;
+    let mut takers: BinaryHeap<Room> = loads
+        .iter()
+        .enumerate()
+        .filter(|&(_, load)| *load < target)
+        .map(|(pe, &load)| Room { work: room(pe, load), pe })
+        .collect();
+    let mut givers: Vec<usize> = (0..loads.len()).filter(|&pe| loads[pe] > target).collect();
+    givers.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
+
+    for giver in givers {
+        let objects = residents.of(giver);
+        let load = |index: usize| model.objects()[objects[index] as usize].load;
+        // The most room never grows, so what is too large once is too large for good: only
+        // objects below `open` are still candidates.
+        let mut open = objects.len();
+        while loads[giver] > target * (1.0 + ROUNDING) {
+            let Some(mut taker) = takers.peek_mut() else { break };
+            let excess = (loads[giver] - target) * model.pes()[giver].speed;
+            open = open.min(
+                objects.partition_point(|&it| model.objects()[it as usize].load <= taker.work),
+            );
+            if open == 0 || load(open - 1) == 0.0 {
+                break;
+            }
+            let enough =
+                objects[..open].partition_point(|&it| model.objects()[it as usize].load < excess);
+            let choice = if enough < open {
+                // Of equal ones the last has the fewest bytes.
+                let equal = objects[enough..open].iter();
+                enough
+                    + equal
+                        .take_while(|&&it| model.objects()[it as usize].load == load(enough))
+                        .count()
+                    - 1
+            } else {
+                open - 1
+            };
+            open = choice;
+            let object = objects[choice] as usize;
+            pes[object] = taker.pe;
+            loads[giver] -= model.seconds_on(object, giver);
+            loads[taker.pe] += model.seconds_on(object, taker.pe);
+            taker.work = room(taker.pe, loads[taker.pe]);
+        }
+    }
+    loads.into_iter().fold(0.0, f64::max)
+}
+
+fn loads(model: &LoadModel, pes: &[usize]) -> Vec<f64> {
+    let mut loads: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
+    for (object, &pe) in pes.iter().enumerate() {
+        loads[pe] += model.seconds_on(object, pe);
+    }
+    loads
+}
+
+/// Work that a PE can take.
+struct Room {
+    work: f64,
+    pe: usize,
+}
+
+impl Ord for Room {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.work.total_cmp(&other.work).then(other.pe.cmp(&self.pe))
+    }
+}
+
+impl PartialOrd for Room {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Room {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Room {}
+
+/// The objects on each PE that can move, by rising load; of equal ones, by falling bytes.
+pub(crate) struct Residents {
+    objects: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl Residents {
+    pub(crate) fn new(model: &LoadModel, pes: &[usize]) -> Self {
+        let objects = model.objects();
+        let mut order: Vec<u32> =
+            (0..objects.len() as u32).filter(|&it| objects[it as usize].migratable).collect();
+        let key = |it: u32| (&objects[it as usize], it);
+        order.sort_unstable_by(|&a, &b| {
+            let ((a, i), (b, j)) = (key(a), key(b));
+            a.load.total_cmp(&b.load).then(b.bytes.cmp(&a.bytes)).then(i.cmp(&j))
+        });
+        let mut starts = vec![0; model.pes().len() + 1];
+        for &it in &order {
+            starts[pes[it as usize] + 1] += 1;
+        }
+        for pe in 1..starts.len() {
+            starts[pe] += starts[pe - 1];
+        }
+        let mut next = starts.clone();
+        let mut by_pe = vec![0; order.len()];
+        for it in order {
+            let slot = &mut next[pes[it as usize]];
+            by_pe[*slot] = it;
+            *slot += 1;
+        }
+        Self { objects: by_pe, starts }
+    }
+
+    pub(crate) fn of(&self, pe: usize) -> &[u32] {
+        &self.objects[self.starts[pe]..self.starts[pe + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        model::{Object, Pe},
+        registry::create,
+    };
+
+    fn refined(model: &LoadModel, tolerance: &str) -> Assignment {
+        create("refine", &[("tolerance", tolerance)]).expect("allowed").assign(model, 0)
+    }
+
+    #[test]
+    fn one_move_is_made_where_one_is_enough() {
+        let on_first = [5.0, 4.0, 3.0, 2.0, 1.0].map(|load| Object::new(load, 0));
+        let on_second = [3.0, 2.0].map(|load| Object::new(load, 1));
+        let objects = [on_first.as_slice(), &on_second].concat();
+        let model = LoadModel::new(vec![Pe::default(); 2], objects, vec![]).expect("sound");
+        let placed = refined(&model, "0");
+        assert_eq!(placed.pes(), [1, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(placed.max_load(&model), 10.0);
+    }
+
+    #[test]
+    fn small_objects_travel() {
+        let objects = vec![Object::new(1.0, 0).with_bytes(9), Object::new(1.0, 0).with_bytes(1)];
+        let model = LoadModel::new(vec![Pe::default(); 2], objects, vec![]).expect("sound");
+        assert_eq!(refined(&model, "0").pes(), [0, 1]);
+    }
+
+    #[test]
+    fn a_fast_pe_takes_more() {
+        let pes = vec![Pe::default(), Pe { speed: 4.0, ..Pe::default() }];
+        let model = LoadModel::new(pes, vec![Object::new(1.0, 0); 10], vec![]).expect("sound");
+        let placed = refined(&model, "0");
+        assert_eq!(placed.pe_loads(&model), [2.0, 2.0]);
+    }
+
+    #[test]
+    fn one_pe_may_hold_everything() {
+        let loads = (0..10_000_u32).map(|it| f64::from(it * 7919 % 1009));
+        let objects = loads.map(|load| Object::new(load, 3)).collect();
+        let model = LoadModel::new(vec![Pe::default(); 100], objects, vec![]).expect("sound");
+        assert!(refined(&model, "0.02").imbalance(&model) <= 0.0201);
+    }
+}
