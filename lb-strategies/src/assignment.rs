@@ -57,11 +57,7 @@ impl Assignment {
     /// Predicted load of each PE, in seconds.
     #[must_use]
     pub fn pe_loads(&self, model: &LoadModel) -> Vec<f64> {
-        let mut loads: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
-        for (object, &pe) in self.pes.iter().enumerate() {
-            loads[pe] += model.seconds_on(object, pe);
-        }
-        loads
+        pe_loads(model, &self.pes)
     }
 
     /// Predicted load of the busiest PE, in seconds: how long the period would have taken.
@@ -145,6 +141,15 @@ pub enum AssignmentError {
         /// The PE that was asked for.
         pe: usize,
     },
+}
+
+/// Predicted load of each PE if object `i` is on PE `pes[i]`.
+pub(crate) fn pe_loads(model: &LoadModel, pes: &[usize]) -> Vec<f64> {
+    let mut loads: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
+    for (object, &pe) in pes.iter().enumerate() {
+        loads[pe] += model.seconds_on(object, pe);
+    }
+    loads
 }
 
 fn maximum(loads: &[f64]) -> f64 {

@@ -18,11 +18,17 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// What objects that cannot move leave for the others.
     pub(crate) fn new(model: &LoadModel) -> Self {
+        Self::around(model, |object| model.objects()[object].migratable)
+    }
+
+    /// What all objects but the `movable` ones leave for those.
+    pub(crate) fn around(model: &LoadModel, movable: impl Fn(usize) -> bool) -> Self {
         let mut fixed: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
         let mut work = 0.0;
         for (number, object) in model.objects().iter().enumerate() {
-            if object.migratable {
+            if movable(number) {
                 work += object.load;
             } else {
                 fixed[object.pe] += model.seconds_on(number, object.pe);
@@ -30,6 +36,11 @@ impl Bounds {
         }
         let level = level(model, &fixed, work);
         Self { fixed, level }
+    }
+
+    /// Work that PE `pe` takes until it reaches the level.
+    pub(crate) fn room(&self, model: &LoadModel, pe: usize) -> f64 {
+        (self.level - self.fixed[pe]).max(0.0) * model.pes()[pe].speed
     }
 }
 
@@ -80,6 +91,8 @@ mod tests {
         // 1 s stays on PE 1 and on PE 2, 4 s of work at speed 3: level 1 + 4 / 3.
         let bounds = Bounds::new(&model);
         assert!((bounds.level - (1.0 + 4.0 / 3.0)).abs() < 1e-12);
+        assert_eq!(bounds.room(&model, 0), 0.0);
+        assert!((bounds.room(&model, 2) - 8.0 / 3.0).abs() < 1e-12);
         assert_eq!(lower_bound(&model), 10.0);
     }
 

@@ -6,7 +6,7 @@
 //! measure nothing, move nothing and know no runtime, so that the same code decides in a running
 //! job, in a replay of a recorded one, and in a test.
 //!
-//! | strategy | what it does | cost for `n` objects |
+//! | strategy | what it does | cost for `n` objects, `e` edges, `p` PEs |
 //! |---|---|---|
 //! | [`null`](null::Null) | leaves everything where it is | `n` |
 //! | [`rotate`](chaos::Rotate) | everything to the next PE; for tests | `n` |
@@ -14,6 +14,13 @@
 //! | [`greedy`](greedy::Greedy) | heaviest object first, to the PE that finishes it first | `n log n` |
 //! | [`greedy-refine`](greedy_refine::GreedyRefine) | the same, but objects stay while balance allows | `n log n` |
 //! | [`refine`](refine::Refine) | overloaded PEs give away as little as possible | `n log n` |
+//! | [`greedy-comm`](greedy_comm::GreedyComm) | greedy beside those an object talks to | `n log n + e log e` |
+//! | [`graph-bisection`](graph_bisection::GraphBisection) | halves the communication graph, and again | `(n + e) log p` |
+//! | [`orb`](orb::Orb) | halves space, and again | `n log n log p` |
+//! | [`hilbert`](hilbert::Hilbert) | cuts a space-filling curve | `n log n` |
+//! | [`diffusion`](diffusion::Diffusion) | load flows between neighbours | `p rounds + n log n` a sweep |
+//! | [`gossip`](gossip::Gossip) | rumours of who has little to do (TemperedLB) | `p rounds + n log n` an iteration |
+//! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //!
 //! # Example
 //!
@@ -48,11 +55,20 @@ pub mod assignment;
 pub mod bounds;
 pub mod chaos;
 pub mod config;
+pub mod diffusion;
 mod finish;
+pub mod gossip;
+mod graph;
+pub mod graph_bisection;
 pub mod greedy;
+pub mod greedy_comm;
 pub mod greedy_refine;
+mod halving;
+pub mod hierarchical;
+pub mod hilbert;
 pub mod model;
 pub mod null;
+pub mod orb;
 mod random;
 pub mod refine;
 pub mod registry;

@@ -16,7 +16,7 @@
 use std::collections::BinaryHeap;
 
 use crate::{
-    assignment::Assignment,
+    assignment::{Assignment, pe_loads},
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
     model::LoadModel,
@@ -60,7 +60,7 @@ pub(crate) const TOLERANCE: Parameter = Parameter {
 /// Moves as few objects as possible until the busiest PE is at most `tolerance` above the lower
 /// bound, or as close to that as this way can bring it. What cannot move must be at home.
 pub(crate) fn refine(model: &LoadModel, pes: &mut Vec<usize>, tolerance: f64) {
-    let loads = loads(model, pes);
+    let loads = pe_loads(model, pes);
     let mut best = loads.iter().copied().fold(0.0, f64::max);
     let aim = lower_bound(model) * (1.0 + tolerance);
     if best <= aim {
@@ -145,14 +145,6 @@ fn shed(
         }
     }
     loads.into_iter().fold(0.0, f64::max)
-}
-
-fn loads(model: &LoadModel, pes: &[usize]) -> Vec<f64> {
-    let mut loads: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
-    for (object, &pe) in pes.iter().enumerate() {
-        loads[pe] += model.seconds_on(object, pe);
-    }
-    loads
 }
 
 /// Work that a PE can take.

@@ -6,10 +6,17 @@ use crate::{
     assignment::Assignment,
     chaos::{Random, Rotate},
     config::{COMMON, Config, ConfigError, Parameter},
+    diffusion::Diffusion,
+    gossip::Gossip,
+    graph_bisection::GraphBisection,
     greedy::Greedy,
+    greedy_comm::GreedyComm,
     greedy_refine::GreedyRefine,
+    hierarchical::Hierarchical,
+    hilbert::Hilbert,
     model::LoadModel,
     null::Null,
+    orb::Orb,
     refine::Refine,
     strategy::Strategy,
 };
@@ -18,7 +25,21 @@ use thiserror::Error;
 /// All strategies of this crate.
 #[must_use]
 pub fn strategies() -> &'static [&'static dyn Strategy] {
-    &[&Null, &Rotate, &Random, &Greedy, &GreedyRefine, &Refine]
+    &[
+        &Null,
+        &Rotate,
+        &Random,
+        &Greedy,
+        &GreedyRefine,
+        &Refine,
+        &GreedyComm,
+        &GraphBisection,
+        &Orb,
+        &Hilbert,
+        &Diffusion,
+        &Gossip,
+        &Hierarchical,
+    ]
 }
 
 /// The strategy called `name`.

@@ -46,7 +46,7 @@ pub struct Config {
     #[arg(long, env = "VRT_EAGER", value_name = "SIZE", hide_env_values = true, value_parser = size)]
     eager: Option<usize>,
 
-    /// Move ranks by this strategy while the job runs, such as greedy; `list` shows all
+    /// Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all
     #[arg(long, env = "VRT_LB", value_name = "NAME", hide_env_values = true)]
     lb: Option<String>,
 
@@ -268,6 +268,11 @@ impl Config {
             }
         }
         self.balancing().map(|_| ())
+    }
+
+    /// Whether the user wants to see what can be given to `--lb`.
+    pub(crate) fn asks_for_strategies(&self) -> bool {
+        self.lb.as_deref() == Some("list")
     }
 
     /// The strategy that moves ranks, if there is one.

@@ -39,8 +39,10 @@ pub(crate) struct Balancer {
     period: Option<Duration>,
     /// On PE 0, if balancing is on.
     step: Option<Step>,
-    /// The ranks here that wait in `migrate`.
-    offering: Vec<u32>,
+    /// The ranks here that wait in `migrate`, each with the number of that call.
+    offering: Vec<(u32, u32)>,
+    /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
+    round: u32,
     /// Something happened after which all may have arrived there.
     changed: bool,
 }
@@ -87,7 +89,7 @@ impl Balancer {
         let now = pe::cycle_counter();
         let due = if step.is_some() && period.is_some() { now } else { now.wrapping_add(NEVER) };
         let move_by = balancing.map(|balancing| balancing.move_by);
-        Balancer { due, move_by, period, step, offering: Vec::new(), changed: false }
+        Balancer { due, move_by, period, step, offering: Vec::new(), round: 1, changed: false }
     }
 
     /// How ranks move, if they do.
@@ -100,9 +102,9 @@ impl Balancer {
         self.period.is_some()
     }
 
-    /// A rank waits in `migrate`.
-    pub(crate) fn offered(&mut self, rank: u32) {
-        self.offering.push(rank);
+    /// A rank waits in its `round`-th `migrate`.
+    pub(crate) fn offered(&mut self, rank: u32, round: u32) {
+        self.offering.push((rank, round));
         self.look_soon();
     }
 
@@ -177,7 +179,7 @@ impl Engine {
 
     fn see_to_offers(&mut self) {
         if self.balancer.is_periodic() {
-            for rank in std::mem::take(&mut self.balancer.offering) {
+            for (rank, _) in std::mem::take(&mut self.balancer.offering) {
                 let to = self.rank(rank).and_then(|state| state.ordered.take());
                 if to.is_none_or(|to| self.go(rank, to).is_err()) {
                     self.end_offer(rank);
@@ -185,8 +187,9 @@ impl Engine {
             }
             return;
         }
+        let Balancer { offering, round, .. } = &self.balancer;
         let here = self.ranks.iter().flatten().count();
-        if self.balancer.offering.len() == here {
+        if offering.iter().filter(|(_, of)| of == round).count() == here {
             let loads = self.loads();
             self.tell(0, &Message::Arrived { loads });
         }
@@ -204,7 +207,7 @@ impl Engine {
         }
     }
 
-    fn follow(&mut self, orders: &[Order]) -> Moved {
+    fn follow(&mut self, step: u32, orders: &[Order]) -> Moved {
         let began = Instant::now();
         let mut outcome = Moved::default();
         for state in self.ranks.iter_mut().flatten() {
@@ -226,9 +229,16 @@ impl Engine {
             }
         }
         if !self.balancer.is_periodic() {
-            for rank in std::mem::take(&mut self.balancer.offering) {
+            // A rank that another PE has moved here in this step may wait for the next one already.
+            let (now, later) = std::mem::take(&mut self.balancer.offering)
+                .into_iter()
+                .partition::<Vec<_>, _>(|(_, round)| *round == step);
+            self.balancer.offering = later;
+            for (rank, _) in now {
                 self.end_offer(rank);
             }
+            self.balancer.round = step.wrapping_add(1);
+            self.balancer.look_soon();
         }
         outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         outcome
@@ -262,7 +272,7 @@ impl Engine {
                 }
             }
             Message::Move { step, orders } => {
-                let moved = self.follow(&orders);
+                let moved = self.follow(step, &orders);
                 self.tell(from, &Message::Moved { step, moved });
             }
             Message::Moved { step, moved } => {

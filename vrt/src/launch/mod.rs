@@ -94,6 +94,10 @@ where
 }
 
 fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
+    if config.asks_for_strategies() {
+        print!("{}", lb_strategies::registry::list());
+        return ExitCode::SUCCESS;
+    }
     // PEs run the program until the process ends, so it lives as long.
     match supervisor::run(&config, Box::leak(Box::new(program))) {
         Ok(status) => ExitCode::from(status),

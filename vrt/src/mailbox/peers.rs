@@ -19,6 +19,9 @@ pub(crate) struct Peer {
     pub(crate) bytes: u64,
 }
 
+/// A message that came before its turn, with its sender and number.
+pub(crate) type Early<M> = ((u32, u32), M);
+
 /// All partners of a rank, by rank number in the job, and the messages of each that came too
 /// early; `M` is what is kept of a message.
 #[derive(Debug)]
@@ -98,7 +101,7 @@ impl<M> Peers<M> {
     }
 
     /// What is known of every partner, and the messages that came early.
-    pub(crate) fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<((u32, u32), M)>) {
+    pub(crate) fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<Early<M>>) {
         let low = self.low.into_iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
         let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
         let all = low.filter(|(_, peer)| known(peer)).chain(self.high).collect();
@@ -106,7 +109,7 @@ impl<M> Peers<M> {
     }
 
     /// The opposite of [`into_lists`](Self::into_lists).
-    pub(crate) fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<((u32, u32), M)>) -> Self {
+    pub(crate) fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<Early<M>>) -> Self {
         let mut all = Peers { early: early.into_iter().collect(), ..Peers::default() };
         for (rank, peer) in peers {
             *all.peer(rank) = peer;

@@ -141,7 +141,9 @@ impl Engine {
         }
         let request = state.new_request(Request::send());
         state.offer = Some(Offer { request, at, len });
-        self.balancer.offered(self.current);
+        state.offers = state.offers.wrapping_add(1);
+        let round = state.offers;
+        self.balancer.offered(self.current, round);
         Started::Pending(request)
     }
 

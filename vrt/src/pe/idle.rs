@@ -126,7 +126,9 @@ impl Pe {
             return Asleep::No;
         }
         let timeout = self.engine.run_timers();
-        if !self.engine.ready.is_empty() {
+        // What is due in balancing must be done first: a PE that says that it is idle says that it
+        // will send nothing of its own accord.
+        if !self.engine.ready.is_empty() || self.engine.balance_is_due(run::now()) {
             self.doorbell().awake();
             return Asleep::No;
         }

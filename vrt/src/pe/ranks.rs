@@ -44,6 +44,8 @@ pub(crate) struct RankState {
     pub(crate) counters: Counters,
     /// It offers itself to be moved, and waits.
     pub(crate) offer: Option<Offer>,
+    /// How often it has offered itself to be moved.
+    pub(crate) offers: u32,
     /// Where it is to go when it next offers itself.
     pub(crate) ordered: Option<u32>,
     /// The state from which it began again here, until it asks for it.
@@ -173,6 +175,7 @@ impl RankState {
             wait: Wait::default(),
             counters: Counters::default(),
             offer: None,
+            offers: 0,
             ordered: None,
             restored: None,
             collectives: rustc_hash::FxHashMap::default(),

@@ -1,0 +1,225 @@
+//! `hierarchical`: nodes first, then the PEs within each.
+//!
+//! A node is first taken for one PE as fast as its PEs together, and one strategy moves objects
+//! between nodes. Then another strategy works within each node, on its objects and PEs alone
+//! (G. Zheng, A. Bhatele, E. Meneses and L. V. Kale, "Periodic hierarchical load balancing for
+//! large supercomputers", Int. J. High Performance Computing Applications 25, 2011). Moves between
+//! nodes, which send memory, stay few if the first strategy makes few; moves within a node, where
+//! a slot changes hands and no byte is copied, may be many. Objects that come to a node begin on
+//! the PE that would finish them first.
+//!
+//! Inputs: nodes, and those of the two strategies. Cost: that of the first for as many PEs as
+//! there are nodes, and that of the second for each node.
+
+use crate::{
+    assignment::pe_loads,
+    config::{Config, Domain, Parameter},
+    model::{Edge, LoadModel, Object, Pe},
+    registry::find,
+    strategy::Strategy,
+};
+
+/// Nodes first, then the PEs within each.
+#[derive(Clone, Copy, Debug)]
+pub struct Hierarchical;
+
+/// Strategies that this one can call.
+const INNER: &[&str] = &[
+    "null",
+    "greedy",
+    "greedy-refine",
+    "refine",
+    "greedy-comm",
+    "graph-bisection",
+    "orb",
+    "hilbert",
+    "diffusion",
+    "gossip",
+];
+
+impl Strategy for Hierarchical {
+    fn name(&self) -> &'static str {
+        "hierarchical"
+    }
+
+    fn help(&self) -> &'static str {
+        "nodes first, then the PEs within each: few moves between nodes"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                name: "between",
+                help: "the strategy between nodes",
+                domain: Domain::Choice { default: "greedy-refine", of: INNER },
+            },
+            Parameter {
+                name: "within",
+                help: "the strategy within a node",
+                domain: Domain::Choice { default: "greedy-refine", of: INNER },
+            },
+        ]
+    }
+
+    fn heeds_communication(&self) -> bool {
+        true
+    }
+
+    fn propose(&self, model: &LoadModel, config: &Config, seed: u64) -> Vec<usize> {
+        let mut pes: Vec<usize> = model.objects().iter().map(|it| it.pe).collect();
+        let nodes = Nodes::new(model);
+        if nodes.members.len() > 1 {
+            let arrivals = nodes.between(model, config.choice("between"), seed);
+            nodes.settle(model, arrivals, &mut pes);
+        }
+        nodes.within(model, config.choice("within"), seed, &mut pes);
+        pes
+    }
+}
+
+fn run(name: &str, model: &LoadModel, seed: u64) -> Vec<usize> {
+    let strategy = find(name).expect("the names that are allowed are registered");
+    strategy.assign(model, &Config::new(strategy), seed).pes().to_vec()
+}
+
+/// The nodes of a model, numbered without gaps.
+struct Nodes {
+    /// For each PE, its node.
+    of_pe: Vec<usize>,
+    /// For each PE, its number within the node.
+    local: Vec<usize>,
+    /// For each node, its PEs.
+    members: Vec<Vec<usize>>,
+}
+
+impl Nodes {
+    fn new(model: &LoadModel) -> Self {
+        let mut names: Vec<usize> = model.pes().iter().map(|pe| pe.node).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut members = vec![vec![]; names.len()];
+        let (mut of_pe, mut local) = (vec![], vec![]);
+        for (pe, Pe { node, .. }) in model.pes().iter().enumerate() {
+            let node = names.partition_point(|it| it < node);
+            of_pe.push(node);
+            local.push(members[node].len());
+            members[node].push(pe);
+        }
+        Self { of_pe, local, members }
+    }
+
+    /// The objects that are to change node, heaviest first, each with its new node.
+    fn between(&self, model: &LoadModel, strategy: &str, seed: u64) -> Vec<(usize, usize)> {
+        let as_pe = |pes: &Vec<usize>| {
+            let members = || pes.iter().map(|&pe| &model.pes()[pe]);
+            let speed: f64 = members().map(|pe| pe.speed).sum();
+            let work: f64 = members().map(|pe| pe.background * pe.speed).sum();
+            Pe { speed, background: work / speed, ..Pe::default() }
+        };
+        let objects = model.objects().iter().map(|it| Object { pe: self.of_pe[it.pe], ..*it });
+        let on_nodes = model_of(
+            model,
+            self.members.iter().map(as_pe).collect(),
+            objects.collect(),
+            model.edges().to_vec(),
+        );
+        let nodes = run(strategy, &on_nodes, seed);
+        let mut arrivals: Vec<(usize, usize)> = nodes
+            .into_iter()
+            .enumerate()
+            .filter(|&(object, node)| node != self.of_pe[model.objects()[object].pe])
+            .collect();
+        let load = |it: &(usize, usize)| model.objects()[it.0].load;
+        arrivals.sort_by(|a, b| load(b).total_cmp(&load(a)).then(a.0.cmp(&b.0)));
+        arrivals
+    }
+
+    /// Gives each arrival the PE of its node that would finish it first.
+    fn settle(&self, model: &LoadModel, arrivals: Vec<(usize, usize)>, pes: &mut [usize]) {
+        let mut loads = pe_loads(model, pes);
+        for &(object, _) in &arrivals {
+            loads[pes[object]] -= model.seconds_on(object, pes[object]);
+        }
+        for (object, node) in arrivals {
+            let when = |pe: usize| loads[pe] + model.seconds_on(object, pe);
+            let first =
+                self.members[node].iter().copied().min_by(|&a, &b| when(a).total_cmp(&when(b)));
+            if let Some(pe) = first {
+                loads[pe] += model.seconds_on(object, pe);
+                pes[object] = pe;
+            }
+        }
+    }
+
+    /// Runs `strategy` within each node.
+    fn within(&self, model: &LoadModel, strategy: &str, seed: u64, pes: &mut [usize]) {
+        let mut residents = vec![vec![]; self.members.len()];
+        let mut index = vec![0; pes.len()];
+        for (object, &pe) in pes.iter().enumerate() {
+            let residents = &mut residents[self.of_pe[pe]];
+            index[object] = residents.len();
+            residents.push(object);
+        }
+        let mut edges = vec![vec![]; self.members.len()];
+        for edge in model.edges() {
+            let node = self.of_pe[pes[edge.from]];
+            if node == self.of_pe[pes[edge.to]] {
+                edges[node].push(Edge { from: index[edge.from], to: index[edge.to], ..*edge });
+            }
+        }
+        for (node, (residents, edges)) in residents.into_iter().zip(edges).enumerate() {
+            let members = &self.members[node];
+            if members.len() < 2 {
+                continue;
+            }
+            let objects = residents
+                .iter()
+                .map(|&object| Object { pe: self.local[pes[object]], ..model.objects()[object] });
+            let on_pes = model_of(
+                model,
+                members.iter().map(|&pe| model.pes()[pe]).collect(),
+                objects.collect(),
+                edges,
+            );
+            let seed = seed.wrapping_add(node as u64);
+            for (object, local) in residents.into_iter().zip(run(strategy, &on_pes, seed)) {
+                pes[object] = members[local];
+            }
+        }
+    }
+}
+
+/// A part of `model`.
+fn model_of(model: &LoadModel, pes: Vec<Pe>, objects: Vec<Object>, edges: Vec<Edge>) -> LoadModel {
+    LoadModel::new(pes, objects, edges)
+        .and_then(|part| part.with_move_cost(model.move_cost()))
+        .expect("a part of a sound model is sound")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::create;
+
+    #[test]
+    fn few_objects_change_node() {
+        // Node 0 has 24 objects on its first PE, node 7 has 16 on one.
+        let pe = |node| Pe { node, ..Pe::default() };
+        let pes = vec![pe(0), pe(7), pe(0), pe(7)];
+        let mut objects = vec![Object::new(1.0, 0); 24];
+        objects.extend([Object::new(1.0, 3); 16]);
+        let model = LoadModel::new(pes, objects, vec![]).expect("sound");
+        let placed = create::<&str, &str>("hierarchical", &[]).expect("exists").assign(&model, 0);
+        assert!(placed.max_load(&model) <= 11.0);
+        let node = |pe: usize| model.pes()[pe].node;
+        let between = placed.moves(&model).filter(|it| node(it.from) != node(it.to)).count();
+        assert!(between <= 4, "{between}");
+    }
+
+    #[test]
+    fn the_inner_strategies_are_all_but_chaos_and_itself() {
+        let names = crate::strategies().iter().filter(|it| !it.is_chaos()).map(|it| it.name());
+        let names: Vec<_> = names.filter(|it| !["hierarchical", "metis"].contains(it)).collect();
+        assert_eq!(names, INNER);
+    }
+}

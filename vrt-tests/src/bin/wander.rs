@@ -1,0 +1,146 @@
+//! Ranks that own all kinds of things and are moved all the time: does everything survive?
+//!
+//! Each rank keeps strings, a map, a closure, references into its own stack and a large buffer,
+//! has a receive and a send open while it is moved, and checks all of them after each move.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+use vrt::traits::*;
+
+#[derive(Clone, Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt::Config,
+    /// Times each rank offers itself to be moved
+    #[arg(long, default_value_t = 1000)]
+    rounds: u64,
+    /// Bytes of each rank's buffer
+    #[arg(long, default_value_t = 1024)]
+    bytes: usize,
+    /// Keep no requests open and nothing but plain state, as moving by state needs it
+    #[arg(long)]
+    plain: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let config = arguments.vrt.clone();
+    vrt::launch(
+        config,
+        move || {
+            if arguments.plain { wander_plain(&arguments) } else { wander(&arguments) }
+        },
+    )
+}
+
+/// What a rank is when it moves by state.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Plain {
+    round: u64,
+    moves: u64,
+    pe: u32,
+    bytes: Vec<u8>,
+    map: HashMap<String, u64>,
+    seconds: f64,
+}
+
+fn wander_plain(arguments: &Arguments) {
+    let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
+    let world = universe.world();
+    let rank = world.rank();
+    let fill = |i: usize| (i * 7 + rank as usize) as u8;
+    let mut state = world.restore::<Plain>().unwrap_or_else(|| Plain {
+        pe: vrt::statistics().pe,
+        bytes: (0..arguments.bytes).map(fill).collect(),
+        seconds: vrt::time(),
+        ..Plain::default()
+    });
+    loop {
+        let pe = vrt::statistics().pe;
+        state.moves += u64::from(pe != state.pe);
+        state.pe = pe;
+        assert!(state.bytes.iter().enumerate().all(|(i, b)| *b == fill(i)), "bytes of {rank}");
+        assert_eq!(state.map.values().sum::<u64>(), state.round);
+        if state.round == arguments.rounds {
+            break;
+        }
+        state.round += 1;
+        *state.map.entry(format!("key {}", state.round % 10)).or_default() += 1;
+        world.migrate(&mut state);
+    }
+    let seconds = vrt::time() - state.seconds;
+    report(&world, arguments, state.moves, seconds);
+}
+
+fn wander(arguments: &Arguments) {
+    let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    let right = world.process_at_rank((rank + 1) % size);
+    let left = world.process_at_rank((rank + size - 1) % size);
+
+    let mut names = vec![format!("rank {rank}")];
+    let mut map: HashMap<String, u64> = HashMap::new();
+    let secret = u64::from(rank as u32) * 31;
+    let closure: Box<dyn Fn(u64) -> u64> = Box::new(move |x| x.wrapping_mul(3) ^ secret);
+    let on_stack = [rank as u64; 16];
+    let reference = &on_stack[7];
+    let fill = |i: usize| (i * 7 + rank as usize) as u8;
+    let buffer: Vec<u8> = (0..arguments.bytes).map(fill).collect();
+    let (mut pe, mut moves) = (vrt::statistics().pe, 0u64);
+
+    world.barrier();
+    let began = Instant::now();
+    for round in 0..arguments.rounds {
+        let message = [round, rank as u64, closure(round)];
+        let mut answer = [0u64; 3];
+        vrt::request::scope(|scope| {
+            let receive = left.immediate_receive_into(scope, &mut answer[..]);
+            let send = right.immediate_synchronous_send(scope, &message[..]);
+            world.migrate(&mut ());
+            send.wait_without_status();
+            receive.wait_without_status();
+        });
+        let of_left = (rank + size - 1) % size;
+        let expected = round.wrapping_mul(3) ^ (of_left as u64 * 31);
+        assert_eq!(answer, [round, of_left as u64, expected], "round {round} of rank {rank}");
+        *map.entry(format!("key {}", round % 10)).or_default() += 1;
+        if round % 100 == 0 {
+            names.push(format!("round {round}"));
+        }
+        assert_eq!(*reference, rank as u64);
+        assert_eq!(map.values().sum::<u64>(), round + 1);
+        let now = vrt::statistics().pe;
+        moves += u64::from(now != pe);
+        pe = now;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    assert_eq!(names.len() as u64, 1 + arguments.rounds.div_ceil(100));
+    assert!(buffer.iter().enumerate().all(|(i, b)| *b == fill(i)), "the buffer of rank {rank}");
+    report(&world, arguments, moves, seconds);
+}
+
+fn report(
+    world: &vrt::topology::SimpleCommunicator,
+    arguments: &Arguments,
+    moves: u64,
+    seconds: f64,
+) {
+    let (mut least, mut all) = (0u64, 0u64);
+    world.all_reduce_into(&moves, &mut least, vrt::collective::SystemOperation::min());
+    world.all_reduce_into(&moves, &mut all, vrt::collective::SystemOperation::sum());
+    if world.rank() == 0 {
+        println!(
+            "wander: {} rounds of {} ranks, {} bytes each: {all} moves, at least {least} a rank, \
+             {:.2} us a round, ok",
+            arguments.rounds,
+            world.size(),
+            arguments.bytes,
+            seconds * 1e6 / arguments.rounds as f64
+        );
+    }
+}
