@@ -28,28 +28,38 @@ fn number_before(text: &str, word: &str) -> u64 {
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 
+/// All PEs in one node, two nodes, and a node for each PE.
+const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
+
 #[test]
-fn ranks_with_all_they_own_are_handed_over_at_migrate() {
-    let (out, _) = run(WANDER, "--pes 2 --ranks 2 --rounds 3000 --lb rotate");
-    assert_eq!(number_before(&out, "moves"), 6000, "{out}");
-    let (out, _) = run(WANDER, "--pes 4 --ranks 13 --rounds 500 --bytes 300000 --lb random");
-    assert!(number_before(&out, "moves") > 2000, "{out}");
+fn ranks_move_with_all_they_own_at_migrate() {
+    for nodes in NODES {
+        let (out, _) = run(WANDER, &format!("--pes 2 --ranks 2 --rounds 3000 --lb rotate {nodes}"));
+        assert_eq!(number_before(&out, "moves"), 6000, "{out}");
+        let random = "--pes 4 --ranks 13 --rounds 500 --bytes 300000 --lb random";
+        let (out, _) = run(WANDER, &format!("{random} {nodes}"));
+        assert!(number_before(&out, "moves") > 2000, "{out}");
+    }
 }
 
 #[test]
 fn ranks_are_moved_wherever_they_wait() {
-    let chaos = "--pes 4 --ranks 16 --rounds 3000 --lb random --lb-period 500us";
-    let (out, _) = run(WANDER, chaos);
-    assert!(number_before(&out, "moves") > 100, "{out}");
+    for nodes in NODES {
+        let chaos = "--pes 4 --ranks 16 --rounds 3000 --lb random --lb-period 500us";
+        let (out, _) = run(WANDER, &format!("{chaos} {nodes}"));
+        assert!(number_before(&out, "moves") > 100, "{out}");
+    }
 }
 
 #[test]
 fn ranks_begin_again_from_their_state() {
-    let state = "--pes 2 --ranks 5 --rounds 100 --bytes 1000 --plain --lb rotate --move state";
-    let (out, _) = run(WANDER, state);
-    assert_eq!(number_before(&out, "moves"), 500, "{out}");
-    let (out, _) = run(WANDER, &format!("{state} --lb-period 1ms"));
-    assert!(out.contains("ok"), "{out}");
+    for nodes in NODES {
+        let state = "--pes 2 --ranks 5 --rounds 100 --bytes 1000 --plain --lb rotate --move state";
+        let (out, _) = run(WANDER, &format!("{state} {nodes}"));
+        assert_eq!(number_before(&out, "moves"), 500, "{out}");
+        let (out, _) = run(WANDER, &format!("{state} {nodes} --lb-period 1ms"));
+        assert!(out.contains("ok"), "{out}");
+    }
 }
 
 #[test]
@@ -61,12 +71,14 @@ fn states_are_encoded_in_place() {
 
 #[test]
 fn random_traffic_arrives_while_ranks_move() {
-    for more in ["", "--longest 100000 --eager 0", "--longest 64"] {
-        let chaos = "--pes 4 --ranks 64 --seconds 2 --lb random --lb-period 1ms --statistics";
-        let (out, err) = run(SOAK, &format!("{chaos} {more}"));
-        assert!(out.contains(" ok") || err.contains(" ok"), "{out}{err}");
-        let totals = err.lines().find(|line| line.contains("load balancing:")).unwrap();
-        assert!(number_before(totals, "ranks") > 100, "{err}");
+    for nodes in NODES {
+        for more in ["", "--longest 100000 --eager 0", "--longest 64"] {
+            let chaos = "--pes 4 --ranks 64 --seconds 2 --lb random --lb-period 1ms --statistics";
+            let (out, err) = run(SOAK, &format!("{chaos} {nodes} {more}"));
+            assert!(out.contains(" ok") || err.contains(" ok"), "{out}{err}");
+            let totals = err.lines().find(|line| line.contains("load balancing:")).unwrap();
+            assert!(number_before(totals, "ranks") > 100, "{err}");
+        }
     }
 }
 

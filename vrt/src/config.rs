@@ -34,6 +34,10 @@ pub struct Config {
     #[arg(long, env = "VRT_RANKS", value_name = "N", hide_env_values = true, value_parser = count)]
     ranks: Option<NonZeroU32>,
 
+    /// Treat every N PEs as a node that shares no memory with others [default: all PEs are one]
+    #[arg(long, env = "VRT_NODE_SIZE", value_name = "N", hide_env_values = true, value_parser = count)]
+    node_size: Option<NonZeroU32>,
+
     /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
     #[arg(long, env = "VRT_STACK", value_name = "SIZE", hide_env_values = true, value_parser = size)]
     stack: Option<usize>,
@@ -177,6 +181,7 @@ impl Config {
         Ok(Config {
             pes: env.pes.or(self.pes),
             ranks: env.ranks.or(self.ranks),
+            node_size: env.node_size.or(self.node_size),
             stack: env.stack.or(self.stack),
             slot: env.slot.or(self.slot),
             eager: env.eager.or(self.eager),
@@ -201,6 +206,12 @@ impl Config {
     #[must_use]
     pub fn with_ranks(self, ranks: u32) -> Config {
         Config { ranks: NonZeroU32::new(ranks), ..self }
+    }
+
+    /// Sets the number of PEs that make a node; 0 means that all PEs are one.
+    #[must_use]
+    pub fn with_node_size(self, pes: u32) -> Config {
+        Config { node_size: NonZeroU32::new(pes), ..self }
     }
 
     /// Sets the stack of a rank, in bytes.
@@ -247,6 +258,11 @@ impl Config {
     /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks.map_or_else(|| 4 * self.pes(), NonZeroU32::get)
+    }
+
+    /// The number of PEs that make a node.
+    pub fn node_size(&self) -> u32 {
+        self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
     }
 
     /// Whether PEs are bound to cores where there are enough.
@@ -305,6 +321,7 @@ impl Config {
         let numbers = [
             ("VRT_PES", self.pes.map(|n| n.get() as usize)),
             ("VRT_RANKS", self.ranks.map(|n| n.get() as usize)),
+            ("VRT_NODE_SIZE", self.node_size.map(|n| n.get() as usize)),
             ("VRT_STACK", self.stack),
             ("VRT_SLOT", self.slot),
             ("VRT_EAGER", self.eager),

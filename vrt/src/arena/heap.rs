@@ -16,7 +16,16 @@ const FAR_STEP: usize = 64 << 10;
 pub(crate) struct SlotRanges {
     near: std::cell::Cell<(usize, usize)>,
     far: std::cell::Cell<(usize, usize)>,
+    near_start: usize,
     far_start: usize,
+}
+
+impl SlotRanges {
+    /// What has been handed out.
+    fn used(&self) -> [std::ops::Range<usize>; 2] {
+        let near_start = self.near_start.next_multiple_of(16);
+        [near_start..self.near.get().0.max(near_start), self.far_start..self.far.get().0]
+    }
 }
 
 // SAFETY: `alloc` hands out each byte of the ranges once; nothing is ever taken back, so the other
@@ -82,12 +91,24 @@ impl SlotHeap {
         let ranges = SlotRanges {
             near: std::cell::Cell::new(near),
             far: std::cell::Cell::new(far),
+            near_start: near.0,
             far_start: far.0,
         };
         let mut dl = Dlmalloc::new_with_allocator(ranges);
         dl.set_granularity(4096);
         dl.set_max_release_check_rate(0);
         SlotHeap { dl, blocks: 0, bytes: 0 }
+    }
+
+    /// The parts of the two ranges that the allocator has got.
+    pub(crate) fn used(&self) -> [std::ops::Range<usize>; 2] {
+        self.dl.allocator().used()
+    }
+
+    /// Whether most of what the allocator has got is in use.
+    pub(crate) fn is_dense(&self) -> bool {
+        let used: usize = self.used().iter().map(ExactSizeIterator::len).sum();
+        self.bytes > used / 4 * 3
     }
 
     /// # Safety

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `layout` | where slots, stacks and heaps lie, and why there |
 //! | `slot` | the header of a slot: heap, owner, suspended rank |
+//! | `live` | what of a slot has to travel to another node |
 //! | `heap` | dlmalloc over a slot's two ranges |
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
@@ -24,6 +25,7 @@ pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod interpose;
 mod layout;
+pub(crate) mod live;
 mod slot;
 
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
@@ -105,6 +107,15 @@ impl Arena {
         self.layout.top(slot) as *mut SlotHeader
     }
 
+    /// Puts fresh, empty memory in place of the arena's: from now on what is here and what other
+    /// processes have mapped is not the same any more.
+    ///
+    /// # Safety
+    /// Nothing in the arena is used by this process.
+    pub(crate) unsafe fn renew(&self) -> std::io::Result<()> {
+        map(self.layout.base, self.layout.size(), libc::MAP_FIXED).map(|_| ())
+    }
+
     /// Gives the pages of a slot back to the system; its contents become zero.
     ///
     /// # Safety
@@ -134,7 +145,9 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> 
         for base in CANDIDATES {
             let mut layout = Layout::new(base, slots, sizes, far)?;
             size = layout.size();
-            match map(base, size) {
+            // No mapping is ever replaced.
+            let place = if base == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+            match map(base, size, place) {
                 Ok(address) => {
                     layout.rebase(address);
                     return Ok(layout);
@@ -147,15 +160,14 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> 
     Err(ArenaError::Map { gib: size >> 30, slots, source: error })
 }
 
-fn map(base: usize, size: usize) -> std::io::Result<usize> {
-    // SAFETY: plain system calls; the file is anonymous and closed after mapping, and
-    // MAP_FIXED_NOREPLACE never maps over anything.
+fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<usize> {
+    // SAFETY: plain system calls; the file is anonymous and closed after mapping. MAP_FIXED is
+    // given only for the arena's own range, which nobody uses then.
     unsafe {
         let fd = libc::memfd_create(c"vrt-arena".as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 {
             return Err(std::io::Error::last_os_error());
         }
-        let place = if base == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
         let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
             libc::mmap(
                 base as *mut libc::c_void,

@@ -202,7 +202,7 @@ impl Engine {
             _ => {
                 self.may_move(rank)?;
                 self.end_offer(rank);
-                self.hand_over(rank, to)
+                if self.shared.is_near(to) { self.hand_over(rank, to) } else { self.ship(rank, to) }
             }
         }
     }

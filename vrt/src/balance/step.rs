@@ -1,6 +1,6 @@
 //! A balancing step, as PE 0 sees it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lb_strategies::{Assignment, LoadModel, Object, Pe};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::balance::Moved;
 use crate::config::Balancing;
 
-/// Steps that come faster than this are told in sum only, at the end of the job.
+/// Of steps that come faster than this, only some are told.
 const READABLE: Duration = Duration::from_millis(100);
 
 /// The state of the steps.
@@ -28,6 +28,8 @@ pub(crate) struct Step {
     /// Of the step under way.
     outcome: Moved,
     totals: Totals,
+    /// When the last line about a step was printed.
+    told: Option<Instant>,
 }
 
 /// How far a step is.
@@ -83,6 +85,7 @@ impl Step {
             imbalance: (0.0, 0.0),
             outcome: Moved::default(),
             totals: Totals::default(),
+            told: None,
         }
     }
 
@@ -153,10 +156,11 @@ impl Step {
         let (before, after) = self.imbalance;
         let step = self.number;
         tracing::debug!(step, before, after, moved = outcome.moved, "balancing step done");
-        let readable = self.balancing.period.is_none_or(|period| period >= READABLE);
+        let readable = self.told.is_none_or(|told| told.elapsed() >= READABLE);
         if !readable || outcome.moved + outcome.stayed == 0 {
             return;
         }
+        self.told = Some(Instant::now());
         let stayed = match (outcome.stayed, outcome.pinned) {
             (0, _) => String::new(),
             (stayed, 0) => format!(", {stayed} could not"),

@@ -330,8 +330,10 @@ impl Engine {
         };
         let mut away = Vec::new();
         for Waiting { rank, out, .. } in &waiting {
-            // The memory of a rank that lives elsewhere can be written here if it is its slot's.
-            if self.ranks[*rank as usize].is_some() || Arena::contains(*out as usize) {
+            // The memory of a rank that lives elsewhere can be written here if it is its slot's
+            // and in this node.
+            let leased = Arena::contains(*out as usize).then(|| self.shared.lease_of(*rank));
+            if self.ranks[*rank as usize].is_some() || matches!(leased, Some(Some(_))) {
                 copy_to(*out);
             } else if spec.result_len() > 0 {
                 let mut result = vec![0u8; spec.result_len()];

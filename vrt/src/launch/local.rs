@@ -75,7 +75,7 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         slots.0.len() == ranks as usize + 1,
         "all local runs of a process together have at most {SLOTS} ranks; {ranks} more do not fit"
     );
-    let shared = Shared::map(1, ranks as usize)
+    let shared = Shared::map(1, ranks as usize, 1)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     let _unmap = Unmap(shared);
     let event = eventfd()?;

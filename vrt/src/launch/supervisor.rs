@@ -28,14 +28,8 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     }
     exit_guard::find();
     let arena = reserve(config, (ranks + pes) as usize)?;
-    let shared = Shared::map(pes as usize, ranks as usize)
+    let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
-    for pe in 0..pes {
-        // Before any PE runs: a PE may send to ranks of one that is still being born.
-        for rank in first_ranks(pe, pes, ranks) {
-            shared.location(rank).store(pe, std::sync::atomic::Ordering::Relaxed);
-        }
-    }
     let events = (0..pes).map(|_| local::eventfd()).collect::<Result<Vec<_>, _>>()?;
     let (report, report_write) = pipe()?;
     let signals = Signals::block();
@@ -189,6 +183,15 @@ fn fork_all(
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
     let mut pids = Vec::new();
     for id in 0..config.pes() {
+        let node = shared.node_of(id);
+        if id > 0 && node != shared.node_of(id - 1) {
+            // SAFETY: the supervisor has nothing in the arena.
+            unsafe { arena.renew() }.map_err(|source| LaunchError::System {
+                what: "map the arena of another node",
+                source,
+            })?;
+        }
+        let shared = shared.in_node(node);
         // SAFETY: this process has one thread, so the child may go on in Rust code.
         match unsafe { libc::fork() } {
             -1 => {

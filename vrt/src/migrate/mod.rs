@@ -8,21 +8,24 @@
 //! PE A (has the rank)                     PE B                         anybody
 //!   take the rank's state out
 //!   slot.owner = nobody
-//!   location[rank] = B  ------------------------------------------->   messages go to B now
+//!   place[rank] = B     ------------------------------------------->   messages go to B now
 //!   parcel(state) ----------------------> not there yet: hold what comes for it
 //!                                         slot.owner = B
 //!                                         state in; take what was held, in order
 //!   passes on what still comes for it --> (A's ring: after the parcel)
 //! ```
 //!
-//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]`
-//! names the PE that has it or that the parcel is under way to; only the PE that has the rank
-//! changes it. So what reaches a PE for a rank that it does not have is either held there (the
-//! location names this PE) or passed on (it names another), and is never lost; the numbers of
+//! Between nodes it is *shipped*, memory and all: see [`ship`].
+//!
+//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `place[rank]`
+//! names the PE of the node that has it or that the parcel is under way to; only the PE that has
+//! the rank changes it. So what reaches a PE for a rank that it does not have is either held there
+//! (the place names this PE) or passed on (it names another), and is never lost; the numbers of
 //! messages between two ranks keep their order whatever way each came.
 
 pub(crate) mod address;
 pub(crate) mod offer;
+pub(crate) mod ship;
 mod state;
 
 use rustc_hash::FxHashMap;
@@ -30,11 +33,11 @@ use std::sync::atomic::Ordering;
 
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::net::parcel::{self, Parcel, Topic};
-use crate::net::shared::ENDED;
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaiting, Body, Completion, Engine, Offer, Parked, RankState, Request, Started, Status,
 };
+pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
 
 /// Why a rank stays where it is.
@@ -46,6 +49,8 @@ pub(crate) enum Stays {
     Running,
     /// It moves by its state, and is not in `migrate`.
     NotOffered,
+    /// Another PE of the node uses its memory at this moment.
+    InUse,
     /// It holds something that cannot move.
     Pinned(&'static str),
 }
@@ -74,6 +79,11 @@ impl Engine {
         debug_assert_ne!(to, self.id);
         self.may_move(rank)?;
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        if self.shared.nodes() > 1 {
+            // The rank may leave the node from there, and its memory with it.
+            // SAFETY: the rank is this PE's and suspended, so what it sends stays until then.
+            unsafe { self.net.keep_data_of(rank) };
+        }
         let timers = self.timers.take_of(rank);
         let slot = state.slot;
         let moving = MovingRank::pack(rank, *state, timers);
@@ -88,7 +98,7 @@ impl Engine {
             Ok(bytes) => bytes,
             Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
         };
-        self.shared.location(rank).store(to, Ordering::Release);
+        self.shared.settle(rank, to, moving.moves);
         parcel::send(&mut self.net, self.id, to, Topic::Rank, &bytes);
     }
 
@@ -103,7 +113,13 @@ impl Engine {
         if open > 1 || state.matched.iter().any(Option::is_some) {
             return Err(Stays::Pinned("it has open requests besides `migrate`"));
         }
+        let far = !self.shared.is_near(to);
+        if far && !self.shared.send_away(rank) {
+            return Err(Stays::InUse);
+        }
         let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        // SAFETY: the rank is this PE's and suspended, so what it sends is still there.
+        unsafe { self.net.keep_data_of(rank) };
         // SAFETY: the encoded state lies in the slot of the rank, which waits.
         let bytes = unsafe { std::slice::from_raw_parts(offer.at as *const u8, offer.len) };
         state.restored = Some(bytes.to_vec());
@@ -127,6 +143,12 @@ impl Engine {
         let timers = self.timers.take_of(rank);
         let mut moving = MovingRank::pack(rank, *state, timers);
         moving.begins = true;
+        if far {
+            self.shared.has_left(rank);
+            self.announce(rank, to, moving.moves);
+            // SAFETY: the rank was this PE's.
+            unsafe { moving.detach() };
+        }
         self.dispatch(rank, to, &moving);
         Ok(())
     }
@@ -167,12 +189,14 @@ impl Engine {
     }
 
     /// Takes a rank in that another PE has handed over.
-    fn adopt(&mut self, bytes: &[u8]) {
-        let moving: MovingRank = match crate::encoding::decode(bytes) {
+    fn adopt(&mut self, from: u32, bytes: &[u8]) {
+        let mut moving: MovingRank = match crate::encoding::decode(bytes) {
             Ok(moving) => moving,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };
         let begins = moving.begins;
+        // SAFETY: the pool is this PE's.
+        unsafe { moving.attach(self.pool) };
         let (rank, state, timers) = moving.unpack();
         // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
         // program is to begin in it.
@@ -189,6 +213,9 @@ impl Engine {
             self.ready.push_back(rank);
         }
         self.ranks[rank as usize] = Some(Box::new(state));
+        if !self.shared.is_near(from) {
+            self.has_arrived(rank);
+        }
         for item in self.held.0.remove(&rank).unwrap_or_default() {
             match item {
                 Item::Message(packet, parked) => self.arrive_parked(packet, parked),
@@ -201,17 +228,9 @@ impl Engine {
     /// A complete parcel has come.
     pub(crate) fn open_parcel(&mut self, parcel: Parcel) {
         match parcel.topic {
-            Topic::Rank => self.adopt(&parcel.bytes),
+            Topic::Rank => self.adopt(parcel.from, &parcel.bytes),
             Topic::Contribution => self.contribution_came(&parcel.bytes),
             Topic::Balance => self.balance_message(parcel.from, &parcel.bytes),
-        }
-    }
-
-    fn find(&self, rank: u32) -> Whereabouts {
-        match self.shared.location(rank).load(Ordering::Acquire) {
-            ENDED => Whereabouts::Ended,
-            pe if pe == self.id => Whereabouts::ComingHere,
-            pe => Whereabouts::On(pe as usize),
         }
     }
 
@@ -235,7 +254,7 @@ impl Engine {
                 };
                 // SAFETY: only messages from a ring are for ranks of other PEs, and what lies
                 // beside those is readable during this call.
-                unsafe { self.net.send(pe, packet, beside) };
+                unsafe { self.forward(packet, pe, beside) };
             }
         }
     }
@@ -257,7 +276,7 @@ impl Engine {
                 self.held.0.entry(packet.to).or_default().push(Item::Other(*packet, beside));
             }
             // SAFETY: as the caller promises.
-            Whereabouts::On(pe) => unsafe { self.net.send(pe, packet, beside) },
+            Whereabouts::On(pe) => unsafe { self.forward(packet, pe, beside) },
         }
     }
 

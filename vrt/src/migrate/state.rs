@@ -1,14 +1,17 @@
 //! What a PE keeps of a rank, in the form in which it travels.
 //!
-//! Everything is numbers, bytes, and addresses that mean the same in all PEs of a node.
+//! Everything is numbers, bytes, and addresses that mean the same in all PEs: in a rank's slot, in
+//! the program, and, unless the rank leaves its node, in the pools of the node's PEs.
 
 use std::cell::Cell;
 use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 
+use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
-use crate::net::Packet;
+use crate::net::{Kind, Packet};
 use crate::pe::{Awaiting, Completion, Counters, Parked, RankState, Request, Status, Wait};
 
 type Message = (Packet, Parked);
@@ -28,16 +31,19 @@ pub(super) struct MovingRank {
     early: Vec<((u32, u32), Message)>,
     probing: bool,
     matched: Vec<Option<Message>>,
+    /// The data of messages that lay in the sending PE's pool, if the rank leaves its node.
+    payloads: Vec<ByteBuf>,
     requests: Vec<Request>,
     free_requests: Vec<u32>,
     wait: MovingWait,
     counters: Counters,
     collectives: Vec<(u32, u32)>,
+    pub(super) moves: u32,
     offers: u32,
     ordered: Option<u32>,
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
-    restored: Option<Vec<u8>>,
+    restored: Option<ByteBuf>,
     /// Deadlines and requests.
     timers: Vec<(u64, u32)>,
 }
@@ -68,6 +74,7 @@ impl MovingRank {
             wait,
             counters,
             offer: _,
+            moves,
             offers,
             ordered,
             restored,
@@ -87,15 +94,17 @@ impl MovingRank {
             early,
             probing,
             matched,
+            payloads: Vec::new(),
             requests,
             free_requests,
             wait: MovingWait::pack(wait),
             counters,
             collectives: collectives.into_iter().collect(),
+            moves: moves.wrapping_add(1),
             offers,
             ordered,
             begins: false,
-            restored,
+            restored: restored.map(ByteBuf::from),
             timers,
         }
     }
@@ -125,12 +134,79 @@ impl MovingRank {
             wait: self.wait.unpack(),
             counters: self.counters,
             offer: None,
+            moves: self.moves,
             offers: self.offers,
             ordered: self.ordered,
-            restored: self.restored,
+            restored: self.restored.map(ByteBuf::into_vec),
             collectives: self.collectives.into_iter().collect(),
         };
         (self.rank, state, self.timers)
+    }
+}
+
+impl MovingRank {
+    /// Takes along what lies outside the rank's slot in the memory of the node that it leaves.
+    ///
+    /// # Safety
+    /// The rank was this PE's, and its messages' data is where they say.
+    pub(super) unsafe fn detach(&mut self) {
+        let mut payloads = Vec::new();
+        // SAFETY: a block of the pool is as long as is asked for, and nobody else's.
+        let mut take = |block: *mut u8, len: usize| unsafe {
+            payloads.push(ByteBuf::from(std::slice::from_raw_parts(block, len)));
+            hooks::free_in_arena(block);
+        };
+        for (packet, parked) in self.messages() {
+            match parked {
+                Parked::Pool(block) => take(*block, packet.message_len() as usize),
+                Parked::InArena(_) => {
+                    *parked = Parked::Staged;
+                    packet.kind = Kind::Staged;
+                }
+                Parked::Inline | Parked::Staged => {}
+            }
+        }
+        for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {
+            // SAFETY: the live copy of a buffered send.
+            take(request.buffer, unsafe { crate::arena::heap::usable_size(request.buffer) });
+        }
+        self.payloads = payloads;
+    }
+
+    /// The opposite of [`detach`](Self::detach): puts what was taken along into a pool.
+    ///
+    /// # Safety
+    /// The calling PE owns the pool.
+    pub(super) unsafe fn attach(&mut self, pool: *mut SlotHeader) {
+        if self.payloads.is_empty() {
+            return;
+        }
+        let payloads = std::mem::take(&mut self.payloads);
+        let mut payloads = payloads.into_iter();
+        let mut put = |block: &mut *mut u8| {
+            let Some(payload) = payloads.next() else { return };
+            // SAFETY: as the caller promises; the block is as long as the payload.
+            unsafe {
+                *block = hooks::allocate_in(pool, payload.len());
+                assert!(!block.is_null(), "no memory for a message of {} bytes", payload.len());
+                std::ptr::copy_nonoverlapping(payload.as_ptr(), *block, payload.len());
+            }
+        };
+        for (_, parked) in self.messages() {
+            if let Parked::Pool(block) = parked {
+                put(block);
+            }
+        }
+        for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {
+            put(&mut request.buffer);
+        }
+    }
+
+    /// All messages that the rank has not received yet, always in the same order.
+    fn messages(&mut self) -> impl Iterator<Item = &mut Message> {
+        let unexpected = self.unexpected.iter_mut().map(|(_, message)| message);
+        let early = self.early.iter_mut().map(|(_, message)| message);
+        unexpected.chain(early).chain(self.matched.iter_mut().flatten())
     }
 }
 

@@ -58,15 +58,15 @@ impl Outgoing {
         Outgoing { shared, me, lanes, backlogged: 0, events }
     }
 
-    /// The receiving ends that belong to `me`.
+    /// The receiving ends that belong to `me`, each with the PE that sends.
     pub(crate) fn consumers(
         shared: Shared,
         me: usize,
-    ) -> Vec<Consumer<'static, RING_CELLS, RING_BYTES>> {
+    ) -> Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)> {
         (0..shared.pes())
             .filter(|from| *from != me)
             // SAFETY: this PE alone receives at `me`, and the rings are fresh.
-            .map(|from| unsafe { Consumer::new(shared.ring(from, me)) })
+            .map(|from| (from as u32, unsafe { Consumer::new(shared.ring(from, me)) }))
             .collect()
     }
 
@@ -129,6 +129,22 @@ impl Outgoing {
         self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
     }
 
+    /// Sends the memory of a rank that nobody uses any more: like [`stream`](Self::stream), with
+    /// the packet's second data word kept. `len` is a multiple of 64.
+    pub(crate) fn stream_memory(
+        &mut self,
+        pe: usize,
+        packet: &Packet,
+        data: *const u8,
+        len: u64,
+        done: Option<(u32, u32)>,
+    ) {
+        // What is shorter would travel in the packet's data words.
+        debug_assert!(packet.kind == Kind::Memory && len.is_multiple_of(64));
+        let stream = Some((0, len));
+        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+    }
+
     /// [`stream`](Self::stream) of data of the runtime's own.
     pub(crate) fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
         debug_assert_eq!(packet.kind, Kind::Chunk);
@@ -136,6 +152,25 @@ impl Outgoing {
         let waiting =
             Waiting { packet: *packet, data: std::ptr::null(), owned: data, stream, done: None };
         self.wait(pe, waiting);
+    }
+
+    /// Copies what waits here of a rank's messages, so that its memory is not needed any more.
+    ///
+    /// # Safety
+    /// The rank's memory is readable, and it waits for its messages.
+    pub(crate) unsafe fn keep_data_of(&mut self, rank: u32) {
+        if self.backlogged == 0 {
+            return;
+        }
+        for waiting in self.lanes.iter_mut().flat_map(|lane| &mut lane.backlog) {
+            if waiting.done.is_none_or(|(of, _)| of != rank) || waiting.data.is_null() {
+                continue;
+            }
+            let len = waiting.stream.map_or(waiting.packet.beside(), |(_, len)| len as usize);
+            // SAFETY: the data of a rank that waits for its message to be gone.
+            waiting.owned = unsafe { std::slice::from_raw_parts(waiting.data, len) }.to_vec();
+            waiting.data = std::ptr::null();
+        }
     }
 
     fn wait(&mut self, pe: usize, waiting: Waiting) {
@@ -240,7 +275,7 @@ impl Lane {
             let part = (*len - *gone).min(MAX_BESIDE as u64);
             let mut packet = waiting.packet;
             packet.len = part as u32;
-            packet.data = crate::net::Data::words([*gone, 0, 0]);
+            packet.data.set_word(0, *gone);
             // SAFETY: inside the buffer of a rank that waits for this message to be gone.
             let at = unsafe { data.add(*gone as usize) };
             // Data this short travels inside the packet, behind the offset.

@@ -1,6 +1,6 @@
 //! What PEs say to each other, and the shared memory they say it through.
 //!
-//! A [`Packet`] is one cell of a ring. Every packet but the last two kinds is addressed to a
+//! A [`Packet`] is one cell of a ring. Every packet down to `Finished` is addressed to a
 //! *rank*, so that it can be forwarded when the rank has moved.
 //!
 //! | kind | says | answered by |
@@ -13,6 +13,9 @@
 //! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
 //! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
 //! | `Parcel` | bytes of any length for a PE itself, in pieces (see [`parcel`]) | - |
+//! | `Coming` | a rank is about to be shipped to this PE: hold what comes for it | - |
+//! | `Memory` | a piece of the memory of a rank that is being shipped | - |
+//! | `Moved` | news: a rank is on another PE now | - |
 
 pub(crate) mod local;
 pub(crate) mod parcel;
@@ -36,6 +39,9 @@ pub(crate) enum Kind {
     Finished,
     Collective,
     Parcel,
+    Coming,
+    Memory,
+    Moved,
 }
 
 /// One cell of a ring; 60 bytes without padding.
@@ -76,6 +82,10 @@ impl Data {
             to.copy_from_slice(&word.to_ne_bytes());
         }
         Data(bytes)
+    }
+
+    pub(crate) fn set_word(&mut self, i: usize, word: u64) {
+        self.0[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
     }
 
     pub(crate) fn word(&self, i: usize) -> u64 {

@@ -1,11 +1,16 @@
-//! The control memory of a node: mapped shared before the PEs are forked, at one address in all.
+//! The control memory of a job: mapped shared before the PEs are forked, at one address in all.
 //!
 //! | part | written by | read by |
 //! |---|---|---|
 //! | job state (ranks left, how it ended) | any PE, atomically | PEs, supervisor |
 //! | a block per PE (doorbell, idleness) | the PE; its doorbell by anybody | all |
-//! | location of each rank | the PE that has the rank | all |
+//! | place of each rank, as its node knows it | the PE that has the rank; who hears of it | its node |
+//! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
 //! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
+//!
+//! A *place* inside the node is exact: only the PE that has the rank changes it. One in another
+//! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
+//! place a new version, so that old news never replaces newer.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -95,18 +100,39 @@ pub(crate) enum Idleness {
     Outside = 2,
 }
 
-/// The mapped control memory.
+/// The mapped control memory, as a PE of one node sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
     base: *mut u8,
     pes: usize,
     ranks: usize,
+    /// PEs that make a node.
+    node_size: usize,
+    /// The node of whoever holds this.
+    node: usize,
+}
+
+/// The lease of a rank's memory: how many of its node use it now, and whether it is there.
+const AWAY: u32 = 1 << 31;
+/// It is under way: being read by the PE that had the rank, or written by the one that will.
+const MOVING: u32 = 1 << 30;
+
+/// The memory of a rank may be used; it does not leave the node while this lives.
+#[derive(Debug)]
+pub(crate) struct Leased(Option<&'static AtomicU32>);
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if let Some(lease) = self.0 {
+            lease.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
 }
 
 impl Shared {
     /// Maps zeroed control memory for a job.
-    pub(crate) fn map(pes: usize, ranks: usize) -> std::io::Result<Shared> {
-        let mut shared = Shared { base: std::ptr::null_mut(), pes, ranks };
+    pub(crate) fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
+        let mut shared = Shared { base: std::ptr::null_mut(), pes, ranks, node_size, node: 0 };
         let size = shared.ring_offset(pes, 0);
         // SAFETY: a fresh anonymous mapping.
         let base = unsafe {
@@ -124,7 +150,39 @@ impl Shared {
         }
         shared.base = base.cast();
         shared.job().ranks_left.store(ranks as u32, Ordering::Relaxed);
+        for node in 0..shared.nodes() {
+            let there = shared.in_node(node);
+            for rank in 0..ranks as u32 {
+                let home = there.home(rank);
+                there.settle(rank, home, 0);
+                if there.is_near(home) {
+                    continue;
+                }
+                there.lease(rank).store(AWAY, Ordering::Relaxed);
+            }
+        }
         Ok(shared)
+    }
+
+    /// The same memory, as a PE of `node` sees it.
+    pub(crate) fn in_node(self, node: usize) -> Shared {
+        Shared { node, ..self }
+    }
+
+    /// Number of nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.pes.div_ceil(self.node_size)
+    }
+
+    /// The node of a PE.
+    pub(crate) fn node_of(&self, pe: u32) -> usize {
+        pe as usize / self.node_size
+    }
+
+    /// Whether a PE is of this node.
+    #[inline(always)]
+    pub(crate) fn is_near(&self, pe: u32) -> bool {
+        self.node_size == self.pes || self.node_of(pe) == self.node
     }
 
     /// Unmaps it.
@@ -158,11 +216,96 @@ impl Shared {
         (u64::from(rank) * self.pes as u64 / self.ranks as u64) as u32
     }
 
-    /// The PE that has a rank, or is about to get it; [`ENDED`] when it has ended.
+    /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
+    /// it has ended.
     #[inline(always)]
-    pub(crate) fn location(&self, rank: u32) -> &'static AtomicU32 {
+    pub(crate) fn place(&self, rank: u32) -> u32 {
+        self.entry(rank).load(Ordering::Acquire) as u32
+    }
+
+    /// The PE that has a rank, with the version of this knowledge.
+    pub(crate) fn place_and_version(&self, rank: u32) -> (u32, u32) {
+        let entry = self.entry(rank).load(Ordering::Acquire);
+        (entry as u32, (entry >> 32) as u32)
+    }
+
+    /// Says where a rank is. For the PE that has it, or gets it.
+    pub(crate) fn settle(&self, rank: u32, pe: u32, version: u32) {
+        let entry = u64::from(version) << 32 | u64::from(pe);
+        self.entry(rank).store(entry, Ordering::Release);
+    }
+
+    /// News of where a rank is; forgotten unless newer than what is known.
+    pub(crate) fn learn(&self, rank: u32, pe: u32, version: u32) {
+        let entry = u64::from(version) << 32 | u64::from(pe);
+        let newer = |known: u64| {
+            let known = (known >> 32) as u32;
+            (version.wrapping_sub(known) as i32 > 0).then_some(entry)
+        };
+        let _ = self.entry(rank).fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
+    }
+
+    #[inline(always)]
+    fn entry(&self, rank: u32) -> &'static AtomicU64 {
         debug_assert!((rank as usize) < self.ranks);
-        self.at(self.location_offset() + rank as usize * size_of::<AtomicU32>())
+        let number = self.node * self.ranks + rank as usize;
+        self.at(self.place_offset() + number * size_of::<AtomicU64>())
+    }
+
+    fn lease(&self, rank: u32) -> &'static AtomicU32 {
+        let number = self.node * self.ranks + rank as usize;
+        self.at(self.lease_offset() + number * size_of::<AtomicU32>())
+    }
+
+    /// Keeps the memory of a rank in this node while it is used by another PE; `None` when it is
+    /// not here.
+    #[inline]
+    pub(crate) fn lease_of(&self, rank: u32) -> Option<Leased> {
+        if self.node_size == self.pes {
+            // One node: it cannot leave.
+            return Some(Leased(None));
+        }
+        let lease = self.lease(rank);
+        let leased = Leased(Some(lease));
+        (lease.fetch_add(1, Ordering::AcqRel) & AWAY == 0).then_some(leased)
+    }
+
+    /// The memory of a rank leaves the node, unless somebody uses it.
+    pub(crate) fn send_away(&self, rank: u32) -> bool {
+        let lease = self.lease(rank);
+        lease.compare_exchange(0, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// All of the memory of a rank has left the node.
+    pub(crate) fn has_left(&self, rank: u32) {
+        self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
+    }
+
+    /// The memory of a rank is about to come into the node.
+    pub(crate) fn will_come(&self, rank: u32) {
+        let lease = self.lease(rank);
+        // Somebody may be giving back what was left of it here: that takes a moment.
+        while lease
+            .compare_exchange(AWAY, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The memory of a rank has come into the node.
+    pub(crate) fn has_come(&self, rank: u32) {
+        self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
+    }
+
+    /// Does something to what a rank has left here, unless it is here or under way.
+    pub(crate) fn while_away(&self, rank: u32, f: impl FnOnce()) {
+        let lease = self.lease(rank);
+        let away = AWAY;
+        if lease.compare_exchange(away, away + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            f();
+            lease.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 
     /// Cells that `from` has sent to `to`, as published when `from` became idle.
@@ -174,12 +317,17 @@ impl Shared {
         self.at(self.ring_offset(from, to))
     }
 
-    fn location_offset(&self) -> usize {
+    fn place_offset(&self) -> usize {
         size_of::<JobState>() + self.pes * size_of::<PeBlock>()
     }
 
+    fn lease_offset(&self) -> usize {
+        self.place_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
+    }
+
     fn sent_offset(&self) -> usize {
-        (self.location_offset() + self.ranks * size_of::<AtomicU32>()).next_multiple_of(128)
+        let leases = self.nodes() * self.ranks * size_of::<AtomicU32>();
+        (self.lease_offset() + leases).next_multiple_of(128)
     }
 
     fn ring_offset(&self, from: usize, to: usize) -> usize {

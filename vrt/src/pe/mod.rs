@@ -44,7 +44,7 @@ use vrt_shm::Consumer;
 use crate::arena::{Arena, SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::collective::Combining;
-use crate::migrate::Held;
+use crate::migrate::{Held, LeftBehind};
 use crate::net::local::Outgoing;
 use crate::net::parcel;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
@@ -59,7 +59,8 @@ thread_local! {
 /// A PE and its ends of the rings.
 pub(crate) struct Pe {
     pub(crate) engine: Engine,
-    consumers: Vec<Consumer<'static, RING_CELLS, RING_BYTES>>,
+    /// By the PE that sends.
+    consumers: Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)>,
 }
 
 /// Everything of a PE but its receiving ends.
@@ -97,6 +98,10 @@ pub(crate) struct Engine {
     guarded: Vec<bool>,
     /// What has come for ranks that are on their way here.
     pub(crate) held: Held,
+    /// What ranks that were shipped away have left.
+    pub(crate) left_behind: LeftBehind,
+    /// The PE whose packets are being taken.
+    pub(crate) receiving_from: u32,
     /// What every rank runs.
     pub(crate) program: Program,
     pub(crate) parcels: parcel::Incoming,
@@ -150,7 +155,7 @@ impl Pe {
                 crate::rank::Body::start(header, slot, program);
             }
             states[rank as usize] = Some(Box::new(RankState::new(header)));
-            debug_assert_eq!(shared.location(rank).load(std::sync::atomic::Ordering::Relaxed), id);
+            debug_assert_eq!(shared.place(rank), id);
             ready.push_back(rank);
         }
         let pool_header = arena.header(pool);
@@ -182,6 +187,8 @@ impl Pe {
                 tokio_turn: 0,
                 guarded: vec![false; shared.ranks()],
                 held: Held::default(),
+                left_behind: LeftBehind::default(),
+                receiving_from: id,
                 program,
                 parcels: parcel::Incoming::default(),
                 balancer,

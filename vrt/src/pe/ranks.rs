@@ -44,6 +44,8 @@ pub(crate) struct RankState {
     pub(crate) counters: Counters,
     /// It offers itself to be moved, and waits.
     pub(crate) offer: Option<Offer>,
+    /// How often it has moved.
+    pub(crate) moves: u32,
     /// How often it has offered itself to be moved.
     pub(crate) offers: u32,
     /// Where it is to go when it next offers itself.
@@ -175,6 +177,7 @@ impl RankState {
             wait: Wait::default(),
             counters: Counters::default(),
             offer: None,
+            moves: 0,
             offers: 0,
             ordered: None,
             restored: None,

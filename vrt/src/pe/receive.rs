@@ -200,7 +200,10 @@ impl Engine {
                     self.copy_into(packet, block, request);
                     hooks::free_in_arena(block);
                 }
-                Parked::InArena(data) => self.copy_into(packet, data, request),
+                Parked::InArena(data) => match self.shared.lease_of(packet.from) {
+                    Some(_leased) => self.copy_into(packet, data, request),
+                    None => self.ask_for_data(packet, request),
+                },
                 Parked::Staged => self.ask_for_data(packet, request),
             }
         }
@@ -234,7 +237,7 @@ impl Engine {
 
     /// Sends an answer to a rank, here or elsewhere.
     pub(crate) fn post(&mut self, packet: &Packet) {
-        let pe = self.shared.location(packet.to).load(std::sync::atomic::Ordering::Relaxed);
+        let pe = self.shared.place(packet.to);
         if pe == self.id || pe == ENDED {
             // SAFETY: answers have nothing beside them.
             unsafe { self.handle(packet, std::ptr::null()) };
@@ -294,9 +297,13 @@ impl Engine {
             match packet.kind {
                 Kind::Eager if packet.beside() == 0 => self.arrive(packet, Body::Inline),
                 Kind::Eager => self.arrive(packet, Body::Here(beside)),
-                Kind::Rendezvous => {
-                    self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
-                }
+                Kind::Rendezvous => match self.shared.lease_of(packet.from) {
+                    Some(_leased) => {
+                        self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
+                    }
+                    // The sender has left the node, and its data with it.
+                    None => self.arrive(packet, Body::Staged),
+                },
                 Kind::Staged => self.arrive(packet, Body::Staged),
                 Kind::Chunk => self.chunk(packet, beside),
                 Kind::ClearToSend => self.clear_to_send(packet),
@@ -307,6 +314,9 @@ impl Engine {
                         self.open_parcel(parcel);
                     }
                 }
+                Kind::Coming => self.expect(packet),
+                Kind::Memory => self.take_memory(packet, beside),
+                Kind::Moved => self.learn(packet),
             }
         }
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::launch;
+use crate::migrate::SHIPPED;
 use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended};
 use crate::pe::{self, Engine, Pe, Status};
@@ -138,8 +139,9 @@ impl Pe {
     pub(crate) fn progress(&mut self) -> bool {
         let mut any = false;
         let engine = &mut self.engine;
-        for ring in &mut self.consumers {
+        for (from, ring) in &mut self.consumers {
             let mut taken = 0;
+            engine.receiving_from = *from;
             while taken < PACKETS_PER_RING {
                 let got = ring.receive(|cell, payload| {
                     let packet = Packet::in_cell(cell);
@@ -161,12 +163,12 @@ impl Pe {
     /// Whether a ring holds something.
     #[inline]
     pub(crate) fn has_arrivals(&self) -> bool {
-        self.consumers.iter().any(vrt_shm::Consumer::is_ready) || !self.engine.injected.is_empty()
+        self.consumers.iter().any(|(_, ring)| ring.is_ready()) || !self.engine.injected.is_empty()
     }
 
     /// Gives all room in the rings back, so that they are seen to be empty.
     pub(crate) fn release_rings(&mut self) {
-        self.consumers.iter_mut().for_each(vrt_shm::Consumer::release);
+        self.consumers.iter_mut().for_each(|(_, ring)| ring.release());
     }
 }
 
@@ -178,7 +180,10 @@ impl Engine {
             let mut done = Vec::new();
             any |= self.net.flush(|rank, request| done.push((rank, request)));
             for (rank, request) in done {
-                self.complete(rank, request);
+                match request {
+                    SHIPPED => self.shipped(rank),
+                    request => self.message_gone(rank, request),
+                }
             }
         }
         if !self.injected.is_empty() {
@@ -238,7 +243,7 @@ impl Engine {
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
-        self.shared.location(rank).store(ENDED, Ordering::Release);
+        self.shared.settle(rank, ENDED, state.moves.wrapping_add(1));
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
             self.forget(&packet, parked);
         }

@@ -49,7 +49,7 @@ impl Engine {
     pub(crate) unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let order = self.running().peers.number_outgoing(message.to, message.len as u64);
-        let pe = self.shared.location(message.to).load(std::sync::atomic::Ordering::Relaxed);
+        let pe = self.shared.place(message.to);
         if pe == ENDED {
             // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
             return Started::Done(Completion::default());
@@ -155,7 +155,11 @@ impl Engine {
         packet.request = self.running().new_request(Request { outside, ..Request::send() });
         packet.wants_finish = true;
         packet.data = Data::words([data as u64, message.len as u64, 0]);
-        packet.kind = if outside { Kind::Staged } else { Kind::Rendezvous };
+        // A copy stays where it was made, so a receiver may not look for it once ranks are shipped.
+        let staged = outside
+            || !self.shared.is_near(pe as u32)
+            || (message.mode == Mode::Buffered && self.shared.nodes() > 1);
+        packet.kind = if staged { Kind::Staged } else { Kind::Rendezvous };
         if message.mode == Mode::Buffered {
             // The copy is freed, and the request ended, when the receiver says so.
             let request = self.running().request_mut(packet.request);
@@ -181,17 +185,23 @@ impl Engine {
 
     /// The receiver of one of this PE's messages has it.
     pub(crate) fn finished(&mut self, packet: &Packet) {
-        let Some(state) = self.rank(packet.to) else {
+        if self.rank(packet.to).is_none() {
             // SAFETY: nothing lies beside this kind.
             return unsafe { self.pass_on(packet, std::ptr::null()) };
-        };
-        let Request { copy, buffer, .. } = *state.request_mut(packet.request);
-        self.complete(packet.to, packet.request);
+        }
+        self.message_gone(packet.to, packet.request);
+    }
+
+    /// All of a message has gone, or reached its receiver.
+    pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
+        let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
+        let Request { copy, buffer, .. } = *state.request_mut(request);
+        self.complete(rank, request);
         if copy {
             // SAFETY: the copy of a buffered send, no longer needed; nobody waits for its request.
             unsafe { hooks::free_in_arena(buffer) };
-            if let Some(state) = self.rank(packet.to) {
-                state.take_if_done(packet.request);
+            if let Some(state) = self.rank(rank) {
+                state.take_if_done(request);
             }
         }
     }
@@ -201,12 +211,12 @@ impl Engine {
     /// `data` is readable for `len` bytes until the sender's request is done.
     fn stream(&mut self, pe: u32, chunk: &Packet, data: *const u8, len: u64, request: u32) {
         match pe {
-            ENDED => self.complete(chunk.from, request),
+            ENDED => self.message_gone(chunk.from, request),
             // The receiver has come here meanwhile.
             pe if pe == self.id => {
                 // SAFETY: as the documentation says.
                 self.stream_here(chunk, unsafe { std::slice::from_raw_parts(data, len as usize) });
-                self.complete(chunk.from, request);
+                self.message_gone(chunk.from, request);
             }
             pe => self.net.stream(pe as usize, chunk, data, len, request),
         }
@@ -237,7 +247,7 @@ impl Engine {
     pub(crate) fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
         let mut chunk = Packet::new(Kind::Chunk, rank, rank);
         chunk.request = request;
-        let pe = self.shared.location(rank).load(std::sync::atomic::Ordering::Relaxed);
+        let pe = self.shared.place(rank);
         if pe == self.id || pe == ENDED {
             // Not here yet: `stream` holds the pieces for it.
             return self.stream_here(&chunk, &result);
@@ -247,14 +257,17 @@ impl Engine {
 
     /// The receive for a staged message is there: its data follows.
     pub(crate) fn clear_to_send(&mut self, packet: &Packet) {
-        if self.rank(packet.to).is_none() {
+        let Some(state) = self.rank(packet.to) else {
             // SAFETY: nothing lies beside this kind.
             return unsafe { self.pass_on(packet, std::ptr::null()) };
-        }
+        };
+        let Request { copy, buffer, .. } = *state.request_mut(packet.request);
         let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
         let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
+        // A copy moves with its rank, to a place of its own.
+        let data = if copy { buffer as u64 } else { data };
         chunk.request = their_request as u32;
-        let pe = self.shared.location(packet.from).load(std::sync::atomic::Ordering::Relaxed);
+        let pe = self.shared.place(packet.from);
         self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }
 }

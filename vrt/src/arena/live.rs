@@ -1,0 +1,192 @@
+//! What is live in a slot: the memory that has to travel when the rank goes to another node.
+//!
+//! That is the stack from where the rank suspended up to its top, the header behind it, and the
+//! heap without its large free chunks. The allocator keeps a header in front of each chunk, and in
+//! free ones links behind it, so a walk from chunk to chunk finds what can be left out. Where the
+//! heap is nearly all in use nothing is looked for.
+
+use crate::arena::{Arena, SlotHeader};
+use crate::rank::Body;
+
+/// Ranges begin and end at multiples of this: what goes through a ring is never shorter.
+const LINE: usize = 64;
+/// Below the address where a rank says that it suspended: the rest of that frame, and what the
+/// switch saves.
+const BELOW: usize = 1024;
+/// What the allocator keeps in a free chunk: size, links, and the links of a tree.
+const FREE_HEADER: usize = 64;
+/// Free chunks shorter than this travel too: a range of their own would cost more.
+const WORTHWHILE: usize = 1024;
+
+/// The ranges (start, length) of a slot that are live; they are multiples of [`LINE`].
+///
+/// # Safety
+/// The slot is prepared, its rank suspended or not begun, and nobody uses it meanwhile.
+pub(crate) unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
+    let Some(arena) = Arena::current() else { return Vec::new() };
+    let mut live = Ranges(Vec::new());
+    // SAFETY: as the caller promises.
+    unsafe {
+        let id = (*slot).id();
+        let stack = Body::live_stack(slot);
+        // Before it begins, the coroutine has what it begins with right below the top.
+        let end = if stack.is_empty() { arena.layout.top(id) } else { stack.start };
+        let low = end - BELOW;
+        let heap = &*(*slot).heap.get();
+        let (near, _) = arena.layout.near_heap(id, size_of::<SlotHeader>());
+        live.add(low.max(arena.layout.stack_limit(id)), near);
+        for used in heap.used() {
+            if heap.is_dense() {
+                live.add(used.start, used.end);
+            } else {
+                walk(used, |start, end| live.add(start, end));
+            }
+        }
+    }
+    live.0
+}
+
+struct Ranges(Vec<(usize, usize)>);
+
+impl Ranges {
+    /// Adds a range that begins behind or near the end of the one before.
+    fn add(&mut self, start: usize, end: usize) {
+        let start = start & !(LINE - 1);
+        let end = end.next_multiple_of(LINE);
+        match self.0.last_mut() {
+            Some((first, len)) if (*first..*first + *len + WORTHWHILE).contains(&start) => {
+                *len = (*len).max(end - *first);
+            }
+            _ => self.0.push((start, end - start)),
+        }
+    }
+}
+
+/// The bits of a chunk's size word: its predecessor is in use, it is in use itself.
+const FLAGS: usize = 7;
+const IN_USE: usize = 2;
+/// The size word of the marks that end a segment of the heap.
+const MARK: usize = 11;
+
+/// Goes through the chunks of a range that the allocator uses; reports what of it is live.
+///
+/// A chunk begins at a multiple of 16 with its predecessor's foot; its size word is behind that.
+/// Marks are words of their own. What does not look like either is taken as live to the end.
+///
+/// # Safety
+/// The range is what one of dlmalloc's segments, or several adjoining ones, use.
+unsafe fn walk(used: std::ops::Range<usize>, mut live: impl FnMut(usize, usize)) {
+    let mut at = used.start;
+    while at + 16 <= used.end {
+        // SAFETY: inside the range.
+        let head = unsafe { ((at + 8) as *const usize).read() };
+        let size = head & !FLAGS;
+        if head == MARK || !at.is_multiple_of(16) {
+            live(at, at + 16);
+            at += 8;
+            continue;
+        }
+        if size < 16 || size > used.end - at {
+            live(at, used.end);
+            return;
+        }
+        if head & IN_USE != 0 || size < WORTHWHILE {
+            // An allocated chunk extends over its successor's foot.
+            live(at, (at + size + 8).min(used.end));
+        } else {
+            live(at, at + FREE_HEADER);
+            // Its size is repeated behind its end.
+            live(at + size, (at + size + 16).min(used.end));
+        }
+        at += size;
+    }
+    live(at.min(used.end), used.end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::heap::SlotHeap;
+    use proptest::prelude::*;
+
+    /// Overwrites what the walk leaves out. Returns the bytes that it kept.
+    fn spoil_the_rest(heap: &SlotHeap) -> usize {
+        let mut kept = 0;
+        for used in heap.used() {
+            let mut live = vec![];
+            // SAFETY: the allocator's own range, of which only what it does not need is written.
+            unsafe {
+                walk(used.clone(), |start, end| live.push((start, end)));
+                let mut at = used.start;
+                for (start, end) in live.into_iter().chain([(used.end, used.end)]) {
+                    if start > at {
+                        (at as *mut u8).write_bytes(0xa5, start - at);
+                    }
+                    kept += end.max(at) - start.max(at);
+                    at = end.max(at);
+                }
+            }
+        }
+        kept
+    }
+
+    proptest! {
+        #[test]
+        fn a_heap_lives_on_without_what_is_left_out(
+            steps in prop::collection::vec((0usize..4, 0usize..30_000, 0u32..8), 1..100)
+        ) {
+            let (mut near, mut far) = (vec![0u8; 128 << 10], vec![0u8; 32 << 20]);
+            let range = |memory: &mut Vec<u8>| {
+                let start = (memory.as_mut_ptr() as usize).next_multiple_of(4096);
+                (start, memory.as_mut_ptr() as usize + memory.len())
+            };
+            let mut heap = SlotHeap::new(range(&mut near), range(&mut far));
+            let mut blocks: Vec<(*mut u8, usize, u8)> = Vec::new();
+            for (mark, (what, size, align)) in steps.into_iter().enumerate() {
+                let mark = mark as u8;
+                // SAFETY: only live blocks of this heap are freed, and written in their lengths.
+                unsafe {
+                    match what {
+                        0 | 1 => {
+                            let block = heap.allocate(16 << align, size);
+                            prop_assert!(!block.is_null());
+                            block.write_bytes(mark, size);
+                            blocks.push((block, size, mark));
+                        }
+                        2 if !blocks.is_empty() => {
+                            heap.free(blocks.swap_remove(size % blocks.len()).0);
+                        }
+                        _ => {
+                            spoil_the_rest(&heap);
+                        }
+                    }
+                }
+            }
+            for (block, size, mark) in blocks {
+                // SAFETY: a live block of this length.
+                let bytes = unsafe { std::slice::from_raw_parts(block, size) };
+                prop_assert!(bytes.iter().all(|b| *b == mark));
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_free_block_stays_behind() {
+        let (mut near, mut far) = (vec![0u8; 64 << 10], vec![0u8; 32 << 20]);
+        let range = |memory: &mut Vec<u8>| {
+            let start = (memory.as_mut_ptr() as usize).next_multiple_of(4096);
+            (start, memory.as_mut_ptr() as usize + memory.len())
+        };
+        let mut heap = SlotHeap::new(range(&mut near), range(&mut far));
+        // SAFETY: only live blocks are freed.
+        unsafe {
+            let large = heap.allocate(16, 16 << 20);
+            let small = heap.allocate(16, 1 << 20);
+            heap.free(large);
+            assert!(!heap.is_dense());
+            let kept = spoil_the_rest(&heap);
+            assert!(kept > 1 << 20 && kept < (1 << 20) + (8 << 10), "{kept}");
+            heap.free(small);
+        }
+    }
+}
