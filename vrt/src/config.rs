@@ -73,6 +73,11 @@ pub struct Config {
     #[arg(long = "move", env = "VRT_MOVE", value_name = "HOW", hide_env_values = true)]
     move_by: Option<MoveBy>,
 
+    /// What to do when ranks cannot be moved because of what they hold: say so once, or end the job
+    /// [default: warn]
+    #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
+    move_pinned: Option<MovePinned>,
+
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
     no_pin: bool,
@@ -98,6 +103,17 @@ pub(crate) struct Balancing {
     /// Time between two steps; `None`: they happen when all ranks call `migrate`.
     pub(crate) period: Option<Duration>,
     pub(crate) move_by: MoveBy,
+    pub(crate) move_pinned: MovePinned,
+}
+
+/// What to do about ranks that cannot be moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum MovePinned {
+    /// Say so once on each PE; they are load that stays
+    #[default]
+    Warn,
+    /// End the job
+    Error,
 }
 
 /// How ranks move.
@@ -189,6 +205,7 @@ impl Config {
             lb_arg: if env.lb_arg.is_empty() { self.lb_arg } else { env.lb_arg },
             lb_period: env.lb_period.or(self.lb_period),
             move_by: env.move_by.or(self.move_by),
+            move_pinned: env.move_pinned.or(self.move_pinned),
             no_pin: env.no_pin || self.no_pin,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
@@ -299,7 +316,8 @@ impl Config {
         let config = lb_strategies::Config::parse(strategy, &self.lb_arg.join(","))
             .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
         let move_by = self.move_by.unwrap_or(MoveBy::Memory);
-        Ok(Some(Balancing { strategy, config, period: self.lb_period, move_by }))
+        let move_pinned = self.move_pinned.unwrap_or_default();
+        Ok(Some(Balancing { strategy, config, period: self.lb_period, move_by, move_pinned }))
     }
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
@@ -338,15 +356,18 @@ impl Config {
             ("VRT_LB", self.lb.clone()),
             ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
             ("VRT_LB_PERIOD", period),
-            (
-                "VRT_MOVE",
-                self.move_by.and_then(|by| Some(by.to_possible_value()?.get_name().to_owned())),
-            ),
+            ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
+            ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
         ];
         let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));
         let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
         numbers.chain(texts).chain(switches).collect()
     }
+}
+
+/// The name of a choice on the command line.
+fn name_of(choice: &impl ValueEnum) -> Option<String> {
+    Some(choice.to_possible_value()?.get_name().to_owned())
 }
 
 /// Cores that this process could use when it first asked.

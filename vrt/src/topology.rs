@@ -155,6 +155,19 @@ pub trait Communicator: AsHandle {
         crate::migrate::offer::migrate(state, Location::caller());
     }
 
+    /// Says where in space the calling rank's work is, for balancing strategies that keep
+    /// neighbours together (`orb`, `hilbert`).
+    ///
+    /// # Panics
+    /// When a coordinate is not a finite number.
+    fn set_coordinates(&self, coordinates: [f64; 3]) {
+        assert!(
+            coordinates.iter().all(|x| x.is_finite()),
+            "coordinates {coordinates:?}: finite numbers are allowed"
+        );
+        pe::with(|pe| pe.engine.running().coordinates = Some(coordinates));
+    }
+
     /// The state that was given to [`migrate`](Self::migrate), if this rank has been moved by its
     /// state and its program begins again; `None` at its first beginning.
     ///

@@ -15,18 +15,22 @@
 //! in `migrate`; when these are all ranks that have not ended, PE 0 decides, and each PE lets its
 //! ranks go on as soon as it has moved those that were to go.
 
+mod database;
+pub(crate) mod measure;
 mod step;
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use step::Order;
+use measure::Meter;
 use step::{Loads, Stage, Step, Totals};
+pub(crate) use step::{Order, human_bytes};
 
-use crate::config::{Balancing, MoveBy};
+use crate::config::{Balancing, MoveBy, MovePinned};
 use crate::migrate::Stays;
 use crate::net::parcel::{self, Topic};
+use crate::net::shared::Shared;
 use crate::pe::{self, Engine};
 
 /// The part of a PE that balances.
@@ -45,6 +49,13 @@ pub(crate) struct Balancer {
     round: u32,
     /// Something happened after which all may have arrived there.
     changed: bool,
+    /// What this PE measures of itself.
+    meter: Option<Meter>,
+    /// The strategy wants to know who sends how much to whom.
+    wants_sent: bool,
+    /// What to do about ranks that cannot move, and whether that was said.
+    move_pinned: MovePinned,
+    warned: bool,
 }
 
 /// What PEs say to each other.
@@ -78,18 +89,60 @@ pub(crate) struct Moved {
     pub(crate) stayed: u32,
     /// Of those, pinned ones.
     pub(crate) pinned: u32,
+    /// Bytes that were encoded or will be copied for it.
+    pub(crate) bytes: u64,
     pub(crate) nanoseconds: u64,
+}
+
+impl Moved {
+    /// Together with what became of another PE's, which worked at the same time.
+    fn add(&mut self, other: &Moved) {
+        self.moved += other.moved;
+        self.stayed += other.stayed;
+        self.pinned += other.pinned;
+        self.bytes += other.bytes;
+        self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
+    }
 }
 
 impl Balancer {
     /// For a PE of a job with this configuration.
-    pub(crate) fn new(balancing: Option<&Balancing>, id: u32, pes: usize) -> Balancer {
-        let step = balancing.filter(|_| id == 0).map(|b| Step::new(b.clone(), pes));
+    pub(crate) fn new(balancing: Option<&Balancing>, id: u32, shared: &Shared) -> Balancer {
+        let decides = balancing.filter(|_| id == 0);
+        let step = decides.map(|b| Step::new(b.clone(), shared.pes(), shared.node_size()));
         let period = balancing.and_then(|balancing| balancing.period);
         let now = pe::cycle_counter();
         let due = if step.is_some() && period.is_some() { now } else { now.wrapping_add(NEVER) };
         let move_by = balancing.map(|balancing| balancing.move_by);
-        Balancer { due, move_by, period, step, offering: Vec::new(), round: 1, changed: false }
+        Balancer {
+            due,
+            move_by,
+            period,
+            step,
+            offering: Vec::new(),
+            round: 1,
+            changed: false,
+            meter: balancing.map(|_| Meter::new()),
+            wants_sent: balancing.is_some_and(|b| b.strategy.heeds_communication()),
+            move_pinned: balancing.map_or(MovePinned::Warn, |b| b.move_pinned),
+            warned: false,
+        }
+    }
+
+    /// A rank was packed to be moved.
+    fn moved_one(&mut self, seconds: f64) {
+        if let Some(meter) = &mut self.meter {
+            meter.moving.ranks += 1;
+            meter.moving.seconds += seconds;
+        }
+    }
+
+    /// Bytes were copied or encoded for the sake of a move.
+    pub(crate) fn copied(&mut self, bytes: u64, seconds: f64) {
+        if let Some(meter) = &mut self.meter {
+            meter.moving.bytes += bytes;
+            meter.moving.copying += seconds;
+        }
     }
 
     /// How ranks move, if they do.
@@ -112,6 +165,22 @@ impl Balancer {
     pub(crate) fn rank_ended(&mut self) {
         if self.move_by.is_some() && !self.is_periodic() {
             self.look_soon();
+        }
+    }
+
+    /// A rank of this PE cannot be moved.
+    fn tell_pinned(&mut self, pe: u32, rank: usize, why: &'static str) {
+        if self.warned {
+            return;
+        }
+        self.warned = true;
+        let what = format!("rank {rank} on PE {pe} cannot be moved: {why}");
+        match self.move_pinned {
+            MovePinned::Warn => crate::launch::crash::say(format_args!("note: {what}")),
+            MovePinned::Error => {
+                crate::launch::crash::say(format_args!("{what} (--move-pinned error)"));
+                crate::launch::end_job(crate::launch::STATUS_RUNTIME)
+            }
         }
     }
 
@@ -195,27 +264,40 @@ impl Engine {
         }
     }
 
-    /// Moves a rank to another PE as the job is configured.
-    fn go(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
-        match self.balancer.move_by {
-            Some(MoveBy::State) => self.move_by_state(rank, to),
+    /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
+    fn go(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
+        let began = Instant::now();
+        let bytes = match self.balancer.move_by {
+            Some(MoveBy::State) => self.move_by_state(rank, to)?,
             _ => {
                 self.may_move(rank)?;
                 self.end_offer(rank);
-                if self.shared.is_near(to) { self.hand_over(rank, to) } else { self.ship(rank, to) }
+                if self.shared.is_near(to) {
+                    self.hand_over(rank, to)?
+                } else {
+                    self.ship(rank, to)?
+                }
             }
-        }
+        };
+        self.balancer.moved_one(began.elapsed().as_secs_f64());
+        Ok(bytes)
     }
 
     fn follow(&mut self, step: u32, orders: &[Order]) -> Moved {
         let began = Instant::now();
         let mut outcome = Moved::default();
+        if let Some(meter) = &mut self.balancer.meter {
+            meter.begin(self.busy, self.idle);
+        }
         for state in self.ranks.iter_mut().flatten() {
             state.counters.reported = state.counters.run;
         }
         for Order { rank, to } in orders.iter().copied() {
             match self.go(rank, to) {
-                Ok(()) => outcome.moved += 1,
+                Ok(bytes) => {
+                    outcome.moved += 1;
+                    outcome.bytes += bytes;
+                }
                 Err(Stays::NotOffered) if self.balancer.is_periodic() => {
                     outcome.moved += 1;
                     if let Some(state) = self.rank(rank) {
@@ -291,20 +373,38 @@ impl Engine {
     }
 
     /// What the ranks here have cost since the last step.
-    fn loads(&self) -> Loads {
+    fn loads(&mut self) -> Loads {
         let cycles = self.cycles_per_second();
         let mut loads = Loads::default();
+        if let Some(meter) = &mut self.balancer.meter {
+            loads.pe = meter.report(self.busy, self.idle, cycles);
+        }
+        let mut pinned = None;
         for (rank, state) in self.ranks.iter().enumerate() {
             let Some(state) = state.as_deref() else { continue };
             let since = state.counters.run - state.counters.reported;
             // SAFETY: the slot of a rank of this PE.
-            let bytes = unsafe { (*(*state.slot).heap.get()).bytes };
+            let bytes = unsafe {
+                let stack = crate::rank::Body::live_stack(state.slot).len();
+                (*(*state.slot).heap.get()).bytes + stack
+            };
+            let why = crate::migrate::pinned(state);
+            pinned = pinned.or(why.map(|why| (rank, why)));
             loads.ranks.push(step::RankLoad {
                 rank: rank as u32,
                 seconds: since as f64 / cycles,
                 bytes: bytes as u64,
-                pinned: crate::migrate::pinned(state).is_some(),
+                pinned: why.is_some(),
+                coordinates: state.coordinates,
             });
+            if self.balancer.wants_sent {
+                let sent = state.peers.iter();
+                let sent = sent.map(|(to, peer)| (rank as u32, to, peer.messages, peer.bytes));
+                loads.sent.extend(sent);
+            }
+        }
+        if let Some((rank, why)) = pinned {
+            self.balancer.tell_pinned(self.id, rank, why);
         }
         loads
     }

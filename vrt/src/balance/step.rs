@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use lb_strategies::{Assignment, LoadModel, Object, Pe};
 use serde::{Deserialize, Serialize};
 
 use crate::balance::Moved;
+use crate::balance::database::{Database, Verdict};
+use crate::balance::measure::PeLoad;
 use crate::config::Balancing;
 
 /// Of steps that come faster than this, only some are told.
@@ -23,8 +24,8 @@ pub(crate) struct Step {
     pes: usize,
     /// What the PEs have reported whose ranks all wait in `migrate`.
     waiting: Vec<Option<Loads>>,
-    /// Load of the busiest PE over the mean, less 1, before the step and as predicted.
-    imbalance: (f64, f64),
+    database: Database,
+    verdict: Verdict,
     /// Of the step under way.
     outcome: Moved,
     totals: Totals,
@@ -48,22 +49,30 @@ pub(crate) struct Totals {
     pub(crate) steps: u32,
     pub(crate) moved: u64,
     pub(crate) stayed: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
 }
 
-/// What the ranks of a PE have cost.
+/// What a PE and its ranks have cost since the last step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Loads {
+    pub(crate) pe: PeLoad,
     pub(crate) ranks: Vec<RankLoad>,
+    /// If the strategy wants to know: from which rank to which, messages and bytes since the job
+    /// began.
+    pub(crate) sent: Vec<(u32, u32, u64, u64)>,
 }
 
 /// What a rank has cost since the last step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RankLoad {
     pub(crate) rank: u32,
+    /// Time run.
     pub(crate) seconds: f64,
-    /// Live bytes of its heap.
+    /// Live bytes of its heap and stack.
     pub(crate) bytes: u64,
     pub(crate) pinned: bool,
+    pub(crate) coordinates: Option<[f64; 3]>,
 }
 
 /// A rank is to go to another PE.
@@ -74,15 +83,16 @@ pub(crate) struct Order {
 }
 
 impl Step {
-    pub(crate) fn new(balancing: Balancing, pes: usize) -> Step {
+    pub(crate) fn new(balancing: Balancing, pes: usize, node_size: usize) -> Step {
         Step {
+            database: Database::new(&balancing, pes, node_size),
             balancing,
             stage: Stage::Resting,
             number: 0,
             begins_at: crate::pe::cycle_counter(),
             pes,
             waiting: vec![None; pes],
-            imbalance: (0.0, 0.0),
+            verdict: Verdict::default(),
             outcome: Moved::default(),
             totals: Totals::default(),
             told: None,
@@ -111,7 +121,6 @@ impl Step {
         let all = std::mem::replace(&mut self.waiting, vec![None; self.pes]);
         let reports: Vec<Loads> = all.into_iter().map(Option::unwrap_or_default).collect();
         self.number = self.number.wrapping_add(1);
-        self.stage = Stage::Moving(self.pes);
         Some(self.decide(&reports))
     }
 
@@ -126,8 +135,17 @@ impl Step {
             return None;
         }
         let reports: Vec<Loads> = std::mem::take(reports).into_iter().flatten().collect();
-        self.stage = Stage::Moving(self.pes);
         Some(self.decide(&reports))
+    }
+
+    fn decide(&mut self, reports: &[Loads]) -> Vec<Vec<Order>> {
+        let _span = tracing::debug_span!("decide", step = self.number).entered();
+        self.stage = Stage::Moving(self.pes);
+        let began = Instant::now();
+        let (orders, verdict) = self.database.decide(self.number, reports);
+        self.verdict = verdict;
+        self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
+        orders
     }
 
     /// A PE has moved what it could.
@@ -136,75 +154,66 @@ impl Step {
         if step != self.number {
             return;
         }
-        self.totals.moved += u64::from(moved.moved);
-        self.totals.stayed += u64::from(moved.stayed);
-        self.outcome.moved += moved.moved;
-        self.outcome.stayed += moved.stayed;
-        self.outcome.pinned += moved.pinned;
-        self.outcome.nanoseconds = self.outcome.nanoseconds.max(moved.nanoseconds);
+        self.outcome.add(&moved);
         *left -= 1;
         if *left == 0 {
-            self.totals.steps += 1;
             self.stage = Stage::Resting;
-            self.report_step();
+            self.finish();
         }
     }
 
-    /// One line about the step, unless steps come too fast to be read.
-    fn report_step(&mut self) {
+    fn finish(&mut self) {
         let outcome = std::mem::take(&mut self.outcome);
-        let (before, after) = self.imbalance;
-        let step = self.number;
-        tracing::debug!(step, before, after, moved = outcome.moved, "balancing step done");
-        let readable = self.told.is_none_or(|told| told.elapsed() >= READABLE);
-        if !readable || outcome.moved + outcome.stayed == 0 {
-            return;
+        self.totals.steps += 1;
+        self.totals.moved += u64::from(outcome.moved);
+        self.totals.stayed += u64::from(outcome.stayed);
+        self.totals.bytes += outcome.bytes;
+        self.totals.seconds += outcome.nanoseconds as f64 * 1e-9;
+        let Verdict { before, after, .. } = self.verdict;
+        tracing::debug!(step = self.number, before, after, moved = outcome.moved, "step done");
+        let news = outcome.moved + outcome.stayed > 0 || self.verdict.remark.is_some();
+        if news && self.told.is_none_or(|told| told.elapsed() >= READABLE) {
+            self.told = Some(Instant::now());
+            self.tell(&outcome);
         }
-        self.told = Some(Instant::now());
+    }
+
+    /// One line about the step, and one of advice if there is any.
+    fn tell(&self, outcome: &Moved) {
+        let Verdict { before, after, ref remark, ref advice, .. } = self.verdict;
         let stayed = match (outcome.stayed, outcome.pinned) {
             (0, _) => String::new(),
             (stayed, 0) => format!(", {stayed} could not"),
             (stayed, pinned) => format!(", {stayed} could not ({pinned} pinned)"),
         };
+        let bytes = match outcome.bytes {
+            0 => String::new(),
+            bytes => format!(" ({})", human_bytes(bytes)),
+        };
+        let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
         crate::launch::crash::say(format_args!(
-            "balancing step {step} ({}): imbalance {before:.3} -> {after:.3}, {} ranks moved{stayed}, \
-             {:.1} us",
+            "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} ranks moved{bytes}\
+             {stayed}, {:.1} us{remark}",
+            self.number,
             self.balancing.strategy.name(),
             outcome.moved,
             outcome.nanoseconds as f64 / 1e3
         ));
+        if let Some(advice) = advice {
+            crate::launch::crash::say(format_args!("  advice: {advice}"));
+        }
     }
 
     pub(crate) fn totals(&self) -> Totals {
         self.totals
     }
+}
 
-    fn decide(&mut self, reports: &[Loads]) -> Vec<Vec<Order>> {
-        let mut orders = vec![Vec::new(); self.pes];
-        let mut ranks = Vec::new();
-        let mut objects = Vec::new();
-        for (pe, loads) in reports.iter().enumerate() {
-            for load in &loads.ranks {
-                let object = Object::new(load.seconds, pe).with_bytes(load.bytes);
-                objects.push(if load.pinned { object.pinned() } else { object });
-                ranks.push(load.rank);
-            }
-        }
-        let model = match LoadModel::new(vec![Pe::default(); self.pes], objects, vec![]) {
-            Ok(model) => model,
-            Err(error) => {
-                tracing::warn!(%error, "the measured loads make no model");
-                return orders;
-            }
-        };
-        let Balancing { strategy, config, .. } = &self.balancing;
-        let assignment = strategy.assign(&model, config, u64::from(self.number));
-        self.imbalance =
-            (Assignment::today(&model).imbalance(&model), assignment.imbalance(&model));
-        for change in assignment.moves(&model) {
-            let order = Order { rank: ranks[change.object], to: change.to as u32 };
-            orders[change.from].push(order);
-        }
-        orders
+/// A number of bytes for people.
+pub(crate) fn human_bytes(bytes: u64) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} B"),
+        10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
 }

@@ -74,8 +74,8 @@ enum Whereabouts {
 }
 
 impl Engine {
-    /// Gives a suspended rank to another PE of the node.
-    pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+    /// Gives a suspended rank to another PE of the node; returns the bytes that have to be copied.
+    pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
         self.may_move(rank)?;
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
@@ -90,7 +90,7 @@ impl Engine {
         // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
         unsafe { (*slot).owner.store(0, Ordering::Release) };
         self.dispatch(rank, to, &moving);
-        Ok(())
+        Ok(0)
     }
 
     fn dispatch(&mut self, rank: u32, to: u32, moving: &MovingRank) {
@@ -103,8 +103,8 @@ impl Engine {
     }
 
     /// Moves a rank that waits in `migrate` by its encoded state: drops its stack and heap whole,
-    /// and has its program begin again on another PE.
-    pub(crate) fn move_by_state(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+    /// and has its program begin again on another PE. Returns the bytes of the state.
+    pub(crate) fn move_by_state(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
         self.may_move(rank)?;
         let Some(state) = self.rank(rank) else { return Err(Stays::NotHere) };
@@ -150,7 +150,7 @@ impl Engine {
             unsafe { moving.detach() };
         }
         self.dispatch(rank, to, &moving);
-        Ok(())
+        Ok(offer.len as u64)
     }
 
     /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies

@@ -24,6 +24,7 @@
 //! data in its slot is asked for with `ClearToSend` instead.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use super::state::MovingRank;
 use super::{Stays, Whereabouts};
@@ -47,8 +48,8 @@ pub(crate) struct LeftBehind {
 }
 
 impl Engine {
-    /// Sends a suspended rank to a PE of another node.
-    pub(crate) fn ship(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+    /// Sends a suspended rank to a PE of another node; returns the bytes that travel.
+    pub(crate) fn ship(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         self.may_move(rank)?;
         if !self.shared.send_away(rank) {
             return Err(Stays::InUse);
@@ -68,7 +69,7 @@ impl Engine {
         let mut moving = MovingRank::pack(rank, *state, timers);
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach() };
-        let bytes = ranges.iter().map(|(_, len)| len).sum();
+        let bytes: usize = ranges.iter().map(|(_, len)| len).sum();
         for (i, (start, len)) in ranges.iter().enumerate() {
             let mut packet = Packet::new(Kind::Memory, rank, to);
             packet.data = Data::words([0, *start as u64, 0]);
@@ -77,7 +78,7 @@ impl Engine {
         }
         self.left_behind.leaving.push((rank, bytes));
         self.dispatch(rank, to, &moving);
-        Ok(())
+        Ok(bytes as u64)
     }
 
     /// Sends a rank that is nothing but its state to a PE of another node.
@@ -101,9 +102,13 @@ impl Engine {
     pub(crate) unsafe fn take_memory(&mut self, packet: &Packet, beside: *const u8) {
         let to = (packet.data.word(1) + packet.data.word(0)) as usize;
         debug_assert!(Arena::contains(to) && packet.beside() > 0);
+        let began = Instant::now();
         // SAFETY: a part of the slot of a rank that is nobody's but coming here; it was announced,
         // so nobody gives its pages back.
         unsafe { std::ptr::copy_nonoverlapping(beside, to as *mut u8, packet.beside()) };
+        // Once into the ring, and once out of it.
+        let seconds = 2.0 * began.elapsed().as_secs_f64();
+        self.balancer.copied(packet.beside() as u64, seconds);
     }
 
     /// The last piece of a rank's memory has gone. Its pages stay in case it comes back, until

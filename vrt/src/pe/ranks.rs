@@ -44,6 +44,8 @@ pub(crate) struct RankState {
     pub(crate) counters: Counters,
     /// It offers itself to be moved, and waits.
     pub(crate) offer: Option<Offer>,
+    /// Where in space its work is, if it said so.
+    pub(crate) coordinates: Option<[f64; 3]>,
     /// How often it has moved.
     pub(crate) moves: u32,
     /// How often it has offered itself to be moved.
@@ -177,6 +179,7 @@ impl RankState {
             wait: Wait::default(),
             counters: Counters::default(),
             offer: None,
+            coordinates: None,
             moves: 0,
             offers: 0,
             ordered: None,

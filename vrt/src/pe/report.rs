@@ -1,5 +1,6 @@
 //! What a PE tells people: what its ranks wait for, and what it has done.
 
+use crate::balance::human_bytes;
 use crate::mailbox::ANY;
 use crate::pe::{self, Engine, Status};
 
@@ -61,9 +62,13 @@ impl Engine {
         ));
         if let Some(totals) = self.balancer.totals() {
             crate::launch::crash::say(format_args!(
-                "load balancing: {} steps, {} ranks moved, {} orders not followed (the rank ran, \
-                 was pinned or had gone)",
-                totals.steps, totals.moved, totals.stayed
+                "load balancing: {} steps, {} ranks moved ({}) in {:.3} s, {} orders not followed \
+                 (the rank ran, was pinned or had gone)",
+                totals.steps,
+                totals.moved,
+                human_bytes(totals.bytes),
+                totals.seconds,
+                totals.stayed
             ));
         }
     }

@@ -1,0 +1,177 @@
+//! What a PE measures of itself between two balancing steps: how much of its time ranks ran, how
+//! much it was idle, and how much of its core it got.
+//!
+//! The *share* is the part of the time in which the PE was ready to run that it did run; the rest
+//! went to other programs on its core. The kernel accounts for both (`/proc/thread-self/schedstat`).
+//! Ranks are timed by the clock on the wall, so a rank that ran a second on half a core has a load
+//! of half a second, and the PE a speed of a half: work goes elsewhere until that is over.
+//!
+//! The *speed* is what a fixed loop shows when the PE begins, for machines whose cores are not
+//! alike.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// The kernel accounts by ticks of some milliseconds: a shorter time says nothing about the share.
+const SHORTEST: Duration = Duration::from_millis(50);
+/// Seconds that a PE has to have been ready to run in for its share to mean something.
+const LEAST_READY: f64 = 0.01;
+/// Steps of the loop that is timed for the speed: some 100 us.
+const LOOP: u64 = 100_000;
+
+/// What a PE has done since the last report. Times are seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PeLoad {
+    /// Time since then.
+    pub(crate) seconds: f64,
+    /// Of that: in ranks, with the switches to them.
+    pub(crate) busy: f64,
+    /// Of that: asleep or looking for work.
+    pub(crate) idle: f64,
+    /// Part of the core that the PE got when it wanted it.
+    pub(crate) share: f64,
+    /// Steps of the loop in a second.
+    pub(crate) speed: f64,
+    /// What moving ranks has taken here.
+    pub(crate) moving: Moving,
+}
+
+/// What moving ranks takes.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Moving {
+    /// Ranks packed here, and seconds for that, whatever their size.
+    pub(crate) ranks: u64,
+    pub(crate) seconds: f64,
+    /// Bytes that were copied from or to here, and seconds for that.
+    pub(crate) bytes: u64,
+    pub(crate) copying: f64,
+}
+
+impl Moving {
+    pub(crate) fn add(&mut self, other: &Moving) {
+        self.ranks += other.ranks;
+        self.seconds += other.seconds;
+        self.bytes += other.bytes;
+        self.copying += other.copying;
+    }
+}
+
+/// Measures a PE.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    account: Option<File>,
+    last: Instant,
+    /// Cycles in ranks and idle at the last report.
+    cycles: (u64, u64),
+    /// When the account was last read, and what it said: nanoseconds run and waited.
+    read: (Instant, (u64, u64)),
+    share: f64,
+    speed: f64,
+    pub(crate) moving: Moving,
+}
+
+impl Meter {
+    /// For the calling thread.
+    pub(crate) fn new() -> Meter {
+        let account = File::open("/proc/thread-self/schedstat").ok();
+        let now = Instant::now();
+        let first = account.as_ref().and_then(read).unwrap_or_default();
+        Meter {
+            account,
+            last: now,
+            cycles: (0, 0),
+            read: (now, first),
+            share: 1.0,
+            speed: speed(),
+            moving: Moving::default(),
+        }
+    }
+
+    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles.
+    pub(crate) fn report(&mut self, busy: u64, idle: u64, cycles_per_second: f64) -> PeLoad {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.last).as_secs_f64();
+        let since = |counter: u64, last: u64| counter.wrapping_sub(last) as f64 / cycles_per_second;
+        PeLoad {
+            seconds,
+            busy: since(busy, self.cycles.0),
+            idle: since(idle, self.cycles.1),
+            share: self.look_at_share(now),
+            speed: self.speed,
+            moving: self.moving,
+        }
+    }
+
+    /// A step has been decided by what was reported: the next report is about the time from now.
+    pub(crate) fn begin(&mut self, busy: u64, idle: u64) {
+        self.last = Instant::now();
+        self.cycles = (busy, idle);
+        self.moving = Moving::default();
+    }
+
+    fn look_at_share(&mut self, now: Instant) -> f64 {
+        if now.duration_since(self.read.0) < SHORTEST {
+            return self.share;
+        }
+        let Some((ran, waited)) = self.account.as_ref().and_then(read) else { return self.share };
+        let (ran_before, waited_before) = self.read.1;
+        self.read = (now, (ran, waited));
+        let ran = ran.saturating_sub(ran_before) as f64 * 1e-9;
+        let waited = waited.saturating_sub(waited_before) as f64 * 1e-9;
+        self.share = if ran + waited < LEAST_READY {
+            // It hardly ran: what was known is slowly forgotten.
+            f64::midpoint(self.share, 1.0)
+        } else {
+            (ran / (ran + waited)).clamp(0.01, 1.0)
+        };
+        self.share
+    }
+}
+
+/// Nanoseconds that the calling thread has run, and has waited for its core.
+fn read(account: &File) -> Option<(u64, u64)> {
+    let mut text = [0u8; 96];
+    let len = account.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..len]).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// Steps of a fixed loop in a second: the best of some tries, so that interruptions do not count.
+fn speed() -> f64 {
+    let once = || {
+        let began = Instant::now();
+        let mut x = black_box(1u64);
+        for _ in 0..LOOP {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        }
+        black_box(x);
+        LOOP as f64 / began.elapsed().as_secs_f64().max(1e-9)
+    };
+    (0..5).map(|_| once()).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_runs_is_accounted_for() {
+        let mut meter = Meter::new();
+        let began = Instant::now();
+        while began.elapsed() < SHORTEST * 2 {
+            black_box(speed());
+        }
+        let load = meter.report(2_000, 1_000, 1e6);
+        assert!(load.seconds >= 0.1 && load.speed > 0.0, "{load:?}");
+        assert_eq!((load.busy, load.idle), (0.002, 0.001));
+        assert!(load.share > 0.0 && load.share <= 1.0, "{load:?}");
+        meter.begin(2_000, 1_000);
+        let load = meter.report(2_500, 1_000, 1e6);
+        assert_eq!((load.busy, load.idle), (0.0005, 0.0));
+    }
+}
