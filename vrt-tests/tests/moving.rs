@@ -1,7 +1,9 @@
 //! Ranks that are moved all the time compute what they compute when they stay.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Runs a program of this crate; returns what it printed.
 #[track_caller]
@@ -59,6 +61,73 @@ fn ranks_begin_again_from_their_state() {
         assert_eq!(number_before(&out, "moves"), 500, "{out}");
         let (out, _) = run(WANDER, &format!("{state} {nodes} --lb-period 1ms"));
         assert!(out.contains("ok"), "{out}");
+    }
+}
+
+#[test]
+fn async_ranks_move_too() {
+    for nodes in NODES {
+        let at_migrate = "--pes 2 --ranks 6 --rounds 500 --bytes 50000 --asynchronous --lb rotate";
+        let (out, _) = run(WANDER, &format!("{at_migrate} {nodes}"));
+        assert_eq!(number_before(&out, "moves"), 3000, "{out}");
+        let anywhere = "--pes 4 --ranks 16 --rounds 3000 --asynchronous --lb random";
+        let (out, _) = run(WANDER, &format!("{anywhere} --lb-period 500us {nodes}"));
+        assert!(number_before(&out, "moves") > 100, "{out}");
+    }
+}
+
+#[test]
+fn a_pe_that_dies_in_the_middle_of_a_step_ends_the_job() {
+    for nodes in NODES {
+        let forever = "--pes 4 --ranks 16 --rounds 1000000000 --lb rotate";
+        let mut job = Command::new(WANDER)
+            .args(format!("{forever} {nodes}").split_whitespace())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let children = format!("/proc/{0}/task/{0}/children", job.id());
+        let pes: Vec<i32> = std::fs::read_to_string(children)
+            .unwrap()
+            .split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect();
+        assert_eq!(pes.len(), 4);
+        // SAFETY: a plain system call on a process of ours.
+        unsafe { libc::kill(pes[2], libc::SIGKILL) };
+        let began = Instant::now();
+        let mut err = String::new();
+        job.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(job.wait().unwrap().code(), Some(137), "{err}");
+        assert!(err.contains("PE 2") && err.contains("SIGKILL"), "{err}");
+        assert!(began.elapsed() < Duration::from_secs(1), "it took {:?}", began.elapsed());
+        for pe in pes {
+            assert!(!std::path::Path::new(&format!("/proc/{pe}")).exists(), "PE {pe} lives on");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_hold_something_stay_until_they_let_go() {
+    for (what, reason) in [
+        ("file", "descriptor open"),
+        ("socket", "descriptor open"),
+        ("thread", "thread that it started"),
+        ("mapping", "mmap"),
+    ] {
+        let hold = format!("--pes 2 --ranks 4 --rounds 200 --lb rotate --hold {what}");
+        let (out, err) = run(WANDER, &hold);
+        // All but rank 0 move in all rounds, rank 0 in the second half of them.
+        let moves = number_before(&out, "moves");
+        assert!((600 + 99..=600 + 100).contains(&moves), "{out}{err}");
+        assert!(err.contains("rank 0 on PE 0 cannot be moved") && err.contains(reason), "{err}");
+        let output = Command::new(WANDER)
+            .args(format!("{hold} --move-pinned error").split_whitespace())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(70), "{err}");
+        assert!(err.contains(reason) && err.contains("--move-pinned error"), "{err}");
     }
 }
 

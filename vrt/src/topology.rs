@@ -155,6 +155,18 @@ pub trait Communicator: AsHandle {
         crate::migrate::offer::migrate(state, Location::caller());
     }
 
+    /// The async twin of [`migrate`](Self::migrate).
+    ///
+    /// # Panics
+    /// When the state cannot be encoded.
+    #[track_caller]
+    fn migrate_async<T: serde::Serialize + serde::de::DeserializeOwned>(
+        &self,
+        state: &mut T,
+    ) -> impl Future<Output = ()> {
+        crate::migrate::offer::migrate_async(state, Location::caller())
+    }
+
     /// Says where in space the calling rank's work is, for balancing strategies that keep
     /// neighbours together (`orb`, `hilbert`).
     ///

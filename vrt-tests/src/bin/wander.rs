@@ -24,11 +24,78 @@ struct Arguments {
     /// Keep no requests open and nothing but plain state, as moving by state needs it
     #[arg(long)]
     plain: bool,
+    /// Be async ranks
+    #[arg(long)]
+    asynchronous: bool,
+    /// Rank 0 holds something that cannot move, in the first half of the rounds
+    #[arg(long, value_name = "WHAT")]
+    hold: Option<Hold>,
+}
+
+/// What cannot move.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Hold {
+    File,
+    Socket,
+    Thread,
+    Mapping,
+}
+
+/// Something held, until it is dropped.
+enum Held {
+    Nothing,
+    File(#[allow(dead_code, reason = "only its being open counts")] std::fs::File),
+    Socket(#[allow(dead_code, reason = "as above")] std::net::UdpSocket),
+    Thread(std::sync::mpsc::Sender<()>, std::thread::JoinHandle<()>),
+    Mapping(*mut libc::c_void),
+}
+
+impl Hold {
+    fn take(self) -> Result<Held, std::io::Error> {
+        Ok(match self {
+            Hold::File => Held::File(std::fs::File::open("/proc/self/exe")?),
+            Hold::Socket => Held::Socket(std::net::UdpSocket::bind("127.0.0.1:0")?),
+            Hold::Thread => {
+                let (end, ended) = std::sync::mpsc::channel::<()>();
+                Held::Thread(end, std::thread::spawn(move || _ = ended.recv()))
+            }
+            Hold::Mapping => {
+                // SAFETY: a fresh anonymous mapping.
+                Held::Mapping(unsafe {
+                    libc::mmap(
+                        std::ptr::null_mut(),
+                        4096,
+                        libc::PROT_READ,
+                        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                        -1,
+                        0,
+                    )
+                })
+            }
+        })
+    }
+}
+
+impl Held {
+    fn give_back(self) {
+        match self {
+            Held::Nothing | Held::File(_) | Held::Socket(_) => {}
+            Held::Thread(end, thread) => {
+                drop(end);
+                assert!(thread.join().is_ok());
+            }
+            // SAFETY: the mapping made by `take`.
+            Held::Mapping(at) => assert_eq!(unsafe { libc::munmap(at, 4096) }, 0),
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.vrt.clone();
+    if arguments.asynchronous {
+        return vrt::launch_async(config, move || wander_async(arguments.clone()));
+    }
     vrt::launch(
         config,
         move || {
@@ -93,9 +160,21 @@ fn wander(arguments: &Arguments) {
     let buffer: Vec<u8> = (0..arguments.bytes).map(fill).collect();
     let (mut pe, mut moves) = (vrt::statistics().pe, 0u64);
 
+    let mut held = match arguments.hold.filter(|_| rank == 0).map(Hold::take) {
+        None => Held::Nothing,
+        Some(Ok(held)) => held,
+        Some(Err(error)) => panic!("cannot hold it: {error}"),
+    };
+    let holds = !matches!(held, Held::Nothing);
     world.barrier();
     let began = Instant::now();
     for round in 0..arguments.rounds {
+        if round == arguments.rounds / 2 {
+            if holds {
+                assert_eq!(moves, 0, "a rank has moved with what cannot move");
+            }
+            std::mem::replace(&mut held, Held::Nothing).give_back();
+        }
         let message = [round, rank as u64, closure(round)];
         let mut answer = [0u64; 3];
         vrt::request::scope(|scope| {
@@ -124,23 +203,66 @@ fn wander(arguments: &Arguments) {
     report(&world, arguments, moves, seconds);
 }
 
+/// [`wander`] for async ranks, which also sleep on the way.
+async fn wander_async(arguments: Arguments) {
+    let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    let right = world.process_at_rank((rank + 1) % size);
+    let left = world.process_at_rank((rank + size - 1) % size);
+    let fill = |i: usize| (i * 7 + rank as usize) as u8;
+    let buffer: Vec<u8> = (0..arguments.bytes).map(fill).collect();
+    let (mut pe, mut moves) = (vrt::statistics().pe, 0u64);
+    let began = vrt::time();
+    for round in 0..arguments.rounds {
+        let (message, mut answer) = ([round, rank as u64], [0u64; 2]);
+        let send = right.send_async(&message[..], 3);
+        let receive = left.receive_into_async(&mut answer[..], Some(3));
+        tokio::join!(send, receive);
+        assert_eq!(answer, [round, (rank + size - 1) as u64 % size as u64]);
+        world.migrate_async(&mut ()).await;
+        if round % 16 == 0 {
+            vrt::sleep_async(std::time::Duration::from_micros(50)).await;
+        }
+        let now = vrt::statistics().pe;
+        moves += u64::from(now != pe);
+        pe = now;
+    }
+    assert!(buffer.iter().enumerate().all(|(i, b)| *b == fill(i)), "the buffer of rank {rank}");
+    let mut all = vec![0u64; size as usize];
+    world.all_gather_into_async(&moves, &mut all[..]).await;
+    if rank == 0 {
+        tell(&world, &arguments, &all, vrt::time() - began);
+    }
+}
+
 fn report(
     world: &vrt::topology::SimpleCommunicator,
     arguments: &Arguments,
     moves: u64,
     seconds: f64,
 ) {
-    let (mut least, mut all) = (0u64, 0u64);
-    world.all_reduce_into(&moves, &mut least, vrt::collective::SystemOperation::min());
-    world.all_reduce_into(&moves, &mut all, vrt::collective::SystemOperation::sum());
+    let mut all = vec![0u64; world.size() as usize];
+    world.all_gather_into(&moves, &mut all[..]);
     if world.rank() == 0 {
-        println!(
-            "wander: {} rounds of {} ranks, {} bytes each: {all} moves, at least {least} a rank, \
-             {:.2} us a round, ok",
-            arguments.rounds,
-            world.size(),
-            arguments.bytes,
-            seconds * 1e6 / arguments.rounds as f64
-        );
+        tell(world, arguments, &all, seconds);
     }
+}
+
+fn tell(
+    world: &vrt::topology::SimpleCommunicator,
+    arguments: &Arguments,
+    moves: &[u64],
+    seconds: f64,
+) {
+    println!(
+        "wander: {} rounds of {} ranks, {} bytes each: {} moves, at least {} a rank, {:.2} us a \
+         round, ok",
+        arguments.rounds,
+        world.size(),
+        arguments.bytes,
+        moves.iter().sum::<u64>(),
+        moves.iter().min().unwrap_or(&0),
+        seconds * 1e6 / arguments.rounds as f64
+    );
 }

@@ -1,7 +1,7 @@
 //! libc functions that this crate defines in front of libc's.
 //!
 //! - Calls that keep memory for the whole process (environment, locale, time zone, resolver,
-//!   dynamic loader, thread-local destructors, thread stacks): what they allocate must not lie in
+//!   dynamic loader, thread-local destructors): what they allocate must not lie in
 //!   the slot of the rank that happened to call them first, so they run on the process's heap.
 //! - `exit`: a rank that exits with 0 has ended; with anything else it ends the job.
 //! - `fork`: parent and child would run on one shared stack, so it is refused.
@@ -98,13 +98,6 @@ on_runtime_heap! {
     fn getgrnam(name: *const c_char) -> *mut libc::group;
     /// Name service state.
     fn getgrgid(gid: libc::gid_t) -> *mut libc::group;
-    /// Stacks and thread-local storage of threads, kept by libc for the next thread.
-    fn pthread_create(
-        thread: *mut libc::pthread_t,
-        attributes: *const libc::pthread_attr_t,
-        start: extern "C" fn(*mut c_void) -> *mut c_void,
-        argument: *mut c_void
-    ) -> c_int;
     /// The list of destructors of thread-locals, which belong to the PE's thread.
     fn __cxa_thread_atexit_impl(
         destructor: unsafe extern "C" fn(*mut c_void),

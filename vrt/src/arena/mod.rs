@@ -18,8 +18,10 @@
 //! | `heap` | dlmalloc over a slot's two ranges |
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
+//! | `belongings` | what a rank holds outside its slot, and so cannot move with |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
+mod belongings;
 pub(crate) mod exit_guard;
 pub(crate) mod heap;
 pub(crate) mod hooks;
@@ -28,6 +30,7 @@ mod layout;
 pub(crate) mod live;
 mod slot;
 
+pub(crate) use belongings::Belongings;
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
 pub(crate) use slot::{SlotHeader, SlotId};
 

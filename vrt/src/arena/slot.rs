@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use vrt_shm::RemoteFreeList;
 
 use crate::arena::heap::SlotHeap;
-use crate::arena::{Arena, layout::PAGE};
+use crate::arena::{Arena, Belongings, layout::PAGE};
 use crate::rank::Body;
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
@@ -29,6 +29,8 @@ pub(crate) struct SlotHeader {
     pub(crate) owner: AtomicU32,
     /// Wakers of the rank that something outside `vrt` holds (see `rank::waker`).
     pub(crate) wakers: AtomicI32,
+    /// What the rank holds outside the slot.
+    pub(crate) belongings: Belongings,
     /// Blocks freed by others.
     pub(crate) remote: RemoteFreeList,
     pub(crate) heap: UnsafeCell<SlotHeap>,
@@ -49,6 +51,7 @@ impl SlotHeader {
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
+                belongings: Belongings::default(),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(
                     arena.layout.near_heap(slot, size_of::<SlotHeader>()),

@@ -192,11 +192,15 @@ impl Step {
         };
         let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
         crate::launch::crash::say(format_args!(
-            "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} ranks moved{bytes}\
-             {stayed}, {:.1} us{remark}",
+            "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} moved{bytes}{stayed}, \
+             {:.1} us{remark}",
             self.number,
             self.balancing.strategy.name(),
-            outcome.moved,
+            if outcome.moved == 1 {
+                "1 rank".to_owned()
+            } else {
+                format!("{} ranks", outcome.moved)
+            },
             outcome.nanoseconds as f64 / 1e3
         ));
         if let Some(advice) = advice {

@@ -32,6 +32,7 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
 use crate::arena::{Arena, SlotHeader, hooks};
+use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
 use crate::pe::{
@@ -151,6 +152,13 @@ impl Engine {
         }
         self.dispatch(rank, to, &moving);
         Ok(offer.len as u64)
+    }
+
+    /// How the running rank would move if it offered itself now; `None`: not at all.
+    pub(crate) fn would_move(&mut self) -> Option<MoveBy> {
+        let move_by = self.balancer.move_by()?;
+        let called = !self.balancer.is_periodic() || self.running().ordered.is_some();
+        (called || move_by == MoveBy::InPlace).then_some(move_by)
     }
 
     /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies
@@ -293,6 +301,11 @@ impl Engine {
 pub(crate) fn pinned(state: &RankState) -> Option<&'static str> {
     if state.waits_for_outside() {
         return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
+    }
+    // SAFETY: the slot of a rank of this PE.
+    let held = unsafe { (*state.slot).belongings.pin() };
+    if held.is_some() {
+        return held;
     }
     let outside = state.requests.iter().any(|request| request.in_use && request.outside);
     outside.then_some("a message is under way from or to memory outside its slot")
