@@ -22,6 +22,8 @@
 //! | [`gossip`](gossip::Gossip) | rumours of who has little to do (TemperedLB) | `p rounds + n log n` an iteration |
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //!
+//! Loads of the next period are [predicted](predict) from those of past ones.
+//!
 //! # Example
 //!
 //! Four PEs, one of them twice as fast; eight objects, all on PE 0, one of which cannot move.
@@ -70,6 +72,7 @@ pub mod hilbert;
 pub mod model;
 pub mod null;
 pub mod orb;
+pub mod predict;
 mod random;
 pub mod refine;
 pub mod registry;
