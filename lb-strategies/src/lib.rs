@@ -55,6 +55,7 @@
 
 pub mod assignment;
 pub mod bounds;
+pub mod cases;
 pub mod chaos;
 pub mod config;
 pub mod diffusion;
