@@ -1,6 +1,6 @@
 //! The answer of a strategy: which PE each object is to be on, and what that predicts.
 
-use crate::model::LoadModel;
+use crate::model::{LoadModel, MoveCost};
 use thiserror::Error;
 
 /// A PE for every object.
@@ -47,6 +47,12 @@ impl Assignment {
         &self.pes
     }
 
+    /// The same, as a list of its own.
+    #[must_use]
+    pub fn into_pes(self) -> Vec<usize> {
+        self.pes
+    }
+
     /// The objects that leave the PE they are on today, in the order of their numbers.
     pub fn moves<'a>(&'a self, model: &'a LoadModel) -> impl Iterator<Item = Move> + 'a {
         self.pes.iter().zip(model.objects()).enumerate().filter_map(|(object, (&to, today))| {
@@ -73,13 +79,25 @@ impl Assignment {
         remote.fold(0, |sum, edge| sum.saturating_add(edge.bytes))
     }
 
+    /// Bytes that objects send to objects on other nodes.
+    #[must_use]
+    pub fn off_node_bytes(&self, model: &LoadModel) -> u64 {
+        let node = |object: usize| model.pes()[self.pes[object]].node;
+        let remote = model.edges().iter().filter(|it| node(it.from) != node(it.to));
+        remote.fold(0, |sum, edge| sum.saturating_add(edge.bytes))
+    }
+
     /// How long the PE that sends and receives most would take to do so, by the model's
-    /// [`MoveCost`](crate::MoveCost).
+    /// [`MoveCost`].
     #[must_use]
     pub fn move_seconds(&self, model: &LoadModel) -> f64 {
+        self.move_seconds_at(model, model.move_cost())
+    }
+
+    pub(crate) fn move_seconds_at(&self, model: &LoadModel, cost: MoveCost) -> f64 {
         let mut seconds = vec![0.0; model.pes().len()];
         for it in self.moves(model) {
-            let cost = model.move_cost().seconds(it.bytes);
+            let cost = cost.seconds(it.bytes);
             seconds[it.from] += cost;
             seconds[it.to] += cost;
         }
@@ -201,6 +219,7 @@ mod tests {
         assert_eq!(Assignment::today(&model).move_seconds(&model), 0.0);
         let moved = Assignment::new(&model, vec![1, 0, 1]).expect("allowed");
         assert_eq!(moved.remote_bytes(&model), 108);
+        assert_eq!(moved.off_node_bytes(&model), 0);
         assert_eq!(moved.move_seconds(&model), 1.5);
     }
 

@@ -1,4 +1,4 @@
-//! Parameters of strategies: one table each, which parses, checks, defaults and explains.
+//! Parameters of strategies and predictors: one table each, which parses, checks, defaults and explains.
 
 use std::ops::RangeInclusive;
 use thiserror::Error;
@@ -110,7 +110,7 @@ pub const COMMON: &[Parameter] = &[
     },
 ];
 
-/// A value for each parameter of one strategy.
+/// A value for each parameter of one strategy or predictor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     values: Vec<(&'static Parameter, Value)>,
@@ -128,7 +128,11 @@ impl Config {
     #[must_use]
     pub fn new(strategy: &dyn Strategy) -> Self {
         let common = if strategy.is_chaos() { &[] } else { COMMON };
-        let parameters = strategy.parameters().iter().chain(common);
+        Self::of(strategy.parameters().iter().chain(common))
+    }
+
+    /// The defaults of `parameters`.
+    pub(crate) fn of(parameters: impl Iterator<Item = &'static Parameter>) -> Self {
         Self { values: parameters.map(|it| (it, it.domain.default())).collect() }
     }
 

@@ -8,11 +8,13 @@
 //! The load of a PE starts as its background load and its objects that cannot move. PEs of one
 //! speed share a heap, whose top is the only candidate among them; so a placement costs
 //! `speeds + log n`, and all of them `n log n` when PEs are alike. Above 64 different speeds,
-//! similar ones share a heap: the choice among them is then by load alone. An object whose own PE
-//! would finish it as early as any other stays, or would but for the price of the move; among objects of equal load, every PE's
-//! first comes before any PE's second, so that equal objects stay as far as balance allows.
+//! similar ones share a heap: the choice among them is then by load alone. An object stays where
+//! its own PE would finish it as early as any other, or later by less than the price of the move.
+//! Among objects of equal load, every PE's first comes before any PE's second, so that equal
+//! objects stay as far as balance allows; of a PE's equal objects those with most live bytes come
+//! first.
 //!
-//! Inputs: loads, speeds, background load, cost of moves. Greedy moves many objects and ignores
+//! Inputs: loads, speeds, background load, live bytes, cost of moves. Greedy moves many objects and ignores
 //! communication.
 
 use crate::{
@@ -75,13 +77,17 @@ pub(crate) fn place(
     pes
 }
 
-/// The objects that can move, by falling load. Equal ones: every PE's first, then every PE's
+/// The objects that can move, by falling load. Equal ones: every PE's largest, then every PE's
 /// second, and so on.
 pub(crate) fn heaviest_first(model: &LoadModel) -> Vec<usize> {
     let objects = model.objects();
     let mut order: Vec<usize> = (0..objects.len()).filter(|&it| objects[it].migratable).collect();
     let falling = |a: &usize, b: &usize| objects[*b].load.total_cmp(&objects[*a].load);
-    order.sort_by(|a, b| falling(a, b).then(objects[*a].pe.cmp(&objects[*b].pe)).then(a.cmp(b)));
+    order.sort_unstable_by(|a, b| {
+        let (first, second) = (&objects[*a], &objects[*b]);
+        let at_home = first.pe.cmp(&second.pe).then(second.bytes.cmp(&first.bytes));
+        falling(a, b).then(at_home).then(a.cmp(b))
+    });
 
     let mut place_at_home = vec![0_usize; objects.len()];
     for pair in order.windows(2) {
@@ -140,6 +146,12 @@ mod tests {
         let objects: Vec<Object> = homes.iter().map(|&pe| Object::new(1.0, pe)).collect();
         let placed = greedy(&model(&[Pe::default(); 3], &objects), "");
         assert_eq!(placed.iter().zip(&homes).filter(|(to, home)| to != home).count(), 2);
+    }
+
+    #[test]
+    fn of_equal_objects_light_ones_travel() {
+        let objects = [5, 1, 9, 3].map(|bytes| Object::new(1.0, 0).with_bytes(bytes));
+        assert_eq!(greedy(&model(&[Pe::default(); 2], &objects), ""), [0, 1, 0, 1]);
     }
 
     #[test]

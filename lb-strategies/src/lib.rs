@@ -22,6 +22,8 @@
 //! | [`gossip`](gossip::Gossip) | rumours of who has little to do (TemperedLB) | `p rounds + n log n` an iteration |
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //!
+//! Loads of the next period are [predicted](predict) from those of past ones.
+//!
 //! # Example
 //!
 //! Four PEs, one of them twice as fast; eight objects, all on PE 0, one of which cannot move.
@@ -53,10 +55,12 @@
 
 pub mod assignment;
 pub mod bounds;
+pub mod cases;
 pub mod chaos;
 pub mod config;
 pub mod diffusion;
 mod finish;
+pub mod gain;
 pub mod gossip;
 mod graph;
 pub mod graph_bisection;
@@ -69,14 +73,17 @@ pub mod hilbert;
 pub mod model;
 pub mod null;
 pub mod orb;
+pub mod predict;
 mod random;
 pub mod refine;
 pub mod registry;
 pub mod strategy;
+mod ties;
 
 pub use assignment::{Assignment, AssignmentError, Move};
 pub use bounds::lower_bound;
 pub use config::{Config, ConfigError, Domain, Parameter};
+pub use gain::{Gain, gain};
 pub use model::{Edge, LoadModel, LoadModelError, MoveCost, Object, Pe};
 pub use registry::{Balancer, CreateError, UnknownStrategy, create, find, list, strategies};
 pub use strategy::Strategy;

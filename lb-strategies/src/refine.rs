@@ -10,7 +10,8 @@
 //! Strategies that place by geometry or by communication end with the same step, for the rest
 //! of imbalance that their cuts leave.
 //!
-//! Inputs: loads, speeds, background load, bytes (among objects of one load, small ones move).
+//! Inputs: loads, speeds, background load, bytes (among objects of one load, small ones move), cost of
+//! moves (among the next few objects that bring a PE to the target, the one cheapest to move).
 //! Cost: `n log n` for sorting, and `n` for each of at most twelve targets.
 
 use std::collections::BinaryHeap;
@@ -19,7 +20,7 @@ use crate::{
     assignment::{Assignment, pe_loads},
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
-    model::LoadModel,
+    model::{LoadModel, MoveCost},
     strategy::{ROUNDING, Strategy},
 };
 
@@ -126,13 +127,7 @@ fn shed(
             let enough =
                 objects[..open].partition_point(|&it| model.objects()[it as usize].load < excess);
             let choice = if enough < open {
-                // Of equal ones the last has the fewest bytes.
-                let equal = objects[enough..open].iter();
-                enough
-                    + equal
-                        .take_while(|&&it| model.objects()[it as usize].load == load(enough))
-                        .count()
-                    - 1
+                one_that_is_enough(model, &objects[..open], enough)
             } else {
                 open - 1
             };
@@ -145,6 +140,37 @@ fn shed(
         }
     }
     loads.into_iter().fold(0.0, f64::max)
+}
+
+/// How many loads above the smallest that is enough are looked at for a cheaper move.
+const CHOICES: usize = 16;
+
+/// Of `objects`, by rising load, one that moves in place of `objects[enough]`: of that load the
+/// one with the fewest bytes, or a little heavier one if moving that is cheaper.
+fn one_that_is_enough(model: &LoadModel, objects: &[u32], enough: usize) -> usize {
+    let at = |index: usize| &model.objects()[objects[index] as usize];
+    // Of equal loads the last has the fewest bytes.
+    let last_equal = |index: usize| {
+        let load = at(index).load;
+        index + objects[index..].partition_point(|&it| model.objects()[it as usize].load <= load)
+            - 1
+    };
+    let mut best = last_equal(enough);
+    if model.move_cost() == MoveCost::default() {
+        return best;
+    }
+    let seconds = |index: usize| model.move_cost().seconds(at(index).bytes);
+    let mut choice = best;
+    for _ in 0..CHOICES {
+        if choice + 1 >= objects.len() {
+            break;
+        }
+        choice = last_equal(choice + 1);
+        if seconds(choice) < seconds(best) {
+            best = choice;
+        }
+    }
+    best
 }
 
 /// Work that a PE can take.
@@ -239,6 +265,18 @@ mod tests {
         let objects = vec![Object::new(1.0, 0).with_bytes(9), Object::new(1.0, 0).with_bytes(1)];
         let model = LoadModel::new(vec![Pe::default(); 2], objects, vec![]).expect("sound");
         assert_eq!(refined(&model, "0").pes(), [0, 1]);
+    }
+
+    #[test]
+    fn what_is_cheap_to_move_travels_if_it_is_enough() {
+        let loads_and_bytes = [(2.0, 1_000_000), (2.1, 10), (1.9, 1_000_000)];
+        let objects = loads_and_bytes.map(|(load, bytes)| Object::new(load, 0).with_bytes(bytes));
+        let cost = MoveCost { fixed: 0.0, per_byte: 1e-7 };
+        let model = LoadModel::new(vec![Pe::default(); 2], objects.to_vec(), vec![])
+            .and_then(|model| model.with_move_cost(cost))
+            .expect("sound");
+        let moves: Vec<usize> = refined(&model, "0.5").moves(&model).map(|it| it.object).collect();
+        assert_eq!(moves, [1]);
     }
 
     #[test]

@@ -115,12 +115,23 @@ pub fn list() -> String {
     let mut text = String::new();
     for strategy in strategies() {
         let chaos = if strategy.is_chaos() { " [for tests: may make things worse]" } else { "" };
-        entry(&mut text, 0, strategy.name(), &format!("{}{chaos}", strategy.help()));
-        parameters(&mut text, strategy.parameters());
+        let help = format!("{}{chaos}", strategy.help());
+        describe(&mut text, strategy.name(), &help, strategy.parameters());
     }
     text.push_str("\nevery strategy that is not for tests also has\n");
     parameters(&mut text, COMMON);
     text
+}
+
+/// Writes what users can ask for by `name`, and its parameters.
+pub(crate) fn describe(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    parameters: &'static [Parameter],
+) {
+    entry(text, 0, name, help);
+    self::parameters(text, parameters);
 }
 
 fn parameters(text: &mut String, parameters: &[Parameter]) {

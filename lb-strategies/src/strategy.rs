@@ -9,7 +9,9 @@
 //! 3. nothing moves for nothing: either that load falls, or, for a strategy that heeds
 //!    communication, the bytes between PEs do, by more than rounding and by at least the part
 //!    that the user asked for;
-//! 4. nothing moves that costs more than it gains within the user's horizon.
+//! 4. nothing moves that costs more than it gains within the user's horizon;
+//! 5. objects of equal load are exchangeable: unless the strategy heeds communication, as many
+//!    as possible stay, and of a PE's equal objects the light ones go.
 //!
 //! Strategies that are *chaos* exist to test a runtime's migration. They keep the first promise
 //! only.
@@ -17,7 +19,9 @@
 use crate::{
     assignment::Assignment,
     config::{Config, Parameter},
+    gain::{Gain, gain},
     model::LoadModel,
+    ties::settle,
 };
 
 /// A smaller relative change is the rounding of a sum, not a gain.
@@ -66,6 +70,9 @@ pub trait Strategy: Sync {
                 *pe = object.pe;
             }
         }
+        if !self.is_chaos() && !self.heeds_communication() {
+            settle(model, &mut pes);
+        }
         let proposed = Assignment::new(model, pes)
             .expect("a strategy proposes a PE of the model for each of its objects");
         if self.is_chaos() || is_worth_it(model, config, &proposed, self.heeds_communication()) {
@@ -84,26 +91,24 @@ fn is_worth_it(
     heeds_communication: bool,
 ) -> bool {
     let today = Assignment::today(model);
-    let (before, after) = (today.max_load(model), proposed.max_load(model));
-    if after > before {
+    let Gain { mut saved, spent } = gain(model, proposed, model.move_cost());
+    if saved < 0.0 {
         return false;
     }
-    let keep = 1.0 - config.number("minimum-gain").max(ROUNDING);
-    let mut gain = 0.0;
-    let mut gains = false;
-    if after < before * keep {
-        gains = true;
-        gain += before - after;
+    let least = config.number("minimum-gain").max(ROUNDING);
+    let mut gains = saved > today.max_load(model) * least;
+    if !gains {
+        saved = 0.0;
     }
     if heeds_communication {
         let (before, after) = (today.remote_bytes(model), proposed.remote_bytes(model));
-        if (after as f64) < before as f64 * keep {
+        if (after as f64) < before as f64 * (1.0 - least) {
             gains = true;
-            gain += model.move_cost().per_byte * (before - after) as f64 / model.pes().len() as f64;
+            saved +=
+                model.move_cost().per_byte * (before - after) as f64 / model.pes().len() as f64;
         }
     }
-    let cost = proposed.move_seconds(model);
-    gains && (cost == 0.0 || gain * config.number("horizon") > cost)
+    gains && (spent == 0.0 || saved * config.number("horizon") > spent)
 }
 
 /// Seconds that a move of `object` costs in each period of the user's horizon.
