@@ -34,6 +34,17 @@ enum Program {
     Allreduce(Repeated),
     /// All ranks relax a cube
     Jacobi(JacobiArgs),
+    /// A rank that moves to and fro between two PEs
+    Move {
+        /// Bytes that it owns
+        #[arg(long, value_name = "COUNT", default_value_t = 1024)]
+        bytes: u64,
+        /// Measure the first touch of all its memory after a move, not the move
+        #[arg(long)]
+        touch: bool,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
     /// Operations for an instruction counter, in this process alone
     Counts {
         /// The operation
@@ -74,6 +85,16 @@ fn main() -> ExitCode {
         Program::Pingpong { repeated, bytes } => launch_repeated(repeated, move |world, effort| {
             programs::pingpong(world, bytes as usize, effort)
         }),
+        Program::Move { repeated, bytes, touch: true } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::first_touch(world, bytes as usize, effort)
+            })
+        }
+        Program::Move { repeated, bytes, touch: false } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::moving(world, bytes as usize, effort)
+            })
+        }
         Program::Ring(repeated) => launch_repeated(repeated, programs::ring),
         Program::Allreduce(repeated) => launch_repeated(repeated, programs::allreduce),
         Program::Jacobi(args) => launch(args.vrt, move |world| {

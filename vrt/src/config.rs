@@ -320,6 +320,11 @@ impl Config {
         Ok(Some(Balancing { strategy, config, period: self.lb_period, move_by, move_pinned }))
     }
 
+    /// Whether ranks move by their state.
+    pub(crate) fn moves_by_state(&self) -> bool {
+        self.move_by == Some(MoveBy::State)
+    }
+
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
         SlotSizes { stack: self.stack, heap: self.slot }
     }

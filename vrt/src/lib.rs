@@ -84,11 +84,12 @@ pub mod request;
 pub mod topology;
 pub mod trace;
 
-pub use config::{Config, ConfigError, MoveBy};
+pub use config::{Config, ConfigError, MoveBy, MovePinned};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
+pub use migrate::offer::CannotMove;
 pub use operation::{sleep, sleep_async};
 pub use rank::check::stack_words_found;
 pub use rank::{Statistics, block_on, pinned, statistics, yield_now, yield_now_async};

@@ -155,6 +155,24 @@ pub trait Communicator: AsHandle {
         crate::migrate::offer::migrate(state, Location::caller());
     }
 
+    /// Moves the calling rank to a PE, by memory or by state as [`migrate`](Self::migrate) does,
+    /// with or without `--lb`. A rank that moves by state begins again there, as does one that is
+    /// there already not.
+    ///
+    /// # Errors
+    /// There is no such PE, or the rank holds something that cannot move.
+    ///
+    /// # Panics
+    /// When the state cannot be encoded; in an async rank.
+    #[track_caller]
+    fn migrate_to<T: serde::Serialize + serde::de::DeserializeOwned>(
+        &self,
+        pe: u32,
+        state: &mut T,
+    ) -> Result<(), crate::migrate::offer::CannotMove> {
+        crate::migrate::offer::migrate_to(pe, state, Location::caller())
+    }
+
     /// The async twin of [`migrate`](Self::migrate).
     ///
     /// # Panics

@@ -6,6 +6,7 @@
 mod allreduce;
 mod counts;
 mod jacobi;
+mod moving;
 mod pingpong;
 mod ring;
 mod switch;
@@ -16,6 +17,7 @@ use mpi::traits::*;
 pub use allreduce::allreduce;
 pub use counts::{Operation, count};
 pub use jacobi::jacobi;
+pub use moving::{first_touch, moving};
 pub use pingpong::pingpong;
 pub use ring::ring;
 pub use switch::switch;
@@ -55,6 +57,9 @@ pub enum Error {
         /// The repetition, where 0 is the one to warm up.
         repetition: u32,
     },
+    /// A rank could not be moved.
+    #[error(transparent)]
+    Move(#[from] mpi::CannotMove),
     /// The solver failed.
     #[error(transparent)]
     Solver(#[from] rocket_mini::jacobi::Error),

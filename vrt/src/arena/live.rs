@@ -9,7 +9,7 @@ use crate::arena::{Arena, SlotHeader};
 use crate::rank::Body;
 
 /// Ranges begin and end at multiples of this: what goes through a ring is never shorter.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 /// Below the address where a rank says that it suspended: the rest of that frame, and what the
 /// switch saves.
 const BELOW: usize = 1024;

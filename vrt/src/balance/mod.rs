@@ -43,6 +43,10 @@ pub(crate) struct Balancer {
     period: Option<Duration>,
     /// On PE 0, if balancing is on.
     step: Option<Step>,
+    /// Ranks that want to move, each with the PE to which.
+    going: Vec<(u32, u32)>,
+    /// Whether `migrate_to` moves ranks by their state.
+    by_state: bool,
     /// The ranks here that wait in `migrate`, each with the number of that call.
     offering: Vec<(u32, u32)>,
     /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
@@ -107,7 +111,12 @@ impl Moved {
 
 impl Balancer {
     /// For a PE of a job with this configuration.
-    pub(crate) fn new(balancing: Option<&Balancing>, id: u32, shared: &Shared) -> Balancer {
+    pub(crate) fn new(
+        balancing: Option<&Balancing>,
+        by_state: bool,
+        id: u32,
+        shared: &Shared,
+    ) -> Balancer {
         let decides = balancing.filter(|_| id == 0);
         let step = decides.map(|b| Step::new(b.clone(), shared.pes(), shared.node_size()));
         let period = balancing.and_then(|balancing| balancing.period);
@@ -119,6 +128,8 @@ impl Balancer {
             move_by,
             period,
             step,
+            going: Vec::new(),
+            by_state,
             offering: Vec::new(),
             round: 1,
             changed: false,
@@ -159,6 +170,17 @@ impl Balancer {
     pub(crate) fn offered(&mut self, rank: u32, round: u32) {
         self.offering.push((rank, round));
         self.look_soon();
+    }
+
+    /// A rank wants to move to another PE, and waits.
+    pub(crate) fn goes(&mut self, rank: u32, to: u32) {
+        self.going.push((rank, to));
+        self.look_soon();
+    }
+
+    /// Whether `migrate_to` moves ranks by their state.
+    pub(crate) fn goes_by_state(&self) -> bool {
+        self.by_state
     }
 
     /// A rank has ended here.
@@ -205,6 +227,11 @@ impl Engine {
         let now = pe::cycle_counter();
         self.balancer.due = now.wrapping_add(NEVER);
         if std::mem::take(&mut self.balancer.changed) {
+            for (rank, to) in std::mem::take(&mut self.balancer.going) {
+                if self.go(rank, to).is_err() {
+                    self.end_offer(rank);
+                }
+            }
             self.see_to_offers();
         }
         let Some(period) = self.balancer.period else { return };
@@ -257,6 +284,9 @@ impl Engine {
             return;
         }
         let Balancer { offering, round, .. } = &self.balancer;
+        if self.balancer.move_by.is_none() {
+            return;
+        }
         let here = self.ranks.iter().flatten().count();
         if offering.iter().filter(|(_, of)| of == round).count() == here {
             let loads = self.loads();
@@ -267,9 +297,9 @@ impl Engine {
     /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
     fn go(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         let began = Instant::now();
-        let bytes = match self.balancer.move_by {
-            Some(MoveBy::State) => self.move_by_state(rank, to)?,
-            _ => {
+        let bytes = match self.balancer.by_state {
+            true => self.move_by_state(rank, to)?,
+            false => {
                 self.may_move(rank)?;
                 self.end_offer(rank);
                 if self.shared.is_near(to) {

@@ -49,7 +49,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
         shared,
         events: events.iter().map(AsRawFd::as_raw_fd).collect(),
         options: config.options(),
-        balancer: Balancer::new(balancing, id, &shared),
+        balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
         pool: SlotId(config.ranks() + id),
         ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
     };

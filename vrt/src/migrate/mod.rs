@@ -36,7 +36,7 @@ use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaiting, Body, Completion, Engine, Offer, Parked, RankState, Request, Started, Status,
+    Awaiting, Body, Completion, Encoded, Engine, Offer, Parked, RankState, Request, Started, Status,
 };
 pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
@@ -115,15 +115,15 @@ impl Engine {
             return Err(Stays::Pinned("it has open requests besides `migrate`"));
         }
         let far = !self.shared.is_near(to);
+        // In this node the state waits in a pool; to another one it goes from where it is.
+        let at = if far { offer.at as *mut u8 } else { self.keep_in_pool(offer)? };
         if far && !self.shared.send_away(rank) {
             return Err(Stays::InUse);
         }
         let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
-        // SAFETY: the rank is this PE's and suspended, so what it sends is still there.
-        unsafe { self.net.keep_data_of(rank) };
-        // SAFETY: the encoded state lies in the slot of the rank, which waits.
-        let bytes = unsafe { std::slice::from_raw_parts(offer.at as *const u8, offer.len) };
-        state.restored = Some(bytes.to_vec());
+        state.drop_restored();
+        state.restored = Some(Encoded { at, len: offer.len });
+        state.state_len = offer.len;
         state.status = Status::Ready;
         state.awaiting = Awaiting::Nothing;
         state.answer = std::ptr::null();
@@ -131,27 +131,39 @@ impl Engine {
         state.free_requests = Vec::new();
         let slot = state.slot;
         // SAFETY: the slot is this PE's, its rank is suspended and will not be resumed, and
-        // `may_move` saw that nobody outside waits to wake it.
+        // `may_move` saw that nobody outside waits to wake it. What it has sent is still there.
+        // The pages stay: in this node they serve the rank's next life.
         unsafe {
-            hooks::drain_remote(slot);
-            let id = (*slot).id();
+            self.net.keep_data_of(rank);
             crate::rank::Body::abandon(slot);
             hooks::own(slot, 0);
-            if let Some(arena) = Arena::current() {
-                arena.discard(id);
-            }
         }
         let timers = self.timers.take_of(rank);
         let mut moving = MovingRank::pack(rank, *state, timers);
         moving.begins = true;
         if far {
-            self.shared.has_left(rank);
             self.announce(rank, to, moving.moves);
+            let state = Encoded { at, len: offer.len };
             // SAFETY: the rank was this PE's.
-            unsafe { moving.detach() };
+            unsafe { moving.detach_with(state) };
+            self.send_memory(rank, to, &ship::lines(at as usize, offer.len));
         }
         self.dispatch(rank, to, &moving);
         Ok(offer.len as u64)
+    }
+
+    /// Copies the encoded state of a rank into the pool.
+    fn keep_in_pool(&mut self, offer: Offer) -> Result<*mut u8, Stays> {
+        // SAFETY: the pool is this PE's. The encoded state lies in the slot of the rank, which
+        // waits; the copy is as long.
+        unsafe {
+            let at = hooks::allocate_in(self.pool, offer.len);
+            if at.is_null() {
+                return Err(Stays::Pinned("there is no room for its encoded state"));
+            }
+            std::ptr::copy_nonoverlapping(offer.at as *const u8, at, offer.len);
+            Ok(at)
+        }
     }
 
     /// How the running rank would move if it offered itself now; `None`: not at all.
@@ -159,6 +171,16 @@ impl Engine {
         let move_by = self.balancer.move_by()?;
         let called = !self.balancer.is_periodic() || self.running().ordered.is_some();
         (called || move_by == MoveBy::InPlace).then_some(move_by)
+    }
+
+    /// The running rank wants to go to another PE. Its encoded state, if it moves that way, lies at
+    /// an address in its slot.
+    pub(crate) fn leave_for(&mut self, to: u32, at: usize, len: usize) -> Started {
+        let state = self.running();
+        let request = state.new_request(Request::send());
+        state.offer = Some(Offer { request, at, len });
+        self.balancer.goes(self.current, to);
+        Started::Pending(request)
     }
 
     /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies

@@ -26,6 +26,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use rustc_hash::FxHashMap;
+
 use super::state::MovingRank;
 use super::{Stays, Whereabouts};
 use crate::arena::{Arena, SlotId, hooks, live};
@@ -38,13 +40,26 @@ pub(crate) const SHIPPED: u32 = u32::MAX;
 /// Bytes of departed ranks that a PE keeps, so that one that comes back finds its pages there.
 const KEPT: usize = 256 << 20;
 
-/// Ranks that have been shipped, oldest first, and the bytes of each that were live.
+/// Ranks that have been shipped, and the bytes of each that were live.
 #[derive(Debug, Default)]
 pub(crate) struct LeftBehind {
     /// Those whose last piece has not gone.
     leaving: Vec<(u32, usize)>,
-    ranks: VecDeque<(u32, usize)>,
+    /// Number of the departure and bytes of each rank that has gone.
+    gone: FxHashMap<u32, (u64, usize)>,
+    /// The departures, oldest first; of a rank that went again only the last one counts.
+    order: VecDeque<(u32, u64)>,
+    departures: u64,
     bytes: usize,
+}
+
+/// The whole lines in which some bytes of a slot lie: what is sent has to consist of such.
+pub(super) fn lines(at: usize, len: usize) -> Vec<(usize, usize)> {
+    if len == 0 {
+        return Vec::new();
+    }
+    let start = at & !(live::LINE - 1);
+    vec![(start, (at + len).next_multiple_of(live::LINE) - start)]
 }
 
 impl Engine {
@@ -70,18 +85,27 @@ impl Engine {
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach() };
         let bytes: usize = ranges.iter().map(|(_, len)| len).sum();
+        self.send_memory(rank, to, &ranges);
+        self.dispatch(rank, to, &moving);
+        Ok(bytes as u64)
+    }
+
+    /// Sends ranges of the slot of a rank that nobody uses any more; see [`lines`].
+    pub(super) fn send_memory(&mut self, rank: u32, to: u32, ranges: &[(usize, usize)]) {
+        let bytes = ranges.iter().map(|(_, len)| len).sum();
+        self.left_behind.leaving.push((rank, bytes));
         for (i, (start, len)) in ranges.iter().enumerate() {
             let mut packet = Packet::new(Kind::Memory, rank, to);
             packet.data = Data::words([0, *start as u64, 0]);
             let done = (i + 1 == ranges.len()).then_some((rank, SHIPPED));
             self.net.stream_memory(to as usize, &packet, *start as *const u8, *len as u64, done);
         }
-        self.left_behind.leaving.push((rank, bytes));
-        self.dispatch(rank, to, &moving);
-        Ok(bytes as u64)
+        if ranges.is_empty() {
+            self.shipped(rank);
+        }
     }
 
-    /// Sends a rank that is nothing but its state to a PE of another node.
+    /// Tells a PE of another node that a rank will come.
     pub(super) fn announce(&mut self, rank: u32, to: u32, version: u32) {
         let mut coming = Packet::new(Kind::Coming, rank, to);
         coming.data = Data::words([u64::from(version), 0, 0]);
@@ -117,13 +141,26 @@ impl Engine {
         self.shared.has_left(rank);
         let left = &mut self.left_behind;
         let Some(at) = left.leaving.iter().position(|(of, _)| *of == rank) else { return };
-        let gone = left.leaving.swap_remove(at);
-        left.bytes += gone.1;
-        left.ranks.push_back(gone);
+        let (_, bytes) = left.leaving.swap_remove(at);
+        left.departures += 1;
+        left.bytes += bytes;
+        left.order.push_back((rank, left.departures));
+        if let Some((_, before)) = left.gone.insert(rank, (left.departures, bytes)) {
+            left.bytes -= before;
+        }
+        if left.order.len() > 2 * left.gone.len() + 64 {
+            let gone = &left.gone;
+            left.order.retain(|(rank, departure)| {
+                gone.get(rank).is_some_and(|(last, _)| last == departure)
+            });
+        }
         while left.bytes > KEPT
-            && let Some((rank, bytes)) = left.ranks.pop_front()
+            && let Some((rank, departure)) = left.order.pop_front()
         {
-            left.bytes = left.bytes.saturating_sub(bytes);
+            if left.gone.get(&rank).is_none_or(|(last, _)| *last != departure) {
+                continue;
+            }
+            left.bytes -= left.gone.remove(&rank).map_or(0, |(_, bytes)| bytes);
             let Some(arena) = Arena::current() else { return };
             // SAFETY: the slot of a rank has its number, and this rank is in another node.
             self.shared.while_away(rank, || unsafe { arena.discard(SlotId(rank)) });

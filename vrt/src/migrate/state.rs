@@ -12,7 +12,9 @@ use serde_bytes::ByteBuf;
 use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
-use crate::pe::{Awaiting, Completion, Counters, Parked, RankState, Request, Status, Wait};
+use crate::pe::{
+    Awaiting, Completion, Counters, Encoded, Parked, RankState, Request, Status, Wait,
+};
 
 type Message = (Packet, Parked);
 
@@ -44,7 +46,10 @@ pub(super) struct MovingRank {
     ordered: Option<u32>,
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
-    restored: Option<ByteBuf>,
+    restored: Option<Encoded>,
+    /// That lies where it was encoded, in the slot.
+    restored_in_slot: bool,
+    state_len: usize,
     /// Deadlines and requests.
     timers: Vec<(u64, u32)>,
 }
@@ -80,6 +85,7 @@ impl MovingRank {
             offers,
             ordered,
             restored,
+            state_len,
             collectives,
         } = state;
         let (peers, early) = peers.into_lists();
@@ -107,7 +113,9 @@ impl MovingRank {
             offers,
             ordered,
             begins: false,
-            restored: restored.map(ByteBuf::from),
+            restored,
+            restored_in_slot: false,
+            state_len,
             timers,
         }
     }
@@ -141,7 +149,8 @@ impl MovingRank {
             moves: self.moves,
             offers: self.offers,
             ordered: self.ordered,
-            restored: self.restored.map(ByteBuf::into_vec),
+            restored: self.restored,
+            state_len: self.state_len,
             collectives: self.collectives.into_iter().collect(),
         };
         (self.rank, state, self.timers)
@@ -170,6 +179,9 @@ impl MovingRank {
                 Parked::Inline | Parked::Staged => {}
             }
         }
+        if let Some(restored) = self.restored.filter(|_| !self.restored_in_slot) {
+            take(restored.at, restored.len);
+        }
         for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {
             // SAFETY: the live copy of a buffered send.
             take(request.buffer, unsafe { crate::arena::heap::usable_size(request.buffer) });
@@ -177,28 +189,50 @@ impl MovingRank {
         self.payloads = payloads;
     }
 
+    /// [`detach`](Self::detach) of a rank whose memory is its encoded state, in its slot.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn detach_with(&mut self, state: Encoded) {
+        self.restored = Some(state);
+        self.restored_in_slot = true;
+        // SAFETY: as the caller promises.
+        unsafe { self.detach() };
+    }
+
     /// The opposite of [`detach`](Self::detach): puts what was taken along into a pool.
     ///
     /// # Safety
     /// The calling PE owns the pool.
     pub(super) unsafe fn attach(&mut self, pool: *mut SlotHeader) {
-        if self.payloads.is_empty() {
+        // SAFETY: as the caller promises; the block is as long as the bytes.
+        let copy = |bytes: &[u8]| unsafe {
+            let block = hooks::allocate_in(pool, bytes.len());
+            assert!(!block.is_null(), "no memory for {} bytes that came with a rank", bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), block, bytes.len());
+            block
+        };
+        if self.payloads.is_empty() && !self.restored_in_slot {
             return;
         }
         let payloads = std::mem::take(&mut self.payloads);
-        let mut payloads = payloads.into_iter();
+        let mut payloads = payloads.iter();
         let mut put = |block: &mut *mut u8| {
-            let Some(payload) = payloads.next() else { return };
-            // SAFETY: as the caller promises; the block is as long as the payload.
-            unsafe {
-                *block = hooks::allocate_in(pool, payload.len());
-                assert!(!block.is_null(), "no memory for a message of {} bytes", payload.len());
-                std::ptr::copy_nonoverlapping(payload.as_ptr(), *block, payload.len());
+            if let Some(payload) = payloads.next() {
+                *block = copy(payload);
             }
         };
         for (_, parked) in self.messages() {
             if let Parked::Pool(block) = parked {
                 put(block);
+            }
+        }
+        if let Some(Encoded { at, len }) = &mut self.restored {
+            if self.restored_in_slot {
+                // SAFETY: the state has come into the slot, which nobody uses yet.
+                *at = copy(unsafe { std::slice::from_raw_parts(*at, *len) });
+            } else {
+                put(at);
             }
         }
         for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {

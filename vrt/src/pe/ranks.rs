@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::{Arena, SlotHeader};
+use crate::arena::{Arena, SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peers, Posted, Unexpected};
 use crate::net::Packet;
 use crate::pe::Engine;
@@ -53,9 +53,19 @@ pub(crate) struct RankState {
     /// Where it is to go when it next offers itself.
     pub(crate) ordered: Option<u32>,
     /// The state from which it began again here, until it asks for it.
-    pub(crate) restored: Option<Vec<u8>>,
+    pub(crate) restored: Option<Encoded>,
+    /// Bytes that its encoded state had the last time.
+    pub(crate) state_len: usize,
     /// Collective operations begun, by context.
     pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
+}
+
+/// The encoded state of a rank, in some pool of the node.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Encoded {
+    #[serde(with = "crate::migrate::address")]
+    pub(crate) at: *mut u8,
+    pub(crate) len: usize,
 }
 
 /// A rank in `migrate`: its request, and where its encoded state lies in its slot.
@@ -184,7 +194,16 @@ impl RankState {
             offers: 0,
             ordered: None,
             restored: None,
+            state_len: 0,
             collectives: rustc_hash::FxHashMap::default(),
+        }
+    }
+
+    /// Gives back the state from which the rank began again.
+    pub(crate) fn drop_restored(&mut self) {
+        if let Some(Encoded { at, .. }) = self.restored.take() {
+            // SAFETY: a block that belongs to this rank alone.
+            unsafe { hooks::free_in_arena(at) };
         }
     }
 

@@ -243,6 +243,7 @@ impl Engine {
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
+        state.drop_restored();
         self.shared.settle(rank, ENDED, state.moves.wrapping_add(1));
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
             self.forget(&packet, parked);
