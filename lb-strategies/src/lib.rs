@@ -58,6 +58,8 @@ pub mod bounds;
 pub mod cases;
 pub mod chaos;
 pub mod config;
+#[cfg(feature = "datafile")]
+pub mod datafile;
 pub mod diffusion;
 mod finish;
 pub mod gain;

@@ -1,0 +1,180 @@
+//! The layout of a file: one type for each kind of JSON object in it.
+//!
+//! Field names are those of the files. What is optional there is an `Option` or an empty list
+//! here; fields that the layout does not have are passed over.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What `type` says in a file of this layout.
+pub const KIND: &str = "LBDatafile";
+
+/// Whatever a program wants to add.
+pub type UserDefined = Map<String, Value>;
+
+/// A whole file: what one PE recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Layout {
+    /// [`KIND`]; older files have it here, newer ones in the metadata.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What is said of the file and of the PE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+    /// The phases, in the order in which they ran.
+    pub phases: Vec<Phase>,
+}
+
+/// What is said of a file and of its PE.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// [`KIND`].
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The PE (in vt's words the rank) that wrote the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
+    /// The PE's place among those that share memory with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_node: Option<SharedNode>,
+    /// Phases that are not in the list of phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<PhaseNotes>,
+    /// Attributes of the PE.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub attributes: UserDefined,
+}
+
+/// A PE's place among those that share memory with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedNode {
+    /// The node's number.
+    pub id: u64,
+    /// How many PEs are on it.
+    pub size: u64,
+    /// Which of them this PE is.
+    pub rank: u64,
+    /// How many nodes there are.
+    pub num_nodes: u64,
+}
+
+/// Phases that are not in the list of phases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseNotes {
+    /// How many phases ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Phases of which nothing was written.
+    pub skipped: PhaseSet,
+    /// Phases that were like the one before.
+    pub identical_to_previous: PhaseSet,
+}
+
+/// A set of phases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSet {
+    /// Single ones.
+    pub list: Vec<u64>,
+    /// From the first to the second, both included.
+    pub range: Vec<(u64, u64)>,
+}
+
+impl PhaseSet {
+    /// Whether `phase` is in the set.
+    #[must_use]
+    pub fn contains(&self, phase: u64) -> bool {
+        self.list.contains(&phase)
+            || self.range.iter().any(|&(first, last)| (first..=last).contains(&phase))
+    }
+}
+
+/// What happened on the PE in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// The phase's number.
+    pub id: u64,
+    /// The work that was done.
+    pub tasks: Vec<Task>,
+    /// Who sent to whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub communications: Vec<Communication>,
+    /// What the program said of the phase.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub user_defined: UserDefined,
+}
+
+/// The work of one object in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// The object.
+    pub entity: Entity,
+    /// The PE that it was on.
+    pub node: u64,
+    /// What it used: `cpu`.
+    pub resource: String,
+    /// Parts of the phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subphases: Vec<Subphase>,
+    /// Seconds.
+    pub time: f64,
+    /// What the program said of the object.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub user_defined: UserDefined,
+    /// Attributes of the object.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub attributes: UserDefined,
+}
+
+/// A part of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subphase {
+    /// The part's number.
+    pub id: u64,
+    /// Seconds.
+    pub time: f64,
+}
+
+/// Who works or communicates: an object, a PE, or a block of shared memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entity {
+    /// `object`, `node` or `shared_id`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The number, with vt's flags in its bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// The plain number, where there is no `id`; unique among objects of one home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq_id: Option<u64>,
+    /// The PE that always knows where the object is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<u64>,
+    /// The collection that the object is an element of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection_id: Option<u64>,
+    /// The object's place in its collection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<Vec<i64>>,
+    /// Whether the object can move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migratable: Option<bool>,
+    /// The group of objects, one on each PE, that the object is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objgroup_id: Option<u64>,
+}
+
+/// Messages between two ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Communication {
+    /// `SendRecv` or `Broadcast` between objects; others have a PE or a block at an end.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The sender.
+    pub from: Entity,
+    /// The receiver.
+    pub to: Entity,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes in all of them.
+    pub bytes: f64,
+}
