@@ -10,7 +10,7 @@ use vrt_shm::RemoteFreeList;
 
 use crate::arena::heap::SlotHeap;
 use crate::arena::{Arena, layout::PAGE};
-use crate::rank::Body;
+use crate::rank::{Body, Locals};
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,8 @@ pub(crate) struct SlotHeader {
     pub(crate) owner: AtomicU32,
     /// Wakers of the rank that something outside `vrt` holds (see `rank::waker`).
     pub(crate) wakers: AtomicI32,
+    /// What the rank keeps for the runtime in its own heap, or null.
+    pub(crate) locals: Cell<*mut Locals>,
     /// Blocks freed by others.
     pub(crate) remote: RemoteFreeList,
     pub(crate) heap: UnsafeCell<SlotHeap>,
@@ -49,6 +51,7 @@ impl SlotHeader {
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
+                locals: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(
                     arena.layout.near_heap(slot, size_of::<SlotHeader>()),

@@ -203,6 +203,7 @@ impl Engine {
         match parcel.topic {
             Topic::Rank => self.adopt(&parcel.bytes),
             Topic::Contribution => self.contribution_came(&parcel.bytes),
+            Topic::Group => self.group_parcel(&parcel.bytes),
             Topic::Balance => self.balance_message(parcel.from, &parcel.bytes),
         }
     }
