@@ -1,10 +1,12 @@
-//! The attribute macros of `vrt`. Use them through the `vrt` crate.
+//! The macros of `vrt`. Use them through the `vrt` crate.
+
+mod equivalence;
 
 use proc_macro::TokenStream;
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote};
-use syn::{Ident, ItemFn, ReturnType, parse_macro_input};
+use syn::{DeriveInput, Ident, ItemFn, ReturnType, parse_macro_input};
 
 /// Makes `fn main()` or `async fn main()` the program of every virtual rank.
 ///
@@ -20,6 +22,17 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
         return syn::Error::new_spanned(arguments, message).to_compile_error().into();
     }
     expand_main(function).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Relates a struct to the datatype of its fields, in the order they are written.
+///
+/// The fields may be anything that has a datatype, arrays and tuples of such, and other structs
+/// that derive it. Padding is not sent, so structs with the same fields in the same order match
+/// whatever their layouts. `#[mpi(crate = "path")]` says where the `vrt` crate is found.
+#[proc_macro_derive(Equivalence, attributes(mpi))]
+pub fn derive_equivalence(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    equivalence::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {

@@ -25,6 +25,14 @@ fn ranks_leave_a_pe_beside_which_another_program_runs_and_come_back() {
         eprintln!("this machine has one core: PEs are not bound, so there is nothing to see");
         return;
     }
+    // Whatever else runs on this machine is a hog, too: it may take more than one look.
+    let seen: Vec<String> = (0..3).map_while(|_| observe(cores[1]).err()).collect();
+    assert!(seen.len() < 3, "{}", seen.join("\n"));
+}
+
+/// Runs a job, a hog beside its PE 1 from second 2 to 5, and looks where ranks are; what was seen
+/// if they did not do what they should.
+fn observe(core: usize) -> Result<(), String> {
     let began = Instant::now();
     let job = Command::new(TOIL)
         .args("--pes 2 --ranks 16 --seconds 9 --lb greedy-refine --lb-period 200ms".split(' '))
@@ -33,7 +41,7 @@ fn ranks_leave_a_pe_beside_which_another_program_runs_and_come_back() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_secs(2).saturating_sub(began.elapsed()));
-    let core = cores[1].to_string();
+    let core = core.to_string();
     let hog = Command::new(TOIL).args(["--hog", &core, "--seconds", "3"]).spawn().unwrap();
     let output = job.wait_with_output().unwrap();
     assert!(hog.wait_with_output().unwrap().status.success());
@@ -53,7 +61,9 @@ fn ranks_leave_a_pe_beside_which_another_program_runs_and_come_back() {
     };
     let (before, during, after) =
         (mean_on_pe_1(0.5, 2.0), mean_on_pe_1(3.0, 5.0), mean_on_pe_1(7.0, 9.0));
-    println!("ranks on PE 1: {before:.1} before, {during:.1} during, {after:.1} after");
-    assert!(during < 0.85 * before, "{before:.1} before, {during:.1} during\n{text}");
-    assert!(after > f64::midpoint(before, during), "{before:.1} before, {after:.1} after\n{text}");
+    let seen = format!("ranks on PE 1: {before:.1} before, {during:.1} during, {after:.1} after");
+    println!("{seen}");
+    let left = during < 0.85 * before;
+    let came_back = after > f64::midpoint(before, during);
+    if left && came_back { Ok(()) } else { Err(format!("{seen}\n{text}")) }
 }

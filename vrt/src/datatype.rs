@@ -1,69 +1,211 @@
-//! What messages are made of.
+//! What messages are made of (MPI-4.1 chapter 5).
 //!
 //! The names and traits of the `mpi` crate's `datatype` module. [`Equivalence`] relates a Rust
 //! type to a datatype; a [`Buffer`] is a place in memory with a datatype and a count. The engine
-//! below moves bytes; a datatype is a number that says how many, and of what kind for reductions.
+//! below moves bytes: elements that lie in memory as they are sent go from where they lie, others
+//! are packed first and unpacked at the end.
+//!
+//! A datatype is one of three things, and all can be copied and move with the rank that holds
+//! them: the kind of a built-in value, the address of a static of the program (a derived one,
+//! [`internal::DerivedDatatype`]), or a reference to a layout in the rank's own heap
+//! ([`UserDatatype`]).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `scalar` | built-in values, pairs of a value and its location |
+//! | `layout` | the engine: types flattened, packed, unpacked |
+//! | `user` | types made from others |
+//! | `view` | buffers with another datatype, parts, dynamic types |
+//! | `internal` | what `#[derive(Equivalence)]` needs |
+//! | `wire` | the bytes of a buffer on their way in and out |
 
-use std::marker::PhantomData;
+pub mod internal;
+mod layout;
+mod scalar;
+mod user;
+mod view;
+pub(crate) mod wire;
 
-use crate::Count;
+use std::sync::Arc;
 
-/// What reductions need to know of a built-in type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[repr(u8)]
-pub(crate) enum Scalar {
-    U8,
-    U16,
-    U32,
-    U64,
-    I8,
-    I16,
-    I32,
-    I64,
-    F32,
-    F64,
-    Bool,
-}
+use crate::ffi::MPI_Datatype;
+use crate::raw::{AsRaw, MatchesRaw};
+use crate::{Address, Count};
+pub(crate) use layout::Layout;
+pub use scalar::Located;
+pub(crate) use scalar::Scalar;
+pub use user::{ArrayOrder, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
+pub use view::{DynBuffer, DynBufferMut, MutView, Partition, PartitionMut, View};
 
-/// A datatype by its handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DatatypeRef<'a> {
-    pub(crate) scalar: Scalar,
-    lifetime: PhantomData<&'a ()>,
+/// A datatype by reference.
+#[derive(Clone, Copy, Debug)]
+pub struct DatatypeRef<'a>(pub(crate) Kind<'a>);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    System(Scalar),
+    Derived(&'static internal::DerivedDatatype),
+    User(&'a Arc<Layout>),
 }
 
 /// A built-in datatype.
 pub type SystemDatatype = DatatypeRef<'static>;
 
-impl DatatypeRef<'_> {
-    /// Bytes of one element.
+impl<'a> DatatypeRef<'a> {
+    pub(crate) const fn system(scalar: Scalar) -> DatatypeRef<'a> {
+        DatatypeRef(Kind::System(scalar))
+    }
+
+    /// Bytes of data in one element (MPI-4.1 section 5.1.5).
+    #[inline]
     pub fn size(&self) -> usize {
-        match self.scalar {
-            Scalar::U8 | Scalar::I8 | Scalar::Bool => 1,
-            Scalar::U16 | Scalar::I16 => 2,
-            Scalar::U32 | Scalar::I32 | Scalar::F32 => 4,
-            Scalar::U64 | Scalar::I64 | Scalar::F64 => 8,
+        match self.0 {
+            Kind::System(scalar) => scalar.size(),
+            _ => self.with_layout(Layout::size),
+        }
+    }
+
+    /// Bytes from the beginning of one element to that of the next (section 5.1.7).
+    pub fn extent(&self) -> Address {
+        self.with_layout(Layout::extent)
+    }
+
+    /// Bytes from where a buffer begins to the lower bound of its first element.
+    pub fn lower_bound(&self) -> Address {
+        self.with_layout(Layout::lower_bound)
+    }
+
+    /// Bytes from where a buffer begins to its first byte of data (section 5.1.8).
+    pub fn true_lower_bound(&self) -> Address {
+        self.with_layout(Layout::true_lower_bound)
+    }
+
+    /// Bytes from an element's first byte of data to its last.
+    pub fn true_extent(&self) -> Address {
+        self.with_layout(Layout::true_extent)
+    }
+
+    /// Calls `f` with what the type means for memory. `f` does not suspend the rank: the layout of
+    /// a derived type belongs to the PE.
+    pub(crate) fn with_layout<R>(&self, f: impl FnOnce(&Layout) -> R) -> R {
+        match self.0 {
+            Kind::System(scalar) => f(&Layout::scalar(scalar)),
+            Kind::Derived(derived) => f(derived.layout()),
+            Kind::User(layout) => f(layout),
+        }
+    }
+
+    /// What every part of it is, if that is one kind of value.
+    pub(crate) fn scalar(&self) -> Option<Scalar> {
+        match self.0 {
+            Kind::System(scalar) => Some(scalar),
+            _ => self.with_layout(Layout::scalar_kind),
+        }
+    }
+
+    /// Keeps the type beyond the borrow.
+    pub(crate) fn to_owned_type(self) -> OwnedDatatype {
+        match self.0 {
+            Kind::System(scalar) => OwnedDatatype::System(scalar),
+            Kind::Derived(derived) => OwnedDatatype::Derived(derived),
+            Kind::User(layout) => OwnedDatatype::User(Arc::clone(layout)),
         }
     }
 }
 
-/// Something that describes elements of messages.
-pub trait Datatype {
-    /// The handle.
-    fn as_ref(&self) -> DatatypeRef<'_>;
+impl PartialEq for DatatypeRef<'_> {
+    /// Whether both are the same datatype, not whether they have the same parts.
+    fn eq(&self, other: &DatatypeRef<'_>) -> bool {
+        match (self.0, other.0) {
+            (Kind::System(a), Kind::System(b)) => a == b,
+            (Kind::Derived(a), Kind::Derived(b)) => std::ptr::eq(a, b),
+            (Kind::User(a), Kind::User(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
 }
 
-impl Datatype for DatatypeRef<'_> {
-    fn as_ref(&self) -> DatatypeRef<'_> {
+impl Eq for DatatypeRef<'_> {}
+
+// SAFETY: the handle is a number that stands for this datatype.
+unsafe impl AsRaw for DatatypeRef<'_> {
+    type Raw = MPI_Datatype;
+
+    fn as_raw(&self) -> MPI_Datatype {
+        MPI_Datatype(match self.0 {
+            Kind::System(scalar) => scalar as usize + 1,
+            Kind::Derived(derived) => std::ptr::from_ref(derived) as usize,
+            Kind::User(layout) => Arc::as_ptr(layout) as usize,
+        })
+    }
+}
+
+// SAFETY: nothing reads one as the other.
+unsafe impl MatchesRaw for DatatypeRef<'_> {}
+
+/// A datatype that keeps itself alive.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnedDatatype {
+    System(Scalar),
+    Derived(&'static internal::DerivedDatatype),
+    User(Arc<Layout>),
+}
+
+impl OwnedDatatype {
+    pub(crate) fn datatype_ref(&self) -> DatatypeRef<'_> {
+        DatatypeRef(match self {
+            OwnedDatatype::System(scalar) => Kind::System(*scalar),
+            OwnedDatatype::Derived(derived) => Kind::Derived(derived),
+            OwnedDatatype::User(layout) => Kind::User(layout),
+        })
+    }
+}
+
+/// Something that describes elements, whether or not it can be used in messages yet.
+pub trait UncommittedDatatype: AsRaw<Raw = MPI_Datatype> {
+    /// The type of a duplicate.
+    type DuplicatedDatatype;
+
+    /// Another datatype with the same parts (section 5.1.10).
+    fn dup(&self) -> Self::DuplicatedDatatype;
+
+    /// The datatype.
+    #[doc(hidden)]
+    fn datatype_ref(&self) -> DatatypeRef<'_>;
+}
+
+/// Something that describes elements of messages.
+pub trait Datatype: UncommittedDatatype {}
+
+impl UncommittedDatatype for DatatypeRef<'_> {
+    type DuplicatedDatatype = UserDatatype;
+
+    fn dup(&self) -> UserDatatype {
+        UserDatatype::from_layout(self.with_layout(Layout::clone))
+    }
+
+    #[inline]
+    fn datatype_ref(&self) -> DatatypeRef<'_> {
         *self
     }
 }
 
-impl<D: Datatype> Datatype for &D {
-    fn as_ref(&self) -> DatatypeRef<'_> {
-        (**self).as_ref()
+impl Datatype for DatatypeRef<'_> {}
+
+impl<D: UncommittedDatatype> UncommittedDatatype for &D {
+    type DuplicatedDatatype = D::DuplicatedDatatype;
+
+    fn dup(&self) -> D::DuplicatedDatatype {
+        (**self).dup()
+    }
+
+    #[inline]
+    fn datatype_ref(&self) -> DatatypeRef<'_> {
+        (**self).datatype_ref()
     }
 }
+
+impl<D: Datatype> Datatype for &D {}
 
 /// A Rust type with a datatype that describes its memory.
 ///
@@ -85,7 +227,7 @@ macro_rules! equivalent {
             type Out = SystemDatatype;
 
             fn equivalent_datatype() -> SystemDatatype {
-                DatatypeRef { scalar: Scalar::$scalar, lifetime: PhantomData }
+                DatatypeRef::system(Scalar::$scalar)
             }
         }
     )*};
@@ -98,6 +240,9 @@ equivalent! {
 }
 #[cfg(target_pointer_width = "64")]
 equivalent! { usize => U64, isize => I64 }
+#[cfg(feature = "complex")]
+equivalent! { num_complex::Complex32 => C32, num_complex::Complex64 => C64 }
+equivalent! { Located<f32> => F32At, Located<f64> => F64At, Located<i32> => I32At, Located<i64> => I64At }
 
 /// Something that has a datatype.
 ///
@@ -154,25 +299,13 @@ pub unsafe trait PointerMut {
 ///
 /// # Safety
 /// As its parts.
-pub unsafe trait Buffer: Pointer + Collection + AsDatatype {
-    /// Bytes of the buffer.
-    #[doc(hidden)]
-    fn len_in_bytes(&self) -> usize {
-        self.len_in_elements() * self.as_datatype().as_ref().size()
-    }
-}
+pub unsafe trait Buffer: Pointer + Collection + AsDatatype {}
 
 /// A buffer to receive into.
 ///
 /// # Safety
 /// As its parts.
-pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {
-    /// Bytes of the buffer.
-    #[doc(hidden)]
-    fn len_in_bytes(&self) -> usize {
-        self.len_in_elements() * self.as_datatype().as_ref().size()
-    }
-}
+pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {}
 
 macro_rules! buffers {
     ($([$($generics:tt)*] $ty:ty, |$self:ident| $len:expr, $at:expr, $at_mut:expr;)*) => {$(
@@ -226,9 +359,31 @@ buffers! {
     [, const N: usize] [T; N], |_this| N, _this.as_ptr(), _this.as_mut_ptr();
 }
 
-/// The traits of this module.
+/// Parts of a buffer, one for each rank (MPI-4.1 section 6.5, the operations ending in v).
+pub trait Partitioned {
+    /// Elements of each part.
+    fn counts(&self) -> &[Count];
+
+    /// Where each part begins, in elements from the buffer's beginning.
+    fn displs(&self) -> &[Count];
+}
+
+/// A buffer to send parts of.
+pub trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
+
+/// A buffer to receive parts of.
+pub trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
+
+/// The address of a value, to compute displacements with (section 5.1.5).
+pub fn address_of<T>(x: &T) -> Address {
+    std::ptr::from_ref(x) as Address
+}
+
+/// The traits of this module, and the derive macro [`Equivalence`](vrt_derive::Equivalence).
 pub mod traits {
     pub use super::{
-        AsDatatype, Buffer, BufferMut, Collection, Datatype, Equivalence, Pointer, PointerMut,
+        AsDatatype, Buffer, BufferMut, Collection, Datatype, Equivalence, Partitioned,
+        PartitionedBuffer, PartitionedBufferMut, Pointer, PointerMut, UncommittedDatatype,
     };
+    pub use vrt_derive::Equivalence;
 }

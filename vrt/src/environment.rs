@@ -25,6 +25,14 @@ impl Universe {
         None
     }
 
+    /// The number of this program among several that were started together; there is one.
+    pub fn appnum(&self) -> Option<isize> {
+        None
+    }
+
+    /// Cuts the connection to the processes that started this job: there are none.
+    pub fn disconnect_parent(&mut self) {}
+
     /// Bytes set aside for buffered sends. They need none: memory is found when they are made.
     pub fn buffer_size(&self) -> usize {
         self.buffer_size

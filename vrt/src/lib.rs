@@ -65,13 +65,18 @@
 //! messages' buffers alive elsewhere. Statics and thread-locals belong to the PE and are seen by
 //! all of its ranks.
 
+// The derive macro names this crate by its own name, also inside of it.
+extern crate self as vrt;
+
 mod arena;
+pub mod attribute;
 mod balance;
 pub mod collective;
 mod config;
 pub mod datatype;
 pub mod encoding;
 pub mod environment;
+pub mod ffi;
 mod launch;
 mod mailbox;
 mod migrate;
@@ -80,6 +85,7 @@ mod operation;
 mod pe;
 pub mod point_to_point;
 mod rank;
+pub mod raw;
 pub mod request;
 pub mod topology;
 pub mod trace;
@@ -100,10 +106,26 @@ pub use vrt_derive::main;
 pub type Count = i32;
 /// Tag of a message.
 pub type Tag = i32;
+/// A distance between addresses, in bytes.
+pub type Address = isize;
+/// The number of an error in MPI. Wrong use panics here.
+pub type Error = i32;
+
+/// What can fail without a panic.
+#[derive(Debug, thiserror::Error)]
+pub enum MpiError {
+    /// Processes could not be started.
+    #[error("cannot start {1} processes, {0} of them not at all: a job's ranks are fixed")]
+    Spawn(Rank, Rank),
+    /// A text cannot be given to the system.
+    #[error("a text with a zero byte inside")]
+    StringNul(#[from] std::ffi::NulError),
+}
 
 /// All traits of the face.
 pub mod traits {
     pub use crate::{
-        collective::traits::*, datatype::traits::*, point_to_point::traits::*, topology::traits::*,
+        attribute::traits::*, collective::traits::*, datatype::traits::*,
+        point_to_point::traits::*, raw::traits::*, topology::traits::*,
     };
 }

@@ -22,7 +22,11 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    fn wait(self, pattern: Option<Pattern>) -> Wait {
+    pub(crate) const fn here(call: &'static str, location: &'static Location<'static>) -> Site {
+        Site { call, location }
+    }
+
+    pub(crate) fn wait(self, pattern: Option<Pattern>) -> Wait {
         Wait { call: self.call, pattern, location: Some(self.location) }
     }
 }
@@ -137,6 +141,9 @@ pub(crate) fn block_on_request(
     site: Site,
 ) -> Completion {
     rank::expect_blocking(site.call, site.location);
+    if rank::locals::has_tasks() {
+        return beside_tasks(start, pattern, site);
+    }
     let wait = site.wait(pattern);
     let answer = Cell::new(None);
     let request = match pe::with(|pe| {
@@ -159,6 +166,22 @@ pub(crate) fn block_on_request(
         }
         // SAFETY: as above.
         pe::with(|pe| unsafe { pe.engine.running().await_answer(request, wait, &answer) });
+    }
+}
+
+/// [`block_on_request`] for a rank with tasks, which go on meanwhile.
+#[cold]
+fn beside_tasks(
+    start: impl FnOnce(&mut pe::Engine) -> Started,
+    pattern: Option<Pattern>,
+    site: Site,
+) -> Completion {
+    match pe::with(|pe| start(&mut pe.engine)) {
+        Started::Done(outcome) => outcome,
+        Started::Pending(request) => {
+            let pending = Pending::new(request, site, pattern);
+            rank::block_on_at(pending, site.call, site.location)
+        }
     }
 }
 

@@ -5,20 +5,30 @@
 //! request can also be awaited: `request.await` gives its [`Status`].
 
 mod collection;
+mod generalized;
+mod persistent;
 mod scope;
 
 pub use collection::{RequestCollection, multiple_scope, wait_any};
+pub use generalized::{Completer, generalized};
+pub(crate) use persistent::Kept;
+pub use persistent::{PersistentRequest, start_all};
 pub use scope::{LocalScope, Scope, StaticScope, scope};
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
 use crate::operation::{Pending, Site};
 use crate::pe::{self, Completion, Started};
 use crate::point_to_point::Status;
-use crate::rank::{block_on_at, yield_now_async};
+use crate::rank::locals::{self, Task};
+use crate::rank::{self, block_on_at, yield_now_async};
 
 /// A non-blocking operation that uses `data` until it is done.
 ///
@@ -31,13 +41,40 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     scope: S,
     pattern: Option<Pattern>,
     site: Site,
+    /// Bytes that are not in the buffer: packed ones to be sent, or to be unpacked at the end.
+    kept: Option<Box<Kept>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum State {
     /// It was done at once.
     Done(Completion),
     Pending(u32),
+    /// A task of the rank; it says here when it is done.
+    Task(Rc<Cell<bool>>),
+}
+
+/// A request for an operation that goes on as a task of the rank.
+///
+/// # Safety
+/// What the future uses lives until the request is done, as scopes make sure for `data`.
+pub(crate) unsafe fn immediate<'a, D: ?Sized, S: Scope<'a>>(
+    scope: S,
+    data: &'a D,
+    future: impl Future<Output = ()>,
+    site: Site,
+) -> Request<'a, D, S> {
+    let done = Rc::new(Cell::new(false));
+    let tell = Rc::clone(&done);
+    let task = Box::pin(async move {
+        future.await;
+        tell.set(true);
+    });
+    // SAFETY: as the caller promises; the task is dropped when it is done.
+    let task = unsafe { std::mem::transmute::<Pin<Box<dyn Future<Output = ()> + '_>>, Task>(task) };
+    locals::spawn(task);
+    scope.register();
+    Request { state: State::Task(done), data, scope, pattern: None, site, kept: None }
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> fmt::Debug for Request<'a, D, S> {
@@ -48,30 +85,37 @@ impl<'a, D: ?Sized, S: Scope<'a>> fmt::Debug for Request<'a, D, S> {
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// A request for an operation that was just started. `data` may be written to by it; nobody
-    /// can look at it through the request before that is over.
-    pub(crate) fn new(
+    /// can look at it through the request before that is over. `kept` lives as long.
+    pub(crate) fn with_buffers(
         started: Started,
         data: &'a D,
         scope: S,
         site: Site,
         pattern: Option<Pattern>,
+        kept: Option<Box<Kept>>,
     ) -> Request<'a, D, S> {
         scope.register();
         let state = match started {
             Started::Done(outcome) => State::Done(outcome),
             Started::Pending(request) => State::Pending(request),
         };
-        Request { state, data, scope, pattern, site }
+        Request { state, data, scope, pattern, site, kept }
     }
 
     /// Takes it apart, so that dropping it is no error any more.
-    fn into_parts(self) -> (State, &'a D, S, Option<Pattern>, Site) {
+    fn into_parts(self) -> Parts<'a, D, S> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again; each field is read once.
-        let scope = unsafe { std::ptr::read(&raw const this.scope) };
+        let (state, scope, kept) = unsafe {
+            (
+                std::ptr::read(&raw const this.state),
+                std::ptr::read(&raw const this.scope),
+                std::ptr::read(&raw const this.kept),
+            )
+        };
         // SAFETY: the request is completed, or registered again, by whoever has its parts.
         unsafe { scope.unregister() };
-        (this.state, this.data, scope, this.pattern, this.site)
+        Parts { state, data: this.data, scope, pattern: this.pattern, site: this.site, kept }
     }
 
     /// Waits until it is done; gives its buffer back.
@@ -114,20 +158,26 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         if !self.is_done() {
             return Err(self);
         }
-        let (state, data, _, _, site) = self.into_parts();
+        let Parts { state, data, site, kept, .. } = self.into_parts();
         let outcome = match state {
             State::Done(outcome) => outcome,
             State::Pending(request) => {
                 pe::with(|pe| pe.engine.running().take_if_done(request)).unwrap_or_default()
             }
+            State::Task(_) => Completion::default(),
         };
-        Ok((Status::of(outcome, site), data))
+        Ok((settle(outcome, kept, site), data))
+    }
+
+    pub(crate) fn site(&self) -> Site {
+        self.site
     }
 
     fn is_done(&self) -> bool {
-        match self.state {
+        match &self.state {
             State::Done(_) => true,
-            State::Pending(request) => pe::with(|pe| pe.engine.running().is_done(request)),
+            State::Pending(request) => pe::with(|pe| pe.engine.running().is_done(*request)),
+            State::Task(done) => done.get(),
         }
     }
 
@@ -145,10 +195,32 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         'a: 'b,
         S2: Scope<'b>,
     {
-        let (state, data, _, pattern, site) = self.into_parts();
+        let Parts { state, data, pattern, site, kept, .. } = self.into_parts();
         scope.register();
-        Request { state, data, scope, pattern, site }
+        Request { state, data, scope, pattern, site, kept }
     }
+}
+
+/// A request taken apart.
+struct Parts<'a, D: ?Sized, S> {
+    state: State,
+    data: &'a D,
+    #[expect(dead_code, reason = "dropped with the other parts")]
+    scope: S,
+    pattern: Option<Pattern>,
+    site: Site,
+    kept: Option<Box<Kept>>,
+}
+
+/// The status of what is done; what has come is put into its place.
+fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Status {
+    let status = Status::of(outcome, site);
+    if let Some(mut kept) = kept
+        && !outcome.cancelled
+    {
+        kept.incoming.finish(status.bytes() as usize);
+    }
+    status
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
@@ -156,36 +228,51 @@ impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
     type IntoFuture = RequestFuture;
 
     fn into_future(self) -> RequestFuture {
-        let (state, _, _, pattern, site) = self.into_parts();
+        let Parts { state, pattern, site, kept, .. } = self.into_parts();
         let state = match state {
-            State::Done(outcome) => Ok(outcome),
-            State::Pending(request) => Err(Pending::new(request, site, pattern)),
+            State::Done(outcome) => Waiting::Done(outcome),
+            State::Pending(request) => Waiting::Pending(Pending::new(request, site, pattern)),
+            State::Task(done) => Waiting::Task(done),
         };
-        RequestFuture { state, site }
+        RequestFuture { state, kept, site }
     }
 }
 
 /// Awaits the status of a [`Request`].
 #[derive(Debug)]
 pub struct RequestFuture {
-    state: Result<Completion, Pending>,
+    state: Waiting,
+    kept: Option<Box<Kept>>,
     site: Site,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Done(Completion),
+    Pending(Pending),
+    Task(Rc<Cell<bool>>),
 }
 
 impl Future for RequestFuture {
     type Output = Status;
 
-    fn poll(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Status> {
-        let site = self.site;
-        match &mut self.state {
-            Ok(outcome) => std::task::Poll::Ready(Status::of(*outcome, site)),
-            Err(pending) => {
-                std::pin::Pin::new(pending).poll(context).map(|outcome| Status::of(outcome, site))
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Status> {
+        let this = &mut *self;
+        let outcome = match &mut this.state {
+            Waiting::Done(outcome) => *outcome,
+            Waiting::Pending(pending) => match Pin::new(pending).poll(context) {
+                Poll::Ready(outcome) => outcome,
+                Poll::Pending => return Poll::Pending,
+            },
+            Waiting::Task(done) if done.get() => Completion::default(),
+            Waiting::Task(_) => {
+                let wait = this.site.wait(None);
+                pe::with(|pe| pe.engine.running().await_request(None, wait));
+                rank::remember(context.waker());
+                return Poll::Pending;
             }
-        }
+        };
+        Poll::Ready(settle(outcome, this.kept.take(), this.site))
     }
 }
 

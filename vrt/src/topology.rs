@@ -1,40 +1,43 @@
-//! Communicators and the processes (virtual ranks) in them.
+//! Communicators and the processes (virtual ranks) in them (MPI-4.1 chapters 7 and 8).
 //!
-//! The names and traits of the `mpi` crate's `topology` module. A communicator is a few numbers: a
-//! context that keeps its messages apart from others', this rank's number and the size; it lies
-//! wherever the program puts it and moves with the rank.
+//! The names and traits of the `mpi` crate's `topology` module. A communicator is a few numbers
+//! and a list of ranks in the heap of the rank that has it, and moves with the rank.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `communicator` | what every communicator can do |
+//! | `handle` | what a communicator is |
+//! | `group` | groups and their set operations |
+//! | `create` | splitting, duplicating, communicators from groups |
+//! | `cartesian`, `graph` | neighbourhoods |
+//! | `neighbors` | collective operations among neighbours |
+//! | `inter` | intercommunicators |
 
-use std::panic::Location;
+pub(crate) mod cartesian;
+mod communicator;
+pub(crate) mod create;
+pub(crate) mod graph;
+mod group;
+pub(crate) mod handle;
+mod inter;
+mod neighbors;
 
+use crate::rank::locals;
 use crate::{Count, pe};
+pub use cartesian::{CartesianCommunicator, CartesianLayout, dimensions};
+pub use communicator::{AnyCommunicator, Communicator};
+pub use graph::{DistributedGraphCommunicator, GraphCommunicator};
+pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
+pub(crate) use handle::CommunicatorHandle;
+use handle::{Info, Members, Shape};
+pub use inter::{InterCommunicator, MergeOrder};
+pub use neighbors::NeighborCollectives;
 
 /// Number of a rank in a communicator.
 pub type Rank = i32;
 
-/// What a communicator is. Point-to-point messages use `context`, collective operations the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommunicatorHandle {
-    pub(crate) context: u32,
-    pub(crate) rank: Rank,
-    pub(crate) size: Rank,
-    /// Rank of the job that is rank 0 here; the others follow.
-    first: u32,
-}
-
-impl CommunicatorHandle {
-    /// The rank of the job that is `rank` here.
-    ///
-    /// # Panics
-    /// When there is no such rank.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn job_rank(&self, rank: Rank) -> u32 {
-        if rank < 0 || rank >= self.size {
-            panic!("rank {rank} is out of range: 0 to {} are allowed", self.size - 1);
-        }
-        self.first + rank as u32
-    }
-}
+/// A number by which ranks are ordered in a new communicator.
+pub type Key = i32;
 
 pub(crate) mod sealed {
     /// Things that stand for a communicator.
@@ -48,15 +51,20 @@ use sealed::AsHandle;
 /// Something that has a communicator.
 pub trait AsCommunicator {
     /// Its type.
-    type Out: Communicator + ?Sized;
+    type Out: Communicator;
 
     /// The communicator.
     fn as_communicator(&self) -> &Self::Out;
 }
 
 /// An intra-communicator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
+
+/// Contexts of the communicators that are there from the beginning; others begin behind them.
+const WORLD: u32 = 0;
+const SELF: u32 = 2;
+pub(crate) const FIRST_FREE_CONTEXT: u32 = 4;
 
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.
@@ -65,13 +73,14 @@ impl SimpleCommunicator {
     /// Outside of a rank.
     #[track_caller]
     pub fn world() -> SimpleCommunicator {
-        let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
-        SimpleCommunicator(CommunicatorHandle {
-            context: 0,
-            rank: rank as Rank,
-            size: size as Rank,
-            first: 0,
-        })
+        let info = locals::keep(WORLD, || {
+            let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
+            let members = Members::Range { first: 0, count: size as u32 };
+            let info = Info::new(WORLD, rank as Rank, members);
+            *info.name.borrow_mut() = "MPI_COMM_WORLD".to_owned();
+            info
+        });
+        SimpleCommunicator(CommunicatorHandle::from_shared(info))
     }
 
     /// The communicator of this rank alone.
@@ -80,151 +89,142 @@ impl SimpleCommunicator {
     /// Outside of a rank.
     #[track_caller]
     pub fn self_comm() -> SimpleCommunicator {
-        let rank = pe::with(|pe| pe.engine.current);
-        SimpleCommunicator(CommunicatorHandle { context: 2, rank: 0, size: 1, first: rank })
+        let info = locals::keep(SELF, || {
+            let rank = pe::with(|pe| pe.engine.current);
+            let info = Info::new(SELF, 0, Members::Range { first: rank, count: 1 });
+            *info.name.borrow_mut() = "MPI_COMM_SELF".to_owned();
+            info
+        });
+        SimpleCommunicator(CommunicatorHandle::from_shared(info))
+    }
+
+    /// How its ranks are related.
+    pub fn topology(&self) -> Topology {
+        match self.0.shape {
+            Shape::Plain => Topology::Undefined,
+            Shape::Cartesian(_) => Topology::Cartesian,
+            Shape::Graph(_) => Topology::Graph,
+            Shape::DistributedGraph(_) => Topology::DistributedGraph,
+        }
+    }
+
+    /// The same communicator, as the type that knows its neighbourhoods.
+    pub fn into_topology(self) -> IntoTopology {
+        match self.topology() {
+            Topology::Undefined => IntoTopology::Undefined(self),
+            Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),
+            Topology::Graph => IntoTopology::Graph(GraphCommunicator(self)),
+            Topology::DistributedGraph => {
+                IntoTopology::DistributedGraph(DistributedGraphCommunicator(self))
+            }
+        }
     }
 }
 
-impl AsHandle for SimpleCommunicator {
-    #[inline]
-    fn as_handle(&self) -> &CommunicatorHandle {
-        &self.0
+impl PartialEq for SimpleCommunicator {
+    /// Whether both are one communicator.
+    fn eq(&self, other: &SimpleCommunicator) -> bool {
+        self.0.is(&other.0)
     }
 }
 
-impl Communicator for SimpleCommunicator {}
+impl Eq for SimpleCommunicator {}
 
-impl AsCommunicator for SimpleCommunicator {
-    type Out = SimpleCommunicator;
+/// How the ranks of a communicator are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// By a graph that every rank knows.
+    Graph,
+    /// As a grid.
+    Cartesian,
+    /// By a graph of which each rank knows its own edges.
+    DistributedGraph,
+    /// Not at all.
+    Undefined,
+}
 
-    fn as_communicator(&self) -> &SimpleCommunicator {
-        self
+/// A communicator as the type that knows its neighbourhoods.
+#[derive(Debug)]
+pub enum IntoTopology {
+    /// A graph.
+    Graph(GraphCommunicator),
+    /// A grid.
+    Cartesian(CartesianCommunicator),
+    /// A distributed graph.
+    DistributedGraph(DistributedGraphCommunicator),
+    /// None.
+    Undefined(SimpleCommunicator),
+}
+
+macro_rules! communicators {
+    ($($name:ty, |$this:ident| $handle:expr;)*) => {$(
+        impl AsHandle for $name {
+            #[inline]
+            fn as_handle(&self) -> &CommunicatorHandle {
+                let $this = self;
+                $handle
+            }
+        }
+
+        impl Communicator for $name {}
+
+        impl AsCommunicator for $name {
+            type Out = $name;
+
+            fn as_communicator(&self) -> &$name {
+                self
+            }
+        }
+    )*};
+}
+communicators! {
+    SimpleCommunicator, |this| &this.0;
+    CartesianCommunicator, |this| &this.0.0;
+    GraphCommunicator, |this| &this.0.0;
+    DistributedGraphCommunicator, |this| &this.0.0;
+    InterCommunicator, |this| &this.0;
+}
+
+/// Which of the new communicators a rank joins in a split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Color(Option<u32>);
+
+impl Color {
+    /// None of them.
+    pub fn undefined() -> Color {
+        Color(None)
+    }
+
+    /// The one of all ranks with this value.
+    ///
+    /// # Panics
+    /// When the value is negative.
+    #[track_caller]
+    pub fn with_value(value: i32) -> Color {
+        match u32::try_from(value) {
+            Ok(value) => Color(Some(value)),
+            Err(_) => panic!("a color of {value}: colors are not negative"),
+        }
     }
 }
 
-/// What every communicator can do (MPI-4.1 chapter 7).
-pub trait Communicator: AsHandle {
-    /// Number of ranks that can be addressed.
-    fn target_size(&self) -> Rank {
-        self.size()
-    }
-
-    /// Number of ranks.
-    fn size(&self) -> Rank {
-        self.as_handle().size
-    }
-
-    /// This rank's number.
-    fn rank(&self) -> Rank {
-        self.as_handle().rank
-    }
-
-    /// The process at a rank.
-    ///
-    /// # Panics
-    /// When there is no such rank.
-    #[track_caller]
-    fn process_at_rank(&self, rank: Rank) -> Process<'_> {
-        self.as_handle().job_rank(rank);
-        Process { comm: self.as_handle(), rank }
-    }
-
-    /// Any process, as a source.
-    fn any_process(&self) -> AnyProcess<'_> {
-        AnyProcess(self.as_handle())
-    }
-
-    /// This process.
-    fn this_process(&self) -> Process<'_> {
-        Process { comm: self.as_handle(), rank: self.rank() }
-    }
-
-    /// Offers the calling rank to be moved to another PE; all ranks of the job call this at the
-    /// same points of their programs. A balancing step happens when all have arrived (with
-    /// `--lb-period`: at any time, and this returns at once unless the rank is to go).
-    ///
-    /// With `--move memory`, the default, the rank moves as it is. With `--move state` it is
-    /// encoded and dropped whole, without running destructors, and its program begins again on the
-    /// other PE, where [`restore`](Self::restore) returns the state. Without `--lb` this does
-    /// nothing.
-    ///
-    /// # Panics
-    /// When the state cannot be encoded; in an async rank.
-    #[track_caller]
-    fn migrate<T: serde::Serialize + serde::de::DeserializeOwned>(&self, state: &mut T) {
-        crate::migrate::offer::migrate(state, Location::caller());
-    }
-
-    /// Moves the calling rank to a PE, by memory or by state as [`migrate`](Self::migrate) does,
-    /// with or without `--lb`. A rank that moves by state begins again there, as does one that is
-    /// there already not.
-    ///
-    /// # Errors
-    /// There is no such PE, or the rank holds something that cannot move.
-    ///
-    /// # Panics
-    /// When the state cannot be encoded; in an async rank.
-    #[track_caller]
-    fn migrate_to<T: serde::Serialize + serde::de::DeserializeOwned>(
-        &self,
-        pe: u32,
-        state: &mut T,
-    ) -> Result<(), crate::migrate::offer::CannotMove> {
-        crate::migrate::offer::migrate_to(pe, state, Location::caller())
-    }
-
-    /// The async twin of [`migrate`](Self::migrate).
-    ///
-    /// # Panics
-    /// When the state cannot be encoded.
-    #[track_caller]
-    fn migrate_async<T: serde::Serialize + serde::de::DeserializeOwned>(
-        &self,
-        state: &mut T,
-    ) -> impl Future<Output = ()> {
-        crate::migrate::offer::migrate_async(state, Location::caller())
-    }
-
-    /// Says where in space the calling rank's work is, for balancing strategies that keep
-    /// neighbours together (`orb`, `hilbert`).
-    ///
-    /// # Panics
-    /// When a coordinate is not a finite number.
-    fn set_coordinates(&self, coordinates: [f64; 3]) {
-        assert!(
-            coordinates.iter().all(|x| x.is_finite()),
-            "coordinates {coordinates:?}: finite numbers are allowed"
-        );
-        pe::with(|pe| pe.engine.running().coordinates = Some(coordinates));
-    }
-
-    /// The state that was given to [`migrate`](Self::migrate), if this rank has been moved by its
-    /// state and its program begins again; `None` at its first beginning.
-    ///
-    /// # Panics
-    /// When it is another type.
-    #[track_caller]
-    fn restore<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
-        crate::migrate::offer::restore(Location::caller())
-    }
-
-    /// Ends the whole job with a status.
-    #[track_caller]
-    fn abort(&self, errorcode: i32) -> ! {
-        let location = Location::caller();
-        let rank = self.as_handle().rank;
-        let status = if (1..=255).contains(&errorcode) { errorcode } else { 1 };
-        crate::launch::crash::say(format_args!(
-            "rank {rank} called abort({errorcode}) at {location}; ending the job"
-        ));
-        std::process::exit(status)
-    }
+/// How two communicators are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommunicatorRelation {
+    /// They are the same.
+    Identical,
+    /// The same ranks in the same order.
+    Congruent,
+    /// The same ranks in another order.
+    Similar,
+    /// Not the same ranks.
+    Unequal,
 }
 
 /// A rank of a communicator.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    comm: &'a CommunicatorHandle,
+    comm: AnyProcess<'a>,
     rank: Rank,
 }
 
@@ -236,27 +236,27 @@ impl Process<'_> {
 
     /// Whether it is the calling rank.
     pub fn is_self(&self) -> bool {
-        self.rank == self.comm.rank
+        self.comm.0.remote.is_none() && self.rank == self.comm.0.rank
     }
 }
 
 impl AsHandle for Process<'_> {
     fn as_handle(&self) -> &CommunicatorHandle {
-        self.comm
+        self.comm.0
     }
 }
 
 impl Communicator for Process<'_> {}
 
 impl<'a> AsCommunicator for Process<'a> {
-    type Out = Process<'a>;
+    type Out = AnyProcess<'a>;
 
-    fn as_communicator(&self) -> &Process<'a> {
-        self
+    fn as_communicator(&self) -> &AnyProcess<'a> {
+        &self.comm
     }
 }
 
-/// Any rank of a communicator, as the source of a receive.
+/// Any rank of a communicator, as a source.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyProcess<'a>(&'a CommunicatorHandle);
 
@@ -281,5 +281,5 @@ pub const MAX_COUNT: usize = Count::MAX as usize;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{AsCommunicator, Communicator};
+    pub use super::{AnyCommunicator, AsCommunicator, Communicator, Group, NeighborCollectives};
 }

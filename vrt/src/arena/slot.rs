@@ -10,7 +10,7 @@ use vrt_shm::RemoteFreeList;
 
 use crate::arena::heap::SlotHeap;
 use crate::arena::{Arena, Belongings, layout::PAGE};
-use crate::rank::Body;
+use crate::rank::{Body, Locals};
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub(crate) struct SlotHeader {
     pub(crate) wakers: AtomicI32,
     /// What the rank holds outside the slot.
     pub(crate) belongings: Belongings,
+    /// What the rank keeps for the runtime in its own heap, or null.
+    pub(crate) locals: Cell<*mut Locals>,
     /// Blocks freed by others.
     pub(crate) remote: RemoteFreeList,
     pub(crate) heap: UnsafeCell<SlotHeap>,
@@ -52,6 +54,7 @@ impl SlotHeader {
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
                 belongings: Belongings::default(),
+                locals: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(
                     arena.layout.near_heap(slot, size_of::<SlotHeader>()),

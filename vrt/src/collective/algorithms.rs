@@ -1,85 +1,72 @@
-//! Collective operations, each once, as a future over bytes.
+//! Collective operations, each once, as a future over packed bytes.
 //!
-//! Small data is combined by PEs (`combine`); large data goes from rank to rank, straight between
-//! their buffers:
+//! Small data is combined by PEs first, then among PEs (`combine`); large data goes from rank to
+//! rank, straight between their buffers:
 //!
-//! | operation | large data | source |
-//! |---|---|---|
-//! | broadcast | binomial tree | Thakur, Rabenseifner, Gropp 2005, section 4.1 |
-//! | reduce, all_reduce | the binary tree of `combine` over ranks, then broadcast | - |
-//! | gather, scatter | every rank with the root, straight into place | - |
-//! | all_gather | ring | same, section 4.1 |
-//! | all_to_all | pairwise exchange | same, section 4.5 |
-//! | scan | chain in rank order | - |
+//! | operation | small data | large data | source |
+//! |---|---|---|---|
+//! | barrier | combined | - | - |
+//! | broadcast | combined | binomial tree | Thakur, Rabenseifner, Gropp 2005, section 4.1 |
+//! | reduce, all_reduce | combined | binary tree over ranks, then broadcast | same, section 4.4 |
+//! | all_reduce, 2^k ranks, from [`HALVING`] on | - | recursive halving by doubling distance, then doubling back | same, section 4.5 (Rabenseifner), its distances reversed |
+//! | reduce_scatter | combined, each takes its part | as all_reduce up to the root, then scatter | - |
+//! | gather, scatter | combined | every rank with the root, straight into place | - |
+//! | all_gather | combined | ring | same, section 4.1 |
+//! | all_to_all | combined | pairwise exchange | same, section 4.3 |
+//! | scan | combined, each folds its prefix | chain in rank order | - |
 //!
-//! Both ways fold in the same order, so the size of the data does not change a bit of an element.
+//! Operations with a count for each rank, and user operations (which run in ranks, never in the
+//! PE), use the large ways, or gather and fold.
+//!
+//! All ways fold in the same tree over rank numbers, so neither the size of the data nor the places
+//! of ranks change a bit of an element: blocks of 1, 2, 4, .. neighbouring ranks are folded with
+//! their neighbours, the lower ranks on the left. (Halving with distances 1, 2, 4, .. is exactly
+//! that tree, element by element.) Scans fold from the left.
 
-use crate::collective::combine::{MAX_UNIT, Spec, What};
-use crate::collective::operator::Operator;
+use std::cell::Cell;
+
+use crate::collective::bytes::NOTHING;
+pub(crate) use crate::collective::bytes::{In, Out};
+use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What};
+use crate::collective::fold::Fold;
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
-use crate::pe::{self, Mode, Outbound, Started};
+use crate::pe::{self, Completion, Mode, Outbound, Started};
 use crate::topology::CommunicatorHandle;
 
 /// Most bytes that one rank's result of a small operation may have.
 const SMALL: usize = 32 << 10;
+/// From how many bytes on an all_reduce of 2^k ranks halves its data.
+pub(crate) const HALVING: usize = 64 << 10;
 
 /// One collective operation of one rank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Collective {
     comm: CommunicatorHandle,
-    /// Number of the operation on the communicator; only messages between ranks need it here.
-    number: u32,
+    /// Number of the operation on the communicator, once it has begun.
+    number: Cell<Option<u32>>,
     site: Site,
-}
-
-/// Bytes to read from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct In(pub(crate) *const u8, pub(crate) usize);
-
-/// Bytes to write to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Out(pub(crate) *mut u8, pub(crate) usize);
-
-impl In {
-    /// # Safety
-    /// The part lies inside.
-    unsafe fn part(self, i: usize, len: usize) -> In {
-        // SAFETY: as the caller promises.
-        In(unsafe { self.0.add(i * len) }, len)
-    }
-}
-
-impl Out {
-    /// # Safety
-    /// The part lies inside.
-    unsafe fn part(self, i: usize, len: usize) -> Out {
-        // SAFETY: as the caller promises.
-        Out(unsafe { self.0.add(i * len) }, len)
-    }
-
-    /// # Safety
-    /// Both are valid for the length of `from`, which is not longer, and do not overlap.
-    unsafe fn copy_from(self, from: In) {
-        debug_assert!(from.1 <= self.1);
-        if from.1 > 0 {
-            // SAFETY: as the caller promises.
-            unsafe { std::ptr::copy_nonoverlapping(from.0, self.0, from.1) };
-        }
-    }
 }
 
 /// All functions here demand that the buffers given are valid for their lengths until the future
 /// is ready, and do not overlap.
 impl Collective {
     pub(crate) fn begin(comm: &CommunicatorHandle, site: Site) -> Collective {
-        Collective { comm: *comm, number: 0, site }
+        Collective { comm: comm.clone(), number: Cell::new(None), site }
     }
 
-    /// The same, with a number for messages between ranks.
-    fn numbered(self) -> Collective {
-        let context = self.comm.context + 1;
-        Collective { number: pe::with(|pe| pe.engine.next_collective(context)), ..self }
+    fn context(&self) -> u32 {
+        self.comm.context + 1
+    }
+
+    /// The operation's number; this call makes the operation begin if it has not.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get().unwrap_or_else(|| {
+            let context = self.context();
+            let number = pe::with(|pe| pe.engine.next_collective(context));
+            self.number.set(Some(number));
+            number
+        })
     }
 
     fn rank(&self) -> usize {
@@ -90,32 +77,36 @@ impl Collective {
         self.comm.size as usize
     }
 
-    pub(crate) async unsafe fn barrier(self) {
-        let nothing = Out(std::ptr::null_mut(), 0);
+    pub(crate) async unsafe fn barrier(&self) {
         // SAFETY: nothing is read or written.
-        unsafe { self.combine(What::Concatenate, None, In(nothing.0, 0), nothing) }.await;
+        unsafe { self.combine(What::Concatenate, None, 0, NOTHING.read(), NOTHING) }.await;
     }
 
-    pub(crate) async unsafe fn broadcast(self, root: usize, data: Out) {
+    pub(crate) async unsafe fn broadcast(&self, root: usize, data: Out) {
+        // SAFETY: as the caller promises.
+        unsafe { self.broadcast_in(0, root, data) }.await;
+    }
+
+    async unsafe fn broadcast_in(&self, phase: u32, root: usize, data: Out) {
         // SAFETY: as the caller promises.
         unsafe {
             if data.1 <= MAX_UNIT {
-                return self.combine(What::Broadcast, Some(root), In(data.0, data.1), data).await;
+                return self.combine(What::Broadcast, Some(root), phase, data.read(), data).await;
             }
-            let this = self.numbered();
             let (n, me) = (self.size(), (self.rank() + self.size() - root) % self.size());
             let real = |virtual_rank: usize| (virtual_rank + root) % n;
             let mut bit = 1;
             while bit < n && me & bit == 0 {
                 bit <<= 1;
             }
+            self.number();
             if me != 0 {
-                this.receive(real(me - bit), data).await;
+                self.receive(phase, real(me - bit), data).await;
             }
             while bit > 1 {
                 bit >>= 1;
                 if me + bit < n && me & (bit - 1) == 0 {
-                    this.send(real(me + bit), In(data.0, data.1)).await;
+                    self.send(phase, real(me + bit), data.read()).await;
                 }
             }
         }
@@ -123,200 +114,351 @@ impl Collective {
 
     /// `out` is the root's (or, without a root, everybody's), as long as the input.
     pub(crate) async unsafe fn reduce(
-        self,
+        &self,
         root: Option<usize>,
-        operator: Operator,
+        fold: &Fold<'_>,
         input: In,
         out: Option<Out>,
     ) {
         // SAFETY: as the caller promises.
         unsafe {
-            if input.1 <= MAX_UNIT {
-                let out = out.unwrap_or(Out(std::ptr::null_mut(), 0));
-                return self.combine(What::Fold(operator), root, input, out).await;
+            if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {
+                let out = out.unwrap_or(NOTHING);
+                return self.combine(What::Fold(*operator), root, 0, input, out).await;
             }
-            let this = self.numbered();
-            let (n, me) = (self.size(), self.rank());
-            let mut mine = std::slice::from_raw_parts(input.0, input.1).to_vec();
-            let mut theirs = Vec::new();
-            let mut bit = 1;
-            while bit < n {
-                if me & bit != 0 {
-                    this.send(me - bit, In(mine.as_ptr(), mine.len())).await;
-                    break;
-                }
-                if me + bit < n {
-                    theirs.resize(input.1, 0);
-                    this.receive(me + bit, Out(theirs.as_mut_ptr(), input.1)).await;
-                    operator.fold(mine.as_mut_ptr(), theirs.as_ptr(), input.1);
-                }
-                bit <<= 1;
+            self.number();
+            let halves = self.size().is_power_of_two() && input.1 >= HALVING;
+            if let (Fold::Predefined(operator), None, Some(out), true) = (fold, root, out, halves)
+                && input.1.is_multiple_of(operator.scalar.size())
+            {
+                return self.halve_and_double(fold, operator.scalar.size(), input, out).await;
             }
-            // The result is at rank 0 now.
-            match (root, out) {
-                (None, Some(out)) => {
-                    if me == 0 {
-                        out.copy_from(In(mine.as_ptr(), mine.len()));
-                    }
-                    Box::pin(self.broadcast(0, out)).await;
-                }
-                (Some(0), Some(out)) if me == 0 => out.copy_from(In(mine.as_ptr(), mine.len())),
-                (Some(root), _) if me == 0 && root != 0 => {
-                    this.send(root, In(mine.as_ptr(), mine.len())).await;
-                }
-                (Some(root), Some(out)) if me == root => this.receive(0, out).await,
-                _ => {}
+            let at = root.unwrap_or(0);
+            let result = self.reduce_to(at, fold, input).await;
+            if let (Some(out), Some(result)) = (out, &result) {
+                out.copy_from(In::of_slice(result));
+            }
+            if let (None, Some(out)) = (root, out) {
+                self.broadcast_in(1, at, out).await;
             }
         }
     }
 
-    /// `out` is the root's (or, without a root, everybody's), as long as all inputs together.
-    pub(crate) async unsafe fn gather(self, root: Option<usize>, input: In, out: Option<Out>) {
-        let (n, me, each) = (self.size(), self.rank(), input.1);
+    /// The folded contributions of all ranks, at the root.
+    async unsafe fn reduce_to(&self, root: usize, fold: &Fold<'_>, input: In) -> Option<Vec<u8>> {
+        let (n, me) = (self.size(), self.rank());
+        // SAFETY: as the caller promises.
+        unsafe {
+            if input.1 <= MAX_UNIT && input.1 * n <= SMALL {
+                let mut all = vec![0u8; if me == root { input.1 * n } else { 0 }];
+                let out = Out::of_slice(&mut all);
+                self.combine(What::Concatenate, Some(root), 0, input, out).await;
+                return (me == root).then(|| fold.fold_all(&all, input.1));
+            }
+            let mut mine = input.slice().to_vec();
+            let mut theirs = Vec::new();
+            let mut bit = 1;
+            while bit < n {
+                if me & bit != 0 {
+                    self.send(0, me - bit, In::of_slice(&mine)).await;
+                    break;
+                }
+                if me + bit < n {
+                    theirs.resize(input.1, 0);
+                    self.receive(0, me + bit, Out::of_slice(&mut theirs)).await;
+                    fold.fold(&mut mine, &mut theirs);
+                }
+                bit <<= 1;
+            }
+            // The result is at rank 0 now.
+            match (me, root) {
+                (0, 0) => Some(mine),
+                (0, _) => {
+                    self.send(2, root, In::of_slice(&mine)).await;
+                    None
+                }
+                _ if me == root => {
+                    mine.resize(input.1, 0);
+                    self.receive(2, 0, Out::of_slice(&mut mine)).await;
+                    Some(mine)
+                }
+                _ => None,
+            }
+        }
+    }
+
+    /// Of 2^k ranks: folds half of the data with the neighbour at distance 1, half of that at
+    /// distance 2, and so on, then gathers the parts on the way back. Elements of `each` bytes.
+    async unsafe fn halve_and_double(&self, fold: &Fold<'_>, each: usize, input: In, out: Out) {
+        let (n, me) = (self.size(), self.rank());
+        // SAFETY: as the caller promises; all ranges lie in the data.
+        unsafe {
+            let mut mine = input.slice().to_vec();
+            let mut theirs = Vec::new();
+            let (mut at, mut len) = (0, input.1);
+            let mut ways = Vec::new();
+            let mut bit = 1;
+            while bit < n {
+                let partner = me ^ bit;
+                let low = len / each / 2 * each;
+                // The lower rank keeps the lower half.
+                let ((keep, kept), (give, given)) = if me & bit == 0 {
+                    ((at, low), (at + low, len - low))
+                } else {
+                    ((at + low, len - low), (at, low))
+                };
+                theirs.resize(kept, 0);
+                let send = In::of_slice(&mine[give..give + given]);
+                self.exchange(0, partner, send, partner, Out::of_slice(&mut theirs)).await;
+                let mut part = mine[keep..keep + kept].to_vec();
+                let (left, right) =
+                    if me & bit == 0 { (&mut part, &mut theirs) } else { (&mut theirs, &mut part) };
+                fold.fold(left, right);
+                mine[keep..keep + kept].copy_from_slice(left);
+                ways.push((partner, (keep, kept), (give, given)));
+                (at, len) = (keep, kept);
+                bit <<= 1;
+            }
+            out.range(at, len).copy_from(In::of_slice(&mine[at..at + len]));
+            for (partner, (keep, kept), (give, given)) in ways.into_iter().rev() {
+                let have = out.read().range(keep, kept);
+                self.exchange(1, partner, have, partner, out.range(give, given)).await;
+            }
+        }
+    }
+
+    /// Folds all contributions; rank `i` gets the part of `lengths[i]` bytes.
+    pub(crate) async unsafe fn reduce_scatter(
+        &self,
+        fold: &Fold<'_>,
+        input: In,
+        lengths: &[usize],
+        out: Out,
+    ) {
+        let me = self.rank();
+        let at: usize = lengths[..me].iter().sum();
+        // SAFETY: as the caller promises.
+        unsafe {
+            if let (Fold::Predefined(_), true) = (fold, input.1 <= MAX_UNIT) {
+                let mut all = vec![0u8; input.1];
+                self.reduce(None, fold, input, Some(Out::of_slice(&mut all))).await;
+                return out.copy_from(In::of_slice(&all[at..at + out.1]));
+            }
+            self.number();
+            let result = self.reduce_to(0, fold, input).await;
+            if let Some(result) = result {
+                let mut begin = lengths[0];
+                out.copy_from(In::of_slice(&result[..begin]));
+                for (to, len) in lengths.iter().enumerate().skip(1) {
+                    self.send(1, to, In::of_slice(&result[begin..begin + len])).await;
+                    begin += len;
+                }
+            } else {
+                self.receive(1, 0, out).await;
+            }
+        }
+    }
+
+    /// Equal contributions. `out` is the root's (or, without a root, everybody's), as long as all
+    /// inputs together.
+    pub(crate) async unsafe fn gather(&self, root: Option<usize>, input: In, out: Option<Out>) {
+        let (n, each) = (self.size(), input.1);
         // SAFETY: as the caller promises; part `r` of the output is rank `r`'s.
         unsafe {
             if each <= MAX_UNIT && each * n <= SMALL {
-                let out = out.unwrap_or(Out(std::ptr::null_mut(), 0));
-                return self.combine(What::Concatenate, root, input, out).await;
+                let out = out.unwrap_or(NOTHING);
+                return self.combine(What::Concatenate, root, 0, input, out).await;
             }
-            let this = self.numbered();
-            match (root, out) {
-                (None, Some(out)) => {
-                    out.part(me, each).copy_from(input);
+            let parts = out.map(|out| out.parts(n));
+            self.gather_parts(root, input, parts.as_deref()).await;
+        }
+    }
+
+    /// Contributions of any lengths: of rank `r` that of part `r`.
+    pub(crate) async unsafe fn gather_parts(
+        &self,
+        root: Option<usize>,
+        input: In,
+        parts: Option<&[Out]>,
+    ) {
+        let (n, me) = (self.size(), self.rank());
+        self.number();
+        // SAFETY: as the caller promises.
+        unsafe {
+            match (root, parts) {
+                (None, Some(parts)) => {
+                    self.check_length(input.1 as u64, parts[me].1, me);
+                    parts[me].copy_from(input);
                     let (right, left) = ((me + 1) % n, (me + n - 1) % n);
                     for step in 0..n - 1 {
                         let (have, get) = ((me + n - step) % n, (me + n - step - 1) % n);
-                        let have = out.part(have, each);
-                        let send = In(have.0, have.1);
-                        this.exchange(right, send, left, out.part(get, each)).await;
+                        self.exchange(0, right, parts[have].read(), left, parts[get]).await;
                     }
                 }
-                (Some(root), Some(out)) if me == root => {
-                    out.part(me, each).copy_from(input);
+                (Some(root), Some(parts)) if me == root => {
+                    self.check_length(input.1 as u64, parts[me].1, me);
+                    parts[me].copy_from(input);
                     for from in (0..n).filter(|from| *from != me) {
-                        this.receive(from, out.part(from, each)).await;
+                        self.receive(0, from, parts[from]).await;
                     }
                 }
-                (Some(root), _) => this.send(root, input).await,
+                (Some(root), _) => self.send(0, root, input).await,
                 (None, None) => {}
             }
         }
     }
 
-    /// `input` is the root's, as long as all outputs together.
-    pub(crate) async unsafe fn scatter(self, root: usize, input: Option<In>, out: Out) {
+    /// Equal parts. `input` is the root's, as long as all outputs together.
+    pub(crate) async unsafe fn scatter(&self, root: usize, input: Option<In>, out: Out) {
         let (n, me, each) = (self.size(), self.rank(), out.1);
         // SAFETY: as the caller promises; part `r` of the input is rank `r`'s.
         unsafe {
             if each * n <= MAX_UNIT {
                 let mut all = vec![0u8; each * n];
                 if let Some(input) = input.filter(|_| me == root) {
-                    Out(all.as_mut_ptr(), all.len()).copy_from(input);
+                    Out::of_slice(&mut all).copy_from(input);
                 }
-                Box::pin(self.broadcast(root, Out(all.as_mut_ptr(), all.len()))).await;
-                out.copy_from(In(all.as_ptr(), all.len()).part(me, each));
-                return;
+                self.broadcast(root, Out::of_slice(&mut all)).await;
+                return out.copy_from(In::of_slice(&all[me * each..(me + 1) * each]));
             }
-            let this = self.numbered();
-            match input.filter(|_| me == root) {
-                Some(input) => {
-                    out.copy_from(input.part(me, each));
+            let parts = input.map(|input| input.parts(n));
+            self.scatter_parts(root, parts.as_deref(), out).await;
+        }
+    }
+
+    /// Parts of any lengths, which are the root's.
+    pub(crate) async unsafe fn scatter_parts(&self, root: usize, parts: Option<&[In]>, out: Out) {
+        let (n, me) = (self.size(), self.rank());
+        self.number();
+        // SAFETY: as the caller promises.
+        unsafe {
+            match parts.filter(|_| me == root) {
+                Some(parts) => {
+                    self.check_length(parts[me].1 as u64, out.1, me);
+                    out.copy_from(parts[me]);
                     for to in (0..n).filter(|to| *to != me) {
-                        this.send(to, input.part(to, each)).await;
+                        self.send(0, to, parts[to]).await;
                     }
                 }
-                None => this.receive(root, out).await,
+                None => self.receive(0, root, out).await,
             }
         }
     }
 
-    pub(crate) async unsafe fn all_to_all(self, input: In, out: Out) {
+    /// Equal parts for and from all.
+    pub(crate) async unsafe fn all_to_all(&self, input: In, out: Out) {
         let (n, me) = (self.size(), self.rank());
-        let each = input.1 / n;
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
-            let this = self.numbered();
-            out.part(me, each).copy_from(input.part(me, each));
+            if input.1 > 0 && input.1 <= MAX_UNIT && input.1 * n <= SMALL {
+                let each = input.1 / n;
+                let mut all = vec![0u8; input.1 * n];
+                let gathered = Out::of_slice(&mut all);
+                self.combine(What::Concatenate, None, 0, input, gathered).await;
+                for from in 0..n {
+                    let part = from * input.1 + me * each;
+                    let part = In::of_slice(&all[part..part + each]);
+                    out.range(from * each, each).copy_from(part);
+                }
+                return;
+            }
+            self.all_to_all_parts(&input.parts(n), &out.parts(n)).await;
+        }
+    }
+
+    /// Parts of any lengths for and from all.
+    pub(crate) async unsafe fn all_to_all_parts(&self, input: &[In], out: &[Out]) {
+        let (n, me) = (self.size(), self.rank());
+        self.number();
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.check_length(input[me].1 as u64, out[me].1, me);
+            out[me].copy_from(input[me]);
             for step in 1..n {
                 let (to, from) = ((me + step) % n, (me + n - step) % n);
-                this.exchange(to, input.part(to, each), from, out.part(from, each)).await;
+                self.exchange(0, to, input[to], from, out[from]).await;
             }
         }
     }
 
     /// Folds the inputs of ranks 0 to this one (without this one if exclusive) in rank order.
-    pub(crate) async unsafe fn scan(
-        self,
-        operator: Operator,
-        input: In,
-        out: Out,
-        exclusive: bool,
-    ) {
+    pub(crate) async unsafe fn scan(&self, fold: &Fold<'_>, input: In, out: Out, exclusive: bool) {
         let (n, me, each) = (self.size(), self.rank(), input.1);
-        let last = if exclusive { me } else { me + 1 };
         // SAFETY: as the caller promises.
         unsafe {
             if each <= MAX_UNIT && each * n <= SMALL {
                 let mut all = vec![0u8; each * n];
-                let gathered = Out(all.as_mut_ptr(), all.len());
-                self.combine(What::Concatenate, None, input, gathered).await;
-                for r in 0..last {
-                    let part = In(all.as_ptr(), all.len()).part(r, each);
-                    if r == 0 {
-                        out.copy_from(part);
-                    } else {
-                        operator.fold(out.0, part.0, each);
-                    }
+                self.combine(What::Concatenate, None, 0, input, Out::of_slice(&mut all)).await;
+                let last = if exclusive { me } else { me + 1 };
+                if last == 0 || each == 0 {
+                    return;
                 }
-                return;
+                let mut parts = all.chunks(each).take(last);
+                let mut upto = parts.next().unwrap_or_default().to_vec();
+                for part in parts {
+                    fold.fold(&mut upto, &mut part.to_vec());
+                }
+                return out.copy_from(In::of_slice(&upto));
             }
-            let this = self.numbered();
-            let mut upto = vec![0u8; each];
+            self.number();
+            let mut mine = input.slice().to_vec();
             if me > 0 {
-                this.receive(me - 1, Out(upto.as_mut_ptr(), each)).await;
+                let mut upto = vec![0u8; each];
+                self.receive(0, me - 1, Out::of_slice(&mut upto)).await;
                 if exclusive {
-                    out.copy_from(In(upto.as_ptr(), each));
+                    out.copy_from(In::of_slice(&upto));
                 }
-                operator.fold(upto.as_mut_ptr(), input.0, each);
-            } else {
-                Out(upto.as_mut_ptr(), each).copy_from(input);
+                fold.fold(&mut upto, &mut mine);
+                mine = upto;
             }
             if !exclusive {
-                out.copy_from(In(upto.as_ptr(), each));
+                out.copy_from(In::of_slice(&mine));
             }
             if me + 1 < n {
-                this.send(me + 1, In(upto.as_ptr(), each)).await;
+                self.send(0, me + 1, In::of_slice(&mine)).await;
             }
         }
     }
 
     fn spec(&self, what: What, root: Option<usize>, unit: usize) -> Spec {
+        self.comm.combined.set(self.comm.combined.get().wrapping_add(1));
         Spec {
             what,
             root: root.map(|root| root as u32),
-            context: self.comm.context + 1,
+            context: self.context(),
             rank: self.comm.rank as u32,
             size: self.comm.size as u32,
-            first: self.comm.job_rank(0),
+            first: self.comm.first(),
             unit,
         }
     }
 
-    async unsafe fn combine(self, what: What, root: Option<usize>, input: In, out: Out) {
+    async unsafe fn combine(
+        &self,
+        what: What,
+        root: Option<usize>,
+        phase: u32,
+        input: In,
+        out: Out,
+    ) {
+        let number = Some((self.number() << PHASE_BITS) | phase);
         let spec = self.spec(what, root, input.1);
         // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, input.0, out.0) });
-        if let Started::Pending(request) = started {
-            Pending::new(request, self.site, None).await;
-        }
+        let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, number, input.0, out.0) });
+        let outcome = match started {
+            Started::Done(outcome) => outcome,
+            Started::Pending(request) => Pending::new(request, self.site, None).await,
+        };
+        self.check_agreement(&outcome, input.1);
     }
 
     /// The same for a blocking rank, if the data is small enough: false when it is not.
     ///
     /// # Safety
     /// The buffers are valid for their lengths during the call.
+    #[inline]
     pub(crate) unsafe fn combine_now(
-        self,
+        &self,
         what: What,
         root: Option<usize>,
         input: In,
@@ -328,53 +470,77 @@ impl Collective {
         }
         let spec = self.spec(what, root, input.1);
         // SAFETY: as the caller promises.
-        let start = |engine: &mut pe::Engine| unsafe { engine.combine(&spec, input.0, out.0) };
-        operation::block_on_request(start, None, self.site);
+        let start =
+            |engine: &mut pe::Engine| unsafe { engine.combine(&spec, None, input.0, out.0) };
+        let outcome = operation::block_on_request(start, None, self.site);
+        self.check_agreement(&outcome, input.1);
         true
     }
 
-    fn outbound(&self, to: usize, data: In) -> Outbound {
+    fn check_agreement(&self, outcome: &Completion, unit: usize) {
+        if outcome.cancelled {
+            let Site { call, location } = self.site;
+            panic!(
+                "rank {} in {call} at {location} contributes {unit} bytes; another rank calls \
+                 another operation, or with another root, operation, type or count: it \
+                 contributes {} bytes",
+                self.rank(),
+                outcome.bytes
+            );
+        }
+    }
+
+    pub(crate) fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
-            context: self.comm.context + 1,
-            to: self.comm.job_rank(to as i32),
+            context: self.context(),
+            to: self.comm.members.get(to),
             source: self.comm.rank,
-            tag: self.tag(),
+            tag: self.tag(phase),
             data: data.0,
             len: data.1,
             mode: Mode::Standard,
         }
     }
 
-    fn pattern(&self, from: usize) -> Pattern {
-        Pattern { context: self.comm.context + 1, source: from as i32, tag: self.tag() }
+    pub(crate) fn pattern(&self, phase: u32, from: usize) -> Pattern {
+        Pattern { context: self.context(), source: from as i32, tag: self.tag(phase) }
     }
 
-    /// Messages of one operation have its number for a tag.
-    fn tag(&self) -> i32 {
-        (self.number & 0x7fff_ffff) as i32
+    /// Messages of one operation have its number and their phase for a tag. Numbers come again
+    /// after 4 million operations; messages between two ranks keep their order anyway.
+    fn tag(&self, phase: u32) -> i32 {
+        (((self.number() & 0x3f_ffff) << 8) | (phase & 0xff)) as i32
     }
 
-    async unsafe fn send(&self, to: usize, data: In) {
+    pub(crate) async unsafe fn send(&self, phase: u32, to: usize, data: In) {
         // SAFETY: as the caller promises.
-        unsafe { operation::send(self.outbound(to, data), self.site) }.await;
+        unsafe { operation::send(self.outbound(phase, to, data), self.site) }.await;
     }
 
-    async unsafe fn receive(&self, from: usize, data: Out) {
+    pub(crate) async unsafe fn receive(&self, phase: u32, from: usize, data: Out) {
+        let pattern = self.pattern(phase, from);
         // SAFETY: as the caller promises.
-        let outcome =
-            unsafe { operation::receive(self.pattern(from), data.0, data.1, self.site) }.await;
+        let outcome = unsafe { operation::receive(pattern, data.0, data.1, self.site) }.await;
         self.check_length(outcome.bytes, data.1, from);
     }
 
-    async unsafe fn exchange(&self, to: usize, data: In, from: usize, out: Out) {
-        let (message, pattern) = (self.outbound(to, data), self.pattern(from));
+    pub(crate) async unsafe fn exchange(
+        &self,
+        phase: u32,
+        to: usize,
+        data: In,
+        from: usize,
+        out: Out,
+    ) {
+        let (message, pattern) = (self.outbound(phase, to, data), self.pattern(phase, from));
         // SAFETY: as the caller promises.
-        let exchange =
-            unsafe { crate::point_to_point::exchange(message, pattern, out.0, out.1, self.site) };
-        self.check_length(exchange.await.bytes(), out.1, from);
+        let outcome =
+            unsafe { crate::point_to_point::exchange(message, pattern, out.0, out.1, self.site) }
+                .await;
+        self.check_length(outcome.bytes, out.1, from);
     }
 
-    fn check_length(&self, bytes: u64, expected: usize, from: usize) {
+    pub(crate) fn check_length(&self, bytes: u64, expected: usize, from: usize) {
         if bytes != expected as u64 {
             let Site { call, location } = self.site;
             panic!(

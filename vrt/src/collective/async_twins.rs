@@ -3,22 +3,26 @@
 use std::future::Future;
 use std::panic::Location;
 
-use crate::collective::algorithms::Collective;
-use crate::collective::{
-    Operation, Root, expect_bytes, expect_root, handle, input, operator, output,
-};
+use crate::collective::operation::Operation;
+use crate::collective::root::{Root, handle};
+use crate::collective::start::{self, datatype, expect_root};
+use crate::datatype::wire::{incoming, incoming_filled, outgoing};
 use crate::datatype::{Buffer, BufferMut};
 use crate::point_to_point::site;
 use crate::topology::Communicator;
+
+/// Holds on to what a future's buffers borrow.
+async fn borrowing<B>(future: impl Future<Output = ()>, borrowed: B) {
+    future.await;
+    drop(borrowed);
+}
 
 /// Async twins of [`CommunicatorCollectives`](crate::collective::CommunicatorCollectives).
 pub trait AsyncCollectives: Communicator {
     /// Waits until all ranks have come here.
     #[track_caller]
     fn barrier_async(&self) -> impl Future<Output = ()> {
-        let (comm, site) = (*self.as_handle(), site!("barrier_async"));
-        // SAFETY: no buffers.
-        async move { unsafe { Collective::begin(&comm, site).barrier() }.await }
+        start::barrier(self.as_handle(), site!("barrier_async"))
     }
 
     /// Gives every rank the contributions of all, in rank order.
@@ -31,13 +35,9 @@ pub trait AsyncCollectives: Communicator {
         sendbuf: &S,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
-        let (comm, site) = (*self.as_handle(), site!("all_gather_into_async"));
-        async move {
-            let (from, to) = (input(sendbuf), output(recvbuf));
-            expect_bytes("receive buffer", to.1, from.1 * comm.size as usize, site);
-            // SAFETY: the future borrows the buffers.
-            unsafe { Collective::begin(&comm, site).gather(None, from, Some(to)) }.await;
-        }
+        let (site, to) = (site!("all_gather_into_async"), Some(incoming(recvbuf)));
+        let future = start::gather(self.as_handle(), None, outgoing(sendbuf), to, site);
+        borrowing(future, (sendbuf, recvbuf))
     }
 
     /// Sends a part to each rank and receives one from each.
@@ -50,15 +50,9 @@ pub trait AsyncCollectives: Communicator {
         sendbuf: &S,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
-        let (comm, site) = (*self.as_handle(), site!("all_to_all_into_async"));
-        async move {
-            let (from, to) = (input(sendbuf), output(recvbuf));
-            expect_bytes("receive buffer", to.1, from.1, site);
-            let size = comm.size as usize;
-            expect_bytes("send buffer", from.1, from.1 / size * size, site);
-            // SAFETY: the future borrows the buffers.
-            unsafe { Collective::begin(&comm, site).all_to_all(from, to) }.await;
-        }
+        let (site, to) = (site!("all_to_all_into_async"), incoming(recvbuf));
+        let future = start::all_to_all(self.as_handle(), outgoing(sendbuf), to, site);
+        borrowing(future, (sendbuf, recvbuf))
     }
 
     /// Folds the contributions of all ranks and gives every rank the result.
@@ -72,15 +66,10 @@ pub trait AsyncCollectives: Communicator {
         recvbuf: &mut R,
         op: O,
     ) -> impl Future<Output = ()> {
-        let (comm, site) = (*self.as_handle(), site!("all_reduce_into_async"));
-        async move {
-            let (from, to) = (input(sendbuf), output(recvbuf));
-            expect_bytes("receive buffer", to.1, from.1, site);
-            let operator = operator(sendbuf, &op, site);
-            let collective = Collective::begin(&comm, site);
-            // SAFETY: the future borrows the buffers.
-            unsafe { collective.reduce(None, operator, from, Some(to)) }.await;
-        }
+        let (site, comm) = (site!("all_reduce_into_async"), self.as_handle());
+        let (from, to, kind) = (outgoing(sendbuf), incoming(recvbuf), datatype(sendbuf));
+        let future = start::reduce(comm, None, from, Some(to), kind, op, site);
+        borrowing(future, (sendbuf, recvbuf))
     }
 
     /// Folds the contributions of the ranks up to this one.
@@ -94,15 +83,9 @@ pub trait AsyncCollectives: Communicator {
         recvbuf: &mut R,
         op: O,
     ) -> impl Future<Output = ()> {
-        let (comm, site) = (*self.as_handle(), site!("scan_into_async"));
-        async move {
-            let (from, to) = (input(sendbuf), output(recvbuf));
-            expect_bytes("receive buffer", to.1, from.1, site);
-            let operator = operator(sendbuf, &op, site);
-            let collective = Collective::begin(&comm, site);
-            // SAFETY: the future borrows the buffers.
-            unsafe { collective.scan(operator, from, to, false) }.await;
-        }
+        let (site, comm) = (site!("scan_into_async"), self.as_handle());
+        let (from, to, kind) = (outgoing(sendbuf), incoming(recvbuf), datatype(sendbuf));
+        borrowing(start::scan(comm, from, to, (kind, op), false, site), (sendbuf, recvbuf))
     }
 }
 
@@ -116,12 +99,8 @@ pub trait AsyncRoot: Root {
         &self,
         buffer: &mut Buf,
     ) -> impl Future<Output = ()> {
-        let (comm, root, site) = (*handle(self), self.root_rank(), site!("broadcast_into_async"));
-        async move {
-            let collective = Collective::begin(&comm, site);
-            // SAFETY: the future borrows the buffer.
-            unsafe { collective.broadcast(root as usize, output(buffer)) }.await;
-        }
+        let (site, root) = (site!("broadcast_into_async"), self.root_rank());
+        borrowing(start::broadcast(handle(self), root, incoming_filled(buffer), site), buffer)
     }
 
     /// Contributes to what the root gathers; on the root, gathers it into `all`.
@@ -132,19 +111,13 @@ pub trait AsyncRoot: Root {
     fn gather_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
         sendbuf: &S,
-        all: Option<&mut R>,
+        mut all: Option<&mut R>,
     ) -> impl Future<Output = ()> {
-        let (comm, root, site) = (*handle(self), self.root_rank(), site!("gather_into_async"));
-        expect_root(self, all.is_some(), site);
-        async move {
-            let from = input(sendbuf);
-            let to = all.map(output);
-            if let Some(to) = to {
-                expect_bytes("receive buffer", to.1, from.1 * comm.size as usize, site);
-            }
-            // SAFETY: the future borrows the buffers.
-            unsafe { Collective::begin(&comm, site).gather(Some(root as usize), from, to) }.await;
-        }
+        let (site, root) = (site!("gather_into_async"), self.root_rank());
+        expect_root(handle(self), root, all.is_some(), site);
+        let to = all.as_deref_mut().map(incoming);
+        let future = start::gather(handle(self), Some(root), outgoing(sendbuf), to, site);
+        borrowing(future, (sendbuf, all))
     }
 
     /// Receives a part of what the root has in `all`.
@@ -157,17 +130,11 @@ pub trait AsyncRoot: Root {
         all: Option<&S>,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
-        let (comm, root, site) = (*handle(self), self.root_rank(), site!("scatter_into_async"));
-        expect_root(self, all.is_some(), site);
-        async move {
-            let to = output(recvbuf);
-            let from = all.map(input);
-            if let Some(from) = from {
-                expect_bytes("send buffer", from.1, to.1 * comm.size as usize, site);
-            }
-            // SAFETY: the future borrows the buffers.
-            unsafe { Collective::begin(&comm, site).scatter(root as usize, from, to) }.await;
-        }
+        let (site, root) = (site!("scatter_into_async"), self.root_rank());
+        expect_root(handle(self), root, all.is_some(), site);
+        let to = incoming(recvbuf);
+        let future = start::scatter(handle(self), root, all.map(outgoing), to, site);
+        borrowing(future, (all, recvbuf))
     }
 
     /// Contributes to what the root folds; on the root, folds it into `out`.
@@ -178,22 +145,15 @@ pub trait AsyncRoot: Root {
     fn reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
         sendbuf: &S,
-        out: Option<&mut R>,
+        mut out: Option<&mut R>,
         op: O,
     ) -> impl Future<Output = ()> {
-        let (comm, root, site) = (*handle(self), self.root_rank(), site!("reduce_into_async"));
-        expect_root(self, out.is_some(), site);
-        async move {
-            let from = input(sendbuf);
-            let to = out.map(output);
-            if let Some(to) = to {
-                expect_bytes("receive buffer", to.1, from.1, site);
-            }
-            let operator = operator(sendbuf, &op, site);
-            let collective = Collective::begin(&comm, site);
-            // SAFETY: the future borrows the buffers.
-            unsafe { collective.reduce(Some(root as usize), operator, from, to) }.await;
-        }
+        let (site, root) = (site!("reduce_into_async"), self.root_rank());
+        expect_root(handle(self), root, out.is_some(), site);
+        let (from, kind) = (outgoing(sendbuf), datatype(sendbuf));
+        let to = out.as_deref_mut().map(incoming);
+        let future = start::reduce(handle(self), Some(root), from, to, kind, op, site);
+        borrowing(future, (sendbuf, out))
     }
 }
 

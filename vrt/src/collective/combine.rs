@@ -27,6 +27,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
+use crate::collective::groups::Groups;
 use crate::collective::operator::Operator;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
@@ -51,7 +52,8 @@ pub(crate) struct Spec {
     /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
     pub(crate) root: Option<u32>,
     pub(crate) context: u32,
-    /// The rank in the communicator, the communicator's size and first rank in the job.
+    /// The rank in the communicator, the communicator's size and its first rank in the job, which
+    /// the others follow; or [`REGISTERED`](super::groups::REGISTERED).
     pub(crate) rank: u32,
     pub(crate) size: u32,
     pub(crate) first: u32,
@@ -59,6 +61,8 @@ pub(crate) struct Spec {
     pub(crate) unit: usize,
 }
 
+/// Low bits of an operation's number: steps of one operation that are combined one after the other.
+pub(crate) const PHASE_BITS: u32 = 2;
 /// Level of a part that covers everybody.
 const EVERYBODY: u32 = 31;
 /// Bytes in front of each part in a packet: start and level.
@@ -73,15 +77,7 @@ const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
 pub(crate) struct Combining {
     open: FxHashMap<(u32, u32), Operation>,
     spare: Vec<Operation>,
-    members: FxHashMap<(u32, u32), Members>,
-}
-
-/// Where the ranks of a context are.
-#[derive(Debug)]
-struct Members {
-    here: u32,
-    /// Other PEs that have some.
-    elsewhere: Vec<u32>,
+    pub(super) groups: Groups,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +93,10 @@ struct Operation {
     /// Ranks of this PE that have begun it, and that will.
     arrived: u32,
     here: u32,
+    /// What PEs disagree about, if they do.
+    conflict: Option<Disagreement>,
+    /// What the other PEs say that it is.
+    others: Option<Disagreement>,
     waiting: Vec<Waiting>,
 }
 
@@ -114,6 +114,13 @@ struct Waiting {
     request: u32,
     #[serde(with = "crate::migrate::address")]
     out: *mut u8,
+}
+
+/// What somebody else says about an operation that this rank takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Disagreement {
+    fingerprint: u32,
+    unit: u32,
 }
 
 /// What a rank that has moved sends to its first PE.
@@ -142,6 +149,7 @@ impl Engine {
     pub(crate) unsafe fn combine(
         &mut self,
         spec: &Spec,
+        number: Option<u32>,
         input: *const u8,
         out: *mut u8,
     ) -> Started {
@@ -150,7 +158,7 @@ impl Engine {
         let broadcast = spec.what == What::Broadcast;
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
-        let number = self.next_collective(context);
+        let number = number.unwrap_or_else(|| self.next_collective(context) << PHASE_BITS);
         let request = waits.then(|| {
             let len = spec.result_len();
             let mut request = Request::receive(out, len, None);
@@ -200,13 +208,22 @@ impl Engine {
         let Spec { root, rank, context, .. } = *spec;
         let broadcast = spec.what == What::Broadcast;
         let is_root = root == Some(rank);
-        if self.combining.operation(context, number).spec.is_none() {
-            let here = self.members(spec).here;
-            let operation = self.combining.operation(context, number);
-            operation.spec = Some(*spec);
-            operation.here = here;
-        }
+        let here = self.combining.groups.begin(self.shared, self.id, spec);
         let operation = self.combining.operation(context, number);
+        match operation.spec {
+            None => {
+                operation.spec = Some(*spec);
+                operation.here = here;
+                operation.conflict = operation.others.filter(|o| *o != spec.disagreement());
+            }
+            Some(known) if known.disagreement() == spec.disagreement() => {}
+            Some(known) => {
+                operation.conflict = Some(known.disagreement());
+                operation.waiting.extend(waiting);
+                self.spread_conflict(spec, &known, number);
+                return self.report_conflict(context, number);
+            }
+        }
         operation.arrived += 1;
         if !broadcast || is_root {
             let level = if broadcast { EVERYBODY } else { 0 };
@@ -215,6 +232,9 @@ impl Engine {
             operation.covered_here += if broadcast { spec.size } else { 1 };
         }
         operation.waiting.extend(waiting);
+        if operation.conflict.is_some() {
+            return self.report_conflict(context, number);
+        }
         let last = operation.arrived == operation.here;
         if if broadcast { is_root } else { last } {
             self.send_parts(spec, number);
@@ -223,6 +243,7 @@ impl Engine {
             // SAFETY: the outputs of all who wait are writable, as each promised.
             unsafe { self.finish_if_complete(context, number) };
         }
+        self.combining.groups.contributed(spec);
     }
 
     /// Parts have come from another PE.
@@ -233,6 +254,14 @@ impl Engine {
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
         let operation = self.combining.operation(packet.context, packet.order);
+        let theirs = Disagreement { fingerprint: packet.tag as u32, unit: packet.request };
+        if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
+            || operation.others.is_some_and(|others| others != theirs)
+        {
+            operation.conflict = Some(theirs);
+            return self.report_conflict(packet.context, packet.order);
+        }
+        operation.others = Some(theirs);
         while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
             let word =
                 |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
@@ -245,25 +274,47 @@ impl Engine {
         unsafe { self.finish_if_complete(packet.context, packet.order) };
     }
 
-    fn members(&mut self, spec: &Spec) -> &Members {
-        let (shared, id) = (self.shared, self.id);
-        self.combining.members.entry((spec.context, spec.first)).or_insert_with(|| {
-            let ranks = spec.first..spec.first + spec.size;
-            let mut pes: Vec<u32> = ranks.map(|rank| shared.home(rank)).collect();
-            let here = pes.iter().filter(|pe| **pe == id).count() as u32;
-            pes.sort_unstable();
-            pes.dedup();
-            pes.retain(|pe| *pe != id);
-            Members { here, elsewhere: pes }
-        })
+    /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
+    #[cold]
+    fn spread_conflict(&mut self, one: &Spec, other: &Spec, number: u32) {
+        for target in self.combining.groups.elsewhere(one) {
+            for spec in [one, other] {
+                let mut packet = Packet::new(Kind::Collective, 0, 0);
+                packet.tag = spec.disagreement().fingerprint as i32;
+                packet.context = spec.context;
+                packet.order = number;
+                packet.request = spec.unit as u32;
+                // SAFETY: nothing lies beside a packet without data.
+                unsafe { self.net.send(target as usize, &packet, std::ptr::null()) };
+            }
+        }
+    }
+
+    /// Ranks disagree about what an operation is: those that wait are told, and say so.
+    #[cold]
+    fn report_conflict(&mut self, context: u32, number: u32) {
+        let operation = self.combining.operation(context, number);
+        let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
+        let other = conflict.map_or(0, |conflict| conflict.unit);
+        for Waiting { rank, request, .. } in waiting {
+            match self.rank(rank) {
+                Some(state) => {
+                    let outcome = &mut state.request_mut(request).outcome;
+                    outcome.cancelled = true;
+                    outcome.bytes = u64::from(other);
+                    self.complete(rank, request);
+                }
+                None => self.send_conflict(rank, request, other),
+            }
+        }
     }
 
     /// Sends what this PE has to those who need it.
     fn send_parts(&mut self, spec: &Spec, number: u32) {
         let targets = match (spec.what, spec.root) {
-            (What::Broadcast, _) | (_, None) => self.members(spec).elsewhere.clone(),
+            (What::Broadcast, _) | (_, None) => self.combining.groups.elsewhere(spec),
             (_, Some(root)) => {
-                vec![self.shared.home(spec.first + root)]
+                vec![self.shared.home(self.combining.groups.job_rank(spec, root))]
             }
         };
         let operation = self.combining.operation(spec.context, number);
@@ -284,6 +335,7 @@ impl Engine {
         for target in targets.into_iter().filter(|target| *target != self.id) {
             for bytes in &packets {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
+                packet.tag = spec.disagreement().fingerprint as i32;
                 packet.context = spec.context;
                 packet.order = number;
                 packet.request = spec.unit as u32;
@@ -355,6 +407,19 @@ impl Engine {
 }
 
 impl Spec {
+    /// What all ranks have to agree about.
+    fn disagreement(&self) -> Disagreement {
+        let (kind, operator) = match self.what {
+            What::Fold(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
+            What::Concatenate => (2, 0),
+            What::Broadcast => (3, 0),
+        };
+        let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
+        // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
+        let operator = (operator ^ (operator >> 5)) & 0xff;
+        Disagreement { fingerprint: (kind << 30) | (operator << 22) | root, unit: self.unit as u32 }
+    }
+
     /// Bytes of the result.
     fn result_len(&self) -> usize {
         if self.what == What::Concatenate { self.unit * self.size as usize } else { self.unit }
@@ -376,6 +441,8 @@ impl Combining {
             operation.waiting.clear();
             operation.arrived = 0;
             operation.covered_here = 0;
+            operation.conflict = None;
+            operation.others = None;
             self.spare.push(operation);
         }
     }

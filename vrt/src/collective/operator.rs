@@ -5,7 +5,7 @@ use crate::datatype::Scalar;
 /// A predefined reduction.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Op {
+pub enum Op {
     Max,
     Min,
     Sum,
@@ -16,6 +16,12 @@ pub(crate) enum Op {
     BitwiseOr,
     LogicalXor,
     BitwiseXor,
+    MaxLocation,
+    MinLocation,
+    /// The second operand; for one-sided operations.
+    Replace,
+    /// The first operand; for one-sided operations.
+    Nothing,
 }
 
 /// A reduction on elements of a type.
@@ -28,12 +34,18 @@ pub(crate) struct Operator {
 impl Operator {
     /// Whether MPI defines this reduction for this type.
     pub(crate) fn is_defined(self) -> bool {
-        let float = matches!(self.scalar, Scalar::F32 | Scalar::F64);
         let bitwise = matches!(self.op, Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor);
         let logical = matches!(self.op, Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor);
+        let location = matches!(self.op, Op::MaxLocation | Op::MinLocation);
+        if matches!(self.op, Op::Replace | Op::Nothing) {
+            return true;
+        }
         match self.scalar {
             Scalar::Bool => bitwise || logical,
-            _ => !(float && (bitwise || logical)),
+            Scalar::F32 | Scalar::F64 => !(bitwise || logical || location),
+            Scalar::C32 | Scalar::C64 => matches!(self.op, Op::Sum | Op::Product),
+            Scalar::F32At | Scalar::F64At | Scalar::I32At | Scalar::I64At => location,
+            _ => !location,
         }
     }
 
@@ -43,6 +55,14 @@ impl Operator {
     /// Both are valid for `bytes` bytes of elements of this type and do not overlap; they need not
     /// be aligned.
     pub(crate) unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
+        match self.op {
+            Op::Nothing => return,
+            // SAFETY: as the caller promises.
+            Op::Replace => unsafe {
+                return std::ptr::copy_nonoverlapping(right, left, bytes);
+            },
+            _ => {}
+        }
         // SAFETY: as the caller promises, for the element type chosen by the scalar.
         unsafe {
             match self.scalar {
@@ -57,6 +77,12 @@ impl Operator {
                 Scalar::F32 => float::<f32>(self.op, left, right, bytes),
                 Scalar::F64 => float::<f64>(self.op, left, right, bytes),
                 Scalar::Bool => boolean(self.op, left, right, bytes),
+                Scalar::C32 => complex::<f32>(self.op, left, right, bytes),
+                Scalar::C64 => complex::<f64>(self.op, left, right, bytes),
+                Scalar::F32At => located::<f32>(self.op, left, right, bytes),
+                Scalar::F64At => located::<f64>(self.op, left, right, bytes),
+                Scalar::I32At => located::<i32>(self.op, left, right, bytes),
+                Scalar::I64At => located::<i64>(self.op, left, right, bytes),
             }
         }
     }
@@ -122,6 +148,7 @@ unsafe fn integer<T: Integer>(op: Op, left: *mut u8, right: *const u8, bytes: us
             Op::LogicalXor => {
                 each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() != b.truth()));
             }
+            _ => unreachable!("refused by `is_defined`"),
         }
     }
 }
@@ -178,6 +205,44 @@ unsafe fn boolean(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
     }
 }
 
+/// # Safety
+/// As [`Operator::fold`] for complex numbers of parts of type `T`.
+unsafe fn complex<T>(op: Op, left: *mut u8, right: *const u8, bytes: usize)
+where
+    T: Float + std::ops::Sub<Output = T>,
+{
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Sum => each::<[T; 2]>(left, right, bytes, |a, b| [a[0] + b[0], a[1] + b[1]]),
+            Op::Product => each::<[T; 2]>(left, right, bytes, |a, b| {
+                [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+            }),
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+/// A value and its location as they are packed.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct At<T> {
+    value: T,
+    location: i32,
+}
+
+/// # Safety
+/// As [`Operator::fold`] for located values of type `T`.
+unsafe fn located<T: Copy + PartialOrd>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+    let wins = |a: T, b: T| if op == Op::MaxLocation { a > b } else { a < b };
+    let choose = |a: At<T>, b: At<T>| {
+        let (x, y) = (a.value, b.value);
+        if wins(x, y) || (!wins(y, x) && a.location <= b.location) { a } else { b }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { each::<At<T>>(left, right, bytes, choose) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +267,10 @@ mod tests {
         assert_eq!(fold(Op::LogicalXor, Scalar::I32, 6, 1), 0);
         assert_eq!(fold(Op::BitwiseOr, Scalar::U16, 6u16, 1), 7);
         assert!(fold(Op::LogicalOr, Scalar::Bool, false, true));
+        assert_eq!(fold(Op::Sum, Scalar::C64, [1f64, 2.0], [3.0, 4.0]), [4.0, 6.0]);
+        assert_eq!(fold(Op::Product, Scalar::C64, [1f64, 2.0], [3.0, 4.0]), [-5.0, 10.0]);
+        assert_eq!(fold(Op::MaxLocation, Scalar::I32At, [5, 7], [5, 3]), [5, 3]);
+        assert_eq!(fold(Op::MinLocation, Scalar::I32At, [5, 7], [6, 3]), [5, 7]);
         assert!(!Operator { op: Op::BitwiseAnd, scalar: Scalar::F32 }.is_defined());
         assert!(!Operator { op: Op::Sum, scalar: Scalar::Bool }.is_defined());
     }

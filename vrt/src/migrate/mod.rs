@@ -260,6 +260,7 @@ impl Engine {
         match parcel.topic {
             Topic::Rank => self.adopt(parcel.from, &parcel.bytes),
             Topic::Contribution => self.contribution_came(&parcel.bytes),
+            Topic::Group => self.group_parcel(&parcel.bytes),
             Topic::Balance => self.balance_message(parcel.from, &parcel.bytes),
         }
     }

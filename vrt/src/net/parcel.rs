@@ -17,6 +17,8 @@ pub(crate) enum Topic {
     Contribution,
     /// A step of the load balancer.
     Balance,
+    /// A rank that lives elsewhere joins or leaves a group.
+    Group,
 }
 
 impl Topic {
@@ -24,6 +26,7 @@ impl Topic {
         match number {
             1 => Topic::Rank,
             2 => Topic::Contribution,
+            4 => Topic::Group,
             _ => Topic::Balance,
         }
     }

@@ -49,6 +49,8 @@ pub(crate) struct JobState {
     /// Slots that were not reused because something was left in them.
     pub(crate) retired: AtomicU32,
     pub(crate) retired_blocks: AtomicU64,
+    /// Pairs of contexts given to communicators so far.
+    contexts: AtomicU32,
 }
 
 impl JobState {
@@ -63,6 +65,11 @@ impl JobState {
             self.ended.store(how as u32, Ordering::Release);
         }
         first
+    }
+
+    /// The first of `n` pairs of contexts that no communicator of the job has had.
+    pub(crate) fn new_contexts(&self, n: u32) -> u32 {
+        self.contexts.fetch_add(n, Ordering::Relaxed)
     }
 
     pub(crate) fn ended(&self) -> Ended {

@@ -40,6 +40,9 @@ pub struct Outbound {
     pub(crate) mode: Mode,
 }
 
+/// In an answer: the request failed, because ranks disagree about a collective operation.
+const CONFLICT: u64 = 1;
+
 impl Engine {
     /// Starts a message of the running rank.
     ///
@@ -189,6 +192,13 @@ impl Engine {
             // SAFETY: nothing lies beside this kind.
             return unsafe { self.pass_on(packet, std::ptr::null()) };
         }
+        if packet.data.word(0) == CONFLICT
+            && let Some(state) = self.rank(packet.to)
+        {
+            let outcome = &mut state.request_mut(packet.request).outcome;
+            outcome.cancelled = true;
+            outcome.bytes = packet.data.word(1);
+        }
         self.message_gone(packet.to, packet.request);
     }
 
@@ -240,6 +250,15 @@ impl Engine {
             unsafe { self.chunk(&packet, part.as_ptr()) };
             offset += part.len();
         }
+    }
+
+    /// Tells a rank on another PE that others have another opinion of a collective operation: that
+    /// it has `unit` bytes, for one.
+    pub(crate) fn send_conflict(&mut self, rank: u32, request: u32, unit: u32) {
+        let mut answer = Packet::new(Kind::Finished, rank, rank);
+        answer.request = request;
+        answer.data = Data::words([CONFLICT, u64::from(unit), 0]);
+        self.post(&answer);
     }
 
     /// Sends the result of a collective operation to a rank on another PE whose buffer cannot be

@@ -10,10 +10,12 @@ use std::panic::Location;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::datatype::{Buffer, BufferMut, Equivalence};
+use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::operation;
 use crate::pe::Mode;
-use crate::point_to_point::{Destination, Message, Source, Status, expect_one, message, site};
+use crate::point_to_point::{
+    Destination, Message, Source, Status, expect_one, message, room_for, site,
+};
 use crate::{Tag, encoding};
 
 /// Async twins of [`Source`].
@@ -30,11 +32,12 @@ pub trait AsyncSource: Source {
         let (pattern, site) = (self.pattern(tag), site!("receive_async"));
         async move {
             let mut value = MaybeUninit::<Msg>::uninit();
-            let (at, len) = (value.as_mut_ptr().cast(), size_of::<Msg>());
+            let mut room = room_for(&mut value);
             // SAFETY: the value lives in this future, which does not move while it is polled.
-            let outcome = unsafe { operation::receive(pattern, at, len, site) }.await;
+            let outcome = unsafe { operation::receive(pattern, room.at, room.len, site) }.await;
             let status = Status::of(outcome, site);
-            expect_one::<Msg>(status, site);
+            expect_one(status, room.len, site);
+            room.finish_all();
             // SAFETY: all bytes of the value have come, from a value of an equivalent type.
             (unsafe { value.assume_init() }, status)
         }
@@ -52,9 +55,12 @@ pub trait AsyncSource: Source {
     ) -> impl Future<Output = Status> {
         let (pattern, site) = (self.pattern(tag), site!("receive_into_async"));
         async move {
-            let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+            let mut room = wire::incoming(buf);
             // SAFETY: the future borrows the buffer; dropping it takes the receive back.
-            Status::of(unsafe { operation::receive(pattern, at, len, site) }.await, site)
+            let outcome = unsafe { operation::receive(pattern, room.at, room.len, site) }.await;
+            let status = Status::of(outcome, site);
+            room.finish(status.bytes() as usize);
+            status
         }
     }
 
@@ -99,10 +105,13 @@ pub trait AsyncSource: Source {
     ) -> impl Future<Output = Status> {
         let site = site!("matched_receive_into_async");
         async move {
-            let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+            let mut room = wire::incoming(buf);
+            let (at, len) = (room.at, room.len);
             // SAFETY: the future borrows the buffer.
             let receive = unsafe { operation::receive_matched(message.take(), at, len, site) };
-            Status::of(receive.await, site)
+            let status = Status::of(receive.await, site);
+            room.finish(status.bytes() as usize);
+            status
         }
     }
 }
@@ -118,9 +127,9 @@ pub trait AsyncDestination: Destination {
         let site = site!("send_async");
         async move {
             // Holds the borrow for as long as the engine may read the buffer.
-            let _borrowed = buf;
+            let (_borrowed, message) = (buf, message);
             // SAFETY: the future borrows the buffer and cannot be dropped half-way.
-            unsafe { operation::send(message, site) }.await;
+            unsafe { operation::send(message.outbound, site) }.await;
         }
     }
 
@@ -134,9 +143,9 @@ pub trait AsyncDestination: Destination {
         let message = self.outbound(buf, tag, Mode::Synchronous);
         let site = site!("synchronous_send_async");
         async move {
-            let _borrowed = buf;
+            let (_borrowed, message) = (buf, message);
             // SAFETY: as in `send_async`.
-            unsafe { operation::send(message, site) }.await;
+            unsafe { operation::send(message.outbound, site) }.await;
         }
     }
 
@@ -152,7 +161,7 @@ pub trait AsyncDestination: Destination {
             let bytes = encoding::encode(value)?;
             let message = self.outbound(&bytes, tag, Mode::Standard);
             // SAFETY: the bytes live in this future, which cannot be dropped half-way.
-            unsafe { operation::send(message, site) }.await;
+            unsafe { operation::send(message.outbound, site) }.await;
             Ok(())
         }
     }

@@ -4,11 +4,11 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 
 use crate::Tag;
-use crate::datatype::{Buffer, BufferMut, Equivalence};
+use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
-use crate::pe::{self, Mode, Outbound, Started};
-use crate::point_to_point::{Destination, Source, Status, expect_one, site};
+use crate::pe::{self, Completion, Mode, Outbound, Started};
+use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for, site};
 
 /// Sends one value with a tag and receives one with another.
 ///
@@ -126,25 +126,28 @@ where
     into(message, source.pattern(None), buf, site!("send_receive_replace_into"))
 }
 
-fn one<R: Equivalence>(message: Outbound, pattern: Pattern, site: Site) -> (R, Status) {
+fn one<R: Equivalence>(message: ToSend, pattern: Pattern, site: Site) -> (R, Status) {
     let mut value = MaybeUninit::<R>::uninit();
-    let (at, len) = (value.as_mut_ptr().cast(), size_of::<R>());
+    let mut room = room_for(&mut value);
     // SAFETY: message and value outlive the blocking call.
-    let status = unsafe { exchange_blocking(message, pattern, at, len, site) };
-    expect_one::<R>(status, site);
+    let status = unsafe { exchange_blocking(message.outbound, pattern, room.at, room.len, site) };
+    expect_one(status, room.len, site);
+    room.finish_all();
     // SAFETY: all bytes of the value have come, from a value of an equivalent type.
     (unsafe { value.assume_init() }, status)
 }
 
 fn into<B: BufferMut + ?Sized>(
-    message: Outbound,
+    message: ToSend,
     pattern: Pattern,
     buf: &mut B,
     site: Site,
 ) -> Status {
-    let (at, len) = (buf.pointer_mut().cast(), BufferMut::len_in_bytes(buf));
+    let mut room = wire::incoming(buf);
     // SAFETY: message and buffer are borrowed for the blocking call.
-    unsafe { exchange_blocking(message, pattern, at, len, site) }
+    let status = unsafe { exchange_blocking(message.outbound, pattern, room.at, room.len, site) };
+    room.finish(status.bytes() as usize);
+    status
 }
 
 /// [`exchange`], without a future.
@@ -174,7 +177,7 @@ unsafe fn exchange_blocking(
     Status::of(outcome, site)
 }
 
-/// Sends and receives at the same time.
+/// Sends and receives at the same time; gives the outcome of the receive.
 ///
 /// # Safety
 /// The message's data stays readable and the buffer writable until the future is ready.
@@ -184,7 +187,7 @@ pub(crate) async unsafe fn exchange(
     buffer: *mut u8,
     capacity: usize,
     site: Site,
-) -> Status {
+) -> Completion {
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
     let (sent, received) = pe::with(|pe| unsafe {
         (pe.engine.send(&message), pe.engine.receive(pattern, buffer, capacity))
@@ -196,9 +199,8 @@ pub(crate) async unsafe fn exchange(
     if let Started::Pending(request) = sent {
         operation::Pending::new(request, site, None).await;
     }
-    let outcome = match receiving {
+    match receiving {
         Ok(outcome) => outcome,
         Err(pending) => pending.await,
-    };
-    Status::of(outcome, site)
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::panic::Location;
 
-use crate::datatype::{BufferMut, Equivalence};
+use crate::datatype::wire::{self, Incoming};
+use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
 use crate::pe;
-use crate::point_to_point::{Status, expect_one, site};
+use crate::point_to_point::{Status, expect_one, keep_incoming, room_for, site};
 use crate::rank::{block_on_at, yield_now_async};
 use crate::request::{Request, Scope};
 
@@ -32,9 +33,11 @@ impl Message {
     pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
         let site = site!("matched_receive");
         let mut value = std::mem::MaybeUninit::<Msg>::uninit();
+        let mut room = room_for(&mut value);
         // SAFETY: the value outlives the blocking call.
-        let status = unsafe { self.receive_at(value.as_mut_ptr().cast(), size_of::<Msg>(), site) };
-        expect_one::<Msg>(status, site);
+        let status = unsafe { self.receive_at(room.at, room.len, site) };
+        expect_one(status, room.len, site);
+        room.finish_all();
         // SAFETY: all bytes of the value have come, from a value of an equivalent type.
         (unsafe { value.assume_init() }, status)
     }
@@ -45,9 +48,11 @@ impl Message {
     /// When it is longer than the buffer.
     #[track_caller]
     pub fn matched_receive_into<Buf: BufferMut + ?Sized>(self, buf: &mut Buf) -> Status {
-        let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+        let mut room = wire::incoming(buf);
         // SAFETY: the buffer is borrowed for the blocking call.
-        unsafe { self.receive_at(at, len, site!("matched_receive_into")) }
+        let status = unsafe { self.receive_at(room.at, room.len, site!("matched_receive_into")) };
+        room.finish(status.bytes() as usize);
+        status
     }
 
     /// Begins to receive it into a buffer.
@@ -61,11 +66,13 @@ impl Message {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (at, len) = (buf.pointer_mut().cast(), buf.len_in_bytes());
+        let room = wire::incoming(buf);
+        let (at, len) = (room.at, room.len);
         let number = self.number.take().unwrap_or(u32::MAX);
         // SAFETY: the request borrows the buffer until it is done.
         let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, at, len) });
-        Request::new(started, buf, scope, site!("immediate_matched_receive_into"), None)
+        let (site, kept) = (site!("immediate_matched_receive_into"), keep_incoming(room));
+        Request::with_buffers(started, buf, scope, site, None, kept)
     }
 
     /// # Safety
@@ -101,21 +108,24 @@ impl MatchedReceiveVec for (Message, Status) {
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
         let site = site!("matched_receive_vec");
         let (message, status) = self;
-        let (mut values, len) = vec_for::<Msg>(status, site);
-        // SAFETY: the vector has room for all bytes and outlives the blocking call.
-        let status = unsafe { message.receive_at(values.as_mut_ptr().cast(), len, site) };
+        let (mut values, count, mut room) = vec_for::<Msg>(status, site);
+        // SAFETY: the vector has room for all values and outlives the blocking call.
+        let status = unsafe { message.receive_at(room.at, room.len, site) };
+        room.finish_all();
         // SAFETY: that many values have come.
-        unsafe { values.set_len(len / size_of::<Msg>().max(1)) };
+        unsafe { values.set_len(count) };
         (values, status)
     }
 }
 
-/// An empty vector with room for a message, and the message's length in bytes.
+/// An empty vector with room for a message, the number of values in it, and the room.
 ///
 /// # Panics
 /// When the message is not made of whole values.
-pub(crate) fn vec_for<Msg>(status: Status, site: Site) -> (Vec<Msg>, usize) {
-    let (bytes, each) = (status.bytes() as usize, size_of::<Msg>().max(1));
+fn vec_for<Msg: Equivalence>(status: Status, site: Site) -> (Vec<Msg>, usize, Incoming) {
+    let datatype = Msg::equivalent_datatype();
+    let datatype = datatype.datatype_ref();
+    let (bytes, each) = (status.bytes() as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
         panic!(
             "{} at {}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
@@ -126,7 +136,12 @@ pub(crate) fn vec_for<Msg>(status: Status, site: Site) -> (Vec<Msg>, usize) {
             status.tag()
         );
     }
-    (Vec::with_capacity(bytes / each), bytes)
+    let count = bytes / each;
+    let mut values: Vec<Msg> = Vec::with_capacity(count);
+    // SAFETY: the vector has room for so many values, and its memory stays where it is.
+    let room =
+        unsafe { wire::incoming_elements(values.as_mut_ptr().cast(), count, datatype, false) };
+    (values, count, room)
 }
 
 pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
@@ -155,11 +170,12 @@ pub(crate) async fn receive_vec<Msg: Equivalence>(
     site: Site,
 ) -> (Vec<Msg>, Status) {
     let (number, probed) = operation::matched_probe(pattern, site).await;
-    let (mut values, len) = vec_for::<Msg>(Status::of_probe(probed), site);
-    let at = values.as_mut_ptr().cast();
-    // SAFETY: the vector has room for all bytes and lives as long as this future.
-    let outcome = unsafe { operation::receive_matched(number, at, len, site) }.await;
+    let (mut values, count, mut room) = vec_for::<Msg>(Status::of_probe(probed), site);
+    // SAFETY: the vector has room for all values and lives as long as this future.
+    let receive = unsafe { operation::receive_matched(number, room.at, room.len, site) };
+    let outcome = receive.await;
+    room.finish_all();
     // SAFETY: that many values have come.
-    unsafe { values.set_len(len / size_of::<Msg>().max(1)) };
+    unsafe { values.set_len(count) };
     (values, Status::of(outcome, site))
 }

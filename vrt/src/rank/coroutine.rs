@@ -151,7 +151,10 @@ impl Body {
 
 fn run_program(program: Program) -> i32 {
     match catch_unwind(AssertUnwindSafe(program)) {
-        Ok(status) => status,
+        Ok(status) => {
+            crate::rank::locals::end();
+            status
+        }
         Err(payload) => {
             crate::launch::keep_panic(payload);
             PANICKED

@@ -19,9 +19,11 @@
 
 pub(crate) mod check;
 mod coroutine;
+pub(crate) mod locals;
 mod waker;
 
 pub(crate) use coroutine::{Body, PANICKED, Resumed};
+pub(crate) use locals::Locals;
 pub(crate) use waker::{foreign_wakers, rank_waker, remember};
 
 use std::future::Future;
@@ -91,7 +93,9 @@ fn drive<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        suspend_and_resume();
+        if !locals::poll_tasks(&mut context) {
+            suspend_and_resume();
+        }
     }
 }
 
@@ -132,6 +136,9 @@ pub(crate) fn drive_async_main<F: Future>(future: F) -> F::Output {
 #[track_caller]
 pub fn yield_now() {
     expect_blocking("yield_now", Location::caller());
+    if locals::has_tasks() {
+        return drive(yield_now_async());
+    }
     pe::with(|pe| pe.engine.yield_current());
     suspend_and_resume();
 }

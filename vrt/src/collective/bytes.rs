@@ -1,0 +1,78 @@
+//! Ranges of bytes that algorithms read and write, without lifetimes: whoever starts an operation
+//! keeps its buffers until it is done.
+
+use crate::datatype::wire::{Incoming, Outgoing};
+
+/// Bytes to read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct In(pub(crate) *const u8, pub(crate) usize);
+
+/// Bytes to write to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Out(pub(crate) *mut u8, pub(crate) usize);
+
+impl In {
+    pub(crate) fn of(bytes: &Outgoing) -> In {
+        In(bytes.at, bytes.len)
+    }
+
+    pub(super) fn of_slice(bytes: &[u8]) -> In {
+        In(bytes.as_ptr(), bytes.len())
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    /// They are readable as long as the result lives.
+    pub(super) unsafe fn slice<'a>(self) -> &'a [u8] {
+        // SAFETY: as the caller promises.
+        if self.1 == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.0, self.1) } }
+    }
+
+    /// Equal parts.
+    pub(crate) fn parts(self, n: usize) -> Vec<In> {
+        let each = self.1 / n.max(1);
+        (0..n).map(|i| In(self.0.wrapping_add(i * each), each)).collect()
+    }
+
+    pub(super) fn range(self, at: usize, len: usize) -> In {
+        In(self.0.wrapping_add(at), len)
+    }
+}
+
+impl Out {
+    pub(crate) fn of(bytes: &Incoming) -> Out {
+        Out(bytes.at, bytes.len)
+    }
+
+    pub(super) fn of_slice(bytes: &mut [u8]) -> Out {
+        Out(bytes.as_mut_ptr(), bytes.len())
+    }
+
+    /// Equal parts.
+    pub(crate) fn parts(self, n: usize) -> Vec<Out> {
+        let each = self.1 / n.max(1);
+        (0..n).map(|i| Out(self.0.wrapping_add(i * each), each)).collect()
+    }
+
+    pub(super) fn range(self, at: usize, len: usize) -> Out {
+        Out(self.0.wrapping_add(at), len)
+    }
+
+    pub(super) fn read(self) -> In {
+        In(self.0, self.1)
+    }
+
+    /// # Safety
+    /// Both are valid for the length of `from`, which is not longer. They may be the same.
+    pub(super) unsafe fn copy_from(self, from: In) {
+        debug_assert!(from.1 <= self.1);
+        if from.1 > 0 {
+            // SAFETY: as the caller promises.
+            unsafe { std::ptr::copy(from.0, self.0, from.1) };
+        }
+    }
+}
+
+/// No bytes.
+pub(super) const NOTHING: Out = Out(std::ptr::null_mut(), 0);

@@ -1,0 +1,112 @@
+//! Built-in values: what reductions and one-sided operations know of elements.
+
+/// A built-in value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[repr(u8)]
+pub(crate) enum Scalar {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F32,
+    F64,
+    Bool,
+    /// Complex numbers, the real part first.
+    C32,
+    C64,
+    /// [`Located`] values.
+    F32At,
+    F64At,
+    I32At,
+    I64At,
+}
+
+impl Scalar {
+    /// Bytes of one, packed.
+    #[inline(always)]
+    pub(crate) const fn size(self) -> usize {
+        match self {
+            Scalar::U8 | Scalar::I8 | Scalar::Bool => 1,
+            Scalar::U16 | Scalar::I16 => 2,
+            Scalar::U32 | Scalar::I32 | Scalar::F32 => 4,
+            Scalar::U64 | Scalar::I64 | Scalar::F64 | Scalar::C32 => 8,
+            Scalar::C64 => 16,
+            Scalar::F32At | Scalar::I32At => 8,
+            Scalar::F64At | Scalar::I64At => 12,
+        }
+    }
+
+    /// Bytes from one to the next in memory.
+    #[inline(always)]
+    pub(crate) const fn extent(self) -> usize {
+        match self {
+            Scalar::F64At | Scalar::I64At => 16,
+            _ => self.size(),
+        }
+    }
+
+    /// Whether they lie in memory as they are packed.
+    #[inline(always)]
+    pub(crate) const fn is_dense(self) -> bool {
+        self.size() == self.extent()
+    }
+
+    pub(crate) const fn is_integer(self) -> bool {
+        matches!(
+            self,
+            Scalar::U8
+                | Scalar::U16
+                | Scalar::U32
+                | Scalar::U64
+                | Scalar::I8
+                | Scalar::I16
+                | Scalar::I32
+                | Scalar::I64
+        )
+    }
+
+    /// The integer that some bytes are.
+    pub(crate) fn integer(self, bytes: &[u8]) -> i128 {
+        let signed = matches!(self, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
+        let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+        let mut wide = [if negative { 0xff } else { 0 }; 16];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        i128::from_le_bytes(wide)
+    }
+
+    /// The bytes of an integer, if it is one of these: as many of them as one has.
+    pub(crate) fn integer_bytes(self, value: i128) -> Option<[u8; 16]> {
+        let bytes = value.to_le_bytes();
+        (self.is_integer() && self.integer(&bytes[..self.size()]) == value).then_some(bytes)
+    }
+
+    pub(crate) const fn align(self) -> usize {
+        match self {
+            Scalar::C32 | Scalar::F32At | Scalar::I32At => 4,
+            Scalar::C64 | Scalar::F64At | Scalar::I64At => 8,
+            _ => self.size(),
+        }
+    }
+}
+
+/// A value and where it was found: what the reductions `max_location` and `min_location` work on
+/// (MPI-4.1 section 6.9.4). Of equal values the one with the lowest location is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[repr(C)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Its location, a rank for instance.
+    pub location: i32,
+}
+
+impl<T> Located<T> {
+    /// A value at a location.
+    pub const fn new(value: T, location: i32) -> Located<T> {
+        Located { value, location }
+    }
+}

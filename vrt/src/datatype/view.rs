@@ -1,0 +1,400 @@
+//! Buffers seen with another datatype, in parts, or with a type known only when the program runs.
+
+use std::borrow::Borrow;
+use std::ffi::c_void;
+
+use crate::Count;
+use crate::datatype::{
+    AsDatatype, Buffer, BufferMut, Collection, Datatype, DatatypeRef, Equivalence, Kind,
+    OwnedDatatype, Partitioned, PartitionedBuffer, PartitionedBufferMut, Pointer, PointerMut,
+    UncommittedDatatype,
+};
+
+fn elements(count: Count) -> usize {
+    usize::try_from(count).unwrap_or_else(|_| panic!("a buffer of {count} elements"))
+}
+
+/// A buffer to send from, with another datatype and count.
+#[derive(Debug)]
+pub struct View<'d, 'b, D: 'd + Datatype, B: 'b + Pointer + ?Sized> {
+    datatype: &'d D,
+    count: Count,
+    buffer: &'b B,
+}
+
+impl<'d, 'b, D: 'd + Datatype, B: 'b + Pointer + ?Sized> View<'d, 'b, D, B> {
+    /// The view of a buffer as `count` elements of a datatype.
+    ///
+    /// # Safety
+    /// Those elements lie in the buffer.
+    pub unsafe fn with_count_and_datatype(buffer: &'b B, count: Count, datatype: &'d D) -> Self {
+        View { datatype, count, buffer }
+    }
+}
+
+/// A buffer to receive into, with another datatype and count.
+#[derive(Debug)]
+pub struct MutView<'d, 'b, D: 'd + Datatype, B: 'b + PointerMut + ?Sized> {
+    datatype: &'d D,
+    count: Count,
+    buffer: &'b mut B,
+}
+
+impl<'d, 'b, D: 'd + Datatype, B: 'b + PointerMut + ?Sized> MutView<'d, 'b, D, B> {
+    /// The view of a buffer as `count` elements of a datatype.
+    ///
+    /// # Safety
+    /// Those elements lie in the buffer, and what is sent to them makes valid values.
+    pub unsafe fn with_count_and_datatype(
+        buffer: &'b mut B,
+        count: Count,
+        datatype: &'d D,
+    ) -> Self {
+        MutView { datatype, count, buffer }
+    }
+}
+
+macro_rules! views {
+    ($name:ident, $pointer:ident) => {
+        // SAFETY: as whoever made the view promised.
+        unsafe impl<'d, D: 'd + Datatype, B: $pointer + ?Sized> AsDatatype for $name<'d, '_, D, B> {
+            type Out = &'d D;
+
+            fn as_datatype(&self) -> &'d D {
+                self.datatype
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl<D: Datatype, B: $pointer + ?Sized> Collection for $name<'_, '_, D, B> {
+            fn count(&self) -> Count {
+                self.count
+            }
+
+            fn len_in_elements(&self) -> usize {
+                elements(self.count)
+            }
+        }
+    };
+}
+views!(View, Pointer);
+views!(MutView, PointerMut);
+
+// SAFETY: as whoever made the view promised.
+unsafe impl<D: Datatype, B: Pointer + ?Sized> Pointer for View<'_, '_, D, B> {
+    fn pointer(&self) -> *const c_void {
+        self.buffer.pointer()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<D: Datatype, B: PointerMut + ?Sized> PointerMut for MutView<'_, '_, D, B> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.buffer.pointer_mut()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<D: Datatype, B: Pointer + ?Sized> Buffer for View<'_, '_, D, B> {}
+// SAFETY: as above.
+unsafe impl<D: Datatype, B: PointerMut + ?Sized> BufferMut for MutView<'_, '_, D, B> {}
+
+/// A buffer to send parts of; counts and displacements are in its elements.
+#[derive(Debug)]
+pub struct Partition<'b, B: 'b + ?Sized, C, D> {
+    buf: &'b B,
+    counts: C,
+    displs: D,
+}
+
+/// A buffer to receive parts of; counts and displacements are in its elements.
+#[derive(Debug)]
+pub struct PartitionMut<'b, B: 'b + ?Sized, C, D> {
+    buf: &'b mut B,
+    counts: C,
+    displs: D,
+}
+
+#[track_caller]
+fn expect_inside(len: usize, counts: &[Count], displs: &[Count]) {
+    assert!(
+        counts.len() == displs.len(),
+        "a partition with {} counts and {} displacements",
+        counts.len(),
+        displs.len()
+    );
+    for (part, (count, at)) in counts.iter().zip(displs).enumerate() {
+        assert!(
+            *count >= 0 && *at >= 0 && *count as usize + *at as usize <= len,
+            "part {part}, {count} elements from {at} on, does not lie in a buffer of {len}"
+        );
+    }
+}
+
+impl<'b, B, C, D> Partition<'b, B, C, D>
+where
+    B: 'b + Buffer + ?Sized,
+    C: Borrow<[Count]>,
+    D: Borrow<[Count]>,
+{
+    /// Parts of a buffer.
+    ///
+    /// # Panics
+    /// When a part does not lie in the buffer.
+    #[track_caller]
+    pub fn new(buf: &'b B, counts: C, displs: D) -> Self {
+        expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
+        Partition { buf, counts, displs }
+    }
+}
+
+impl<'b, B, C, D> PartitionMut<'b, B, C, D>
+where
+    B: 'b + BufferMut + ?Sized,
+    C: Borrow<[Count]>,
+    D: Borrow<[Count]>,
+{
+    /// Parts of a buffer.
+    ///
+    /// # Panics
+    /// When a part does not lie in the buffer.
+    #[track_caller]
+    pub fn new(buf: &'b mut B, counts: C, displs: D) -> Self {
+        expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
+        PartitionMut { buf, counts, displs }
+    }
+}
+
+macro_rules! partitions {
+    ($name:ident) => {
+        // SAFETY: the parts lie in the buffer, whose elements they have.
+        unsafe impl<B: AsDatatype + ?Sized, C, D> AsDatatype for $name<'_, B, C, D> {
+            type Out = B::Out;
+
+            fn as_datatype(&self) -> B::Out {
+                self.buf.as_datatype()
+            }
+        }
+
+        impl<B: ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned for $name<'_, B, C, D> {
+            fn counts(&self) -> &[Count] {
+                self.counts.borrow()
+            }
+
+            fn displs(&self) -> &[Count] {
+                self.displs.borrow()
+            }
+        }
+    };
+}
+partitions!(Partition);
+partitions!(PartitionMut);
+
+// SAFETY: the buffer's own pointer.
+unsafe impl<B: Pointer + ?Sized, C, D> Pointer for Partition<'_, B, C, D> {
+    fn pointer(&self) -> *const c_void {
+        self.buf.pointer()
+    }
+}
+
+// SAFETY: the buffer's own pointer.
+unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, D> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.buf.pointer_mut()
+    }
+}
+
+impl<B, C, D> PartitionedBuffer for Partition<'_, B, C, D>
+where
+    B: Pointer + AsDatatype + ?Sized,
+    C: Borrow<[Count]>,
+    D: Borrow<[Count]>,
+{
+}
+
+impl<B, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D>
+where
+    B: PointerMut + AsDatatype + ?Sized,
+    C: Borrow<[Count]>,
+    D: Borrow<[Count]>,
+{
+}
+
+/// A buffer to send from whose type is known when the program runs.
+#[derive(Clone, Copy, Debug)]
+pub struct DynBuffer<'a> {
+    ptr: *const c_void,
+    len: Count,
+    datatype: DatatypeRef<'a>,
+}
+
+/// A buffer to receive into whose type is known when the program runs.
+#[derive(Debug)]
+pub struct DynBufferMut<'a> {
+    ptr: *mut c_void,
+    len: Count,
+    datatype: DatatypeRef<'a>,
+}
+
+// SAFETY: it stands for a shared slice of plain data.
+unsafe impl Send for DynBuffer<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for DynBuffer<'_> {}
+// SAFETY: it stands for a slice of plain data that nobody else has.
+unsafe impl Send for DynBufferMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for DynBufferMut<'_> {}
+
+macro_rules! dynamic {
+    ($name:ident) => {
+        // SAFETY: as whoever made it promised.
+        unsafe impl Collection for $name<'_> {
+            fn count(&self) -> Count {
+                self.len
+            }
+
+            fn len_in_elements(&self) -> usize {
+                elements(self.len)
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl Pointer for $name<'_> {
+            fn pointer(&self) -> *const c_void {
+                self.ptr as *const c_void
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl<'a> AsDatatype for $name<'a> {
+            type Out = DatatypeRef<'a>;
+
+            fn as_datatype(&self) -> DatatypeRef<'a> {
+                self.datatype
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl Buffer for $name<'_> {}
+
+        impl $name<'_> {
+            /// Whether its elements are of a Rust type: whether that type's datatype is this one.
+            pub fn is<T: Equivalence>(&self) -> bool {
+                self.datatype == T::equivalent_datatype().datatype_ref()
+            }
+
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                self.len_in_elements()
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// Where the first element lies.
+            pub fn as_ptr(&self) -> *const c_void {
+                self.ptr as *const c_void
+            }
+        }
+    };
+}
+dynamic!(DynBuffer);
+dynamic!(DynBufferMut);
+
+// SAFETY: as whoever made it promised.
+unsafe impl PointerMut for DynBufferMut<'_> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.ptr
+    }
+}
+
+// SAFETY: as above.
+unsafe impl BufferMut for DynBufferMut<'_> {}
+
+/// The datatype of a Rust type, for as long as anybody wants it. One that is made anew each time it
+/// is asked for stays in the rank's heap.
+fn forever<T: Equivalence>() -> DatatypeRef<'static> {
+    match T::equivalent_datatype().datatype_ref().to_owned_type() {
+        OwnedDatatype::System(scalar) => DatatypeRef(Kind::System(scalar)),
+        OwnedDatatype::Derived(derived) => DatatypeRef(Kind::Derived(derived)),
+        OwnedDatatype::User(layout) => DatatypeRef(Kind::User(Box::leak(Box::new(layout)))),
+    }
+}
+
+/// A slice, empty ones with a good address whatever the pointer says.
+unsafe fn slice<'a, T>(at: *const c_void, len: usize) -> &'a [T] {
+    // SAFETY: as the caller promises.
+    if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(at.cast(), len) } }
+}
+
+impl<'a> DynBuffer<'a> {
+    /// A slice, its type forgotten.
+    pub fn new<T: Equivalence>(buf: &'a [T]) -> Self {
+        // SAFETY: the elements of a slice.
+        unsafe { Self::from_raw(buf.as_ptr(), buf.count(), forever::<T>()) }
+    }
+
+    /// The slice, if its elements are of this type.
+    pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
+        // SAFETY: the datatype is the one of `T`.
+        self.is::<T>().then(|| unsafe { slice(self.ptr, self.len()) })
+    }
+
+    /// `len` elements of a datatype.
+    ///
+    /// # Safety
+    /// They are readable as long as the result lives.
+    pub unsafe fn from_raw<T>(ptr: *const T, len: Count, datatype: DatatypeRef<'a>) -> Self {
+        DynBuffer { ptr: ptr.cast(), len, datatype }
+    }
+}
+
+impl<'a> DynBufferMut<'a> {
+    /// A slice, its type forgotten.
+    pub fn new<T: Equivalence>(buf: &'a mut [T]) -> Self {
+        // SAFETY: the elements of a slice.
+        unsafe { Self::from_raw(buf.as_mut_ptr(), buf.count(), forever::<T>()) }
+    }
+
+    /// The slice, if its elements are of this type.
+    pub fn downcast<T: Equivalence>(self) -> Option<&'a mut [T]> {
+        if !self.is::<T>() {
+            return None;
+        }
+        if self.len == 0 {
+            return Some(&mut []);
+        }
+        // SAFETY: the datatype is the one of `T`, and the elements are this buffer's alone.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.ptr.cast(), self.len()) })
+    }
+
+    /// `len` elements of a datatype.
+    ///
+    /// # Safety
+    /// They are writable, and nobody else uses them, as long as the result lives.
+    pub unsafe fn from_raw<T>(ptr: *mut T, len: Count, datatype: DatatypeRef<'a>) -> Self {
+        DynBufferMut { ptr: ptr.cast(), len, datatype }
+    }
+
+    /// Where the first element lies.
+    pub fn as_mut_ptr(&mut self) -> *mut c_void {
+        self.ptr
+    }
+
+    /// The same for reading, for a while.
+    pub fn reborrow(&self) -> DynBuffer<'_> {
+        DynBuffer { ptr: self.ptr, len: self.len, datatype: self.datatype }
+    }
+
+    /// The same, for a while.
+    pub fn reborrow_mut(&mut self) -> DynBufferMut<'_> {
+        DynBufferMut { ptr: self.ptr, len: self.len, datatype: self.datatype }
+    }
+
+    /// The same for reading.
+    pub fn downgrade(self) -> DynBuffer<'a> {
+        DynBuffer { ptr: self.ptr, len: self.len, datatype: self.datatype }
+    }
+}

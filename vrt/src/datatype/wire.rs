@@ -1,0 +1,231 @@
+//! The bytes of a buffer on their way out and in.
+//!
+//! Elements that lie in memory as they are sent are used where they are. Others are packed into a
+//! block of the rank's heap, which goes with the operation: an outgoing block is dropped when the
+//! operation is over, an incoming one is unpacked first.
+
+use crate::datatype::{
+    AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, UncommittedDatatype,
+};
+
+/// Bytes to send. They stay where they are as long as this and the buffer live.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) at: *const u8,
+    pub(crate) len: usize,
+    packed: Option<Vec<u8>>,
+}
+
+/// Room for bytes to receive. It stays where it is as long as this and the buffer live.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) at: *mut u8,
+    pub(crate) len: usize,
+    staged: Option<Box<Staged>>,
+}
+
+/// Packed bytes that are to be unpacked into a buffer.
+#[derive(Debug)]
+struct Staged {
+    bytes: Vec<u8>,
+    to: *mut u8,
+    count: usize,
+    datatype: OwnedDatatype,
+    /// The bytes are integers of another kind than the buffer's.
+    other: Option<Scalar>,
+}
+
+/// The bytes of `count` elements.
+///
+/// # Safety
+/// The elements are readable while the result is used.
+#[inline]
+pub(crate) unsafe fn outgoing_elements(
+    from: *const u8,
+    count: usize,
+    datatype: DatatypeRef<'_>,
+) -> Outgoing {
+    match datatype.0 {
+        Kind::System(scalar) if scalar.is_dense() => {
+            Outgoing { at: from, len: count * scalar.size(), packed: None }
+        }
+        // SAFETY: as the caller promises.
+        _ => unsafe { pack(from, count, datatype) },
+    }
+}
+
+unsafe fn pack(from: *const u8, count: usize, datatype: DatatypeRef<'_>) -> Outgoing {
+    let (size, direct) = datatype.with_layout(|layout| (layout.size(), layout.direct(count)));
+    let len = size * count;
+    if let Some(offset) = direct {
+        return Outgoing { at: from.wrapping_offset(offset), len, packed: None };
+    }
+    let mut packed: Vec<u8> = Vec::with_capacity(len);
+    let to = packed.as_mut_ptr();
+    // SAFETY: the elements are readable, says the caller; the block has room for all of them.
+    unsafe {
+        datatype.with_layout(|layout| layout.pack(from, count, to));
+        packed.set_len(len);
+    }
+    Outgoing { at: packed.as_ptr(), len, packed: Some(packed) }
+}
+
+/// The bytes of a buffer to send from.
+#[inline]
+pub(crate) fn outgoing<B: Buffer + ?Sized>(buffer: &B) -> Outgoing {
+    let datatype = buffer.as_datatype();
+    let count = buffer.len_in_elements();
+    // SAFETY: the buffer promises its elements; callers keep it borrowed.
+    unsafe { outgoing_elements(buffer.pointer().cast(), count, datatype.datatype_ref()) }
+}
+
+/// Room for `count` elements. `filled` says that what is there is to be sent or kept: then a
+/// staged block begins as a copy of it.
+///
+/// # Safety
+/// The elements are writable (and readable, if `filled`) while the result is used.
+#[inline]
+pub(crate) unsafe fn incoming_elements(
+    to: *mut u8,
+    count: usize,
+    datatype: DatatypeRef<'_>,
+    filled: bool,
+) -> Incoming {
+    match datatype.0 {
+        Kind::System(scalar) if scalar.is_dense() => {
+            Incoming { at: to, len: count * scalar.size(), staged: None }
+        }
+        // SAFETY: as the caller promises.
+        _ => unsafe { stage(to, count, datatype, filled) },
+    }
+}
+
+unsafe fn stage(to: *mut u8, count: usize, datatype: DatatypeRef<'_>, filled: bool) -> Incoming {
+    let (size, direct) = datatype.with_layout(|layout| (layout.size(), layout.direct(count)));
+    let len = size * count;
+    if let Some(offset) = direct {
+        return Incoming { at: to.wrapping_offset(offset), len, staged: None };
+    }
+    let mut bytes = vec![0u8; len];
+    let at = bytes.as_mut_ptr();
+    if filled {
+        // SAFETY: the elements are readable, says the caller; the block has room for all.
+        datatype.with_layout(|layout| unsafe { layout.pack(to, count, at) });
+    }
+    let datatype = datatype.to_owned_type();
+    let staged = Box::new(Staged { bytes, to, count, datatype, other: None });
+    Incoming { at, len, staged: Some(staged) }
+}
+
+/// Room for the bytes of a buffer to receive into.
+#[inline]
+pub(crate) fn incoming<B: BufferMut + ?Sized>(buffer: &mut B) -> Incoming {
+    let datatype = buffer.as_datatype();
+    let count = buffer.len_in_elements();
+    // SAFETY: the buffer promises its elements; callers keep it borrowed.
+    unsafe { incoming_elements(buffer.pointer_mut().cast(), count, datatype.datatype_ref(), false) }
+}
+
+/// The same for a buffer of which a part, or nothing, may be written, or whose bytes are sent.
+#[inline]
+pub(crate) fn incoming_filled<B: BufferMut + ?Sized>(buffer: &mut B) -> Incoming {
+    let datatype = buffer.as_datatype();
+    let count = buffer.len_in_elements();
+    // SAFETY: as in `incoming`; a buffer's elements are initialised.
+    unsafe { incoming_elements(buffer.pointer_mut().cast(), count, datatype.datatype_ref(), true) }
+}
+
+/// Room for the result of a reduction, which has the type of what was contributed. If the receive
+/// buffer has as many integers of another size, they are converted at the end. (MPI forbids that,
+/// and the `mpi` crate then writes behind the buffer; programs that get away with it are met.)
+pub(crate) fn incoming_result<S, R>(contributed: &S, buffer: &mut R, filled: bool) -> Incoming
+where
+    S: Buffer + ?Sized,
+    R: BufferMut + ?Sized,
+{
+    let (theirs, ours) = (contributed.as_datatype(), buffer.as_datatype());
+    let (Kind::System(from), Kind::System(to)) = (theirs.datatype_ref().0, ours.datatype_ref().0)
+    else {
+        return if filled { incoming_filled(buffer) } else { incoming(buffer) };
+    };
+    let (count, contributions) = (buffer.len_in_elements(), contributed.len_in_elements());
+    if from == to || from.size() == to.size() || count != contributions {
+        return if filled { incoming_filled(buffer) } else { incoming(buffer) };
+    }
+    if !(from.is_integer() && to.is_integer()) {
+        return incoming(buffer);
+    }
+    let mut bytes = vec![0u8; count * from.size()];
+    let (at, len) = (bytes.as_mut_ptr(), bytes.len());
+    let (datatype, to) = (OwnedDatatype::System(to), buffer.pointer_mut().cast());
+    let staged = Box::new(Staged { bytes, to, count, datatype, other: Some(from) });
+    Incoming { at, len, staged: Some(staged) }
+}
+
+/// Bytes that an element of a buffer has on its way.
+pub(crate) fn element_size<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
+    buffer.as_datatype().datatype_ref().size()
+}
+
+impl Incoming {
+    /// No room.
+    pub(crate) fn nothing() -> Incoming {
+        Incoming { at: std::ptr::null_mut(), len: 0, staged: None }
+    }
+
+    /// Puts what has come, `len` bytes, into the buffer.
+    #[inline]
+    pub(crate) fn finish(&mut self, len: usize) {
+        if let Some(staged) = self.staged.take() {
+            staged.unpack(len);
+        }
+    }
+
+    /// Puts everything into the buffer.
+    pub(crate) fn finish_all(&mut self) {
+        self.finish(self.len);
+    }
+
+    /// Whether anything is left to do at the end.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+}
+
+impl Outgoing {
+    /// No bytes.
+    pub(crate) fn nothing() -> Outgoing {
+        Outgoing { at: std::ptr::null(), len: 0, packed: None }
+    }
+
+    /// Whether the bytes are a copy of the buffer's.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+}
+
+impl Staged {
+    fn unpack(&self, len: usize) {
+        let len = len.min(self.bytes.len());
+        if len == 0 {
+            return;
+        }
+        let (from, to, count) = (self.bytes.as_ptr(), self.to, self.count);
+        if let (Some(other), OwnedDatatype::System(scalar)) = (self.other, &self.datatype) {
+            for (i, value) in self.bytes.chunks_exact(other.size()).enumerate().take(count) {
+                let value = other.integer(value);
+                let Some(bytes) = scalar.integer_bytes(value) else {
+                    panic!("the result {value} does not fit an element of the receive buffer");
+                };
+                let size = scalar.size();
+                // SAFETY: element `i` of the buffer is writable and has this size.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(i * size), size) };
+            }
+            return;
+        }
+        // SAFETY: whoever made this promised that the elements are writable.
+        self.datatype
+            .datatype_ref()
+            .with_layout(|layout| unsafe { layout.unpack(from, len, to, count) });
+    }
+}

@@ -1,0 +1,64 @@
+//! Requests that the program itself completes (MPI-4.1 section 13.2).
+
+use std::future::poll_fn;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+use crate::point_to_point::site;
+use crate::request::{Request, StaticScope, immediate};
+
+#[derive(Debug, Default)]
+struct State {
+    done: bool,
+    waker: Option<Waker>,
+}
+
+/// Completes a generalized request, from anywhere: the rank itself, a thread, an async task.
+#[derive(Debug)]
+pub struct Completer(Arc<Mutex<State>>);
+
+impl Completer {
+    /// The request is done (`MPI_Grequest_complete`).
+    pub fn complete(self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.done = true;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A request that is done when the program says so (`MPI_Grequest_start`). While the rank waits
+/// for it, the rank stays on its PE: who completes it is outside of `vrt`.
+///
+/// # Panics
+/// Outside of a rank.
+///
+/// # Examples
+///
+/// ```
+/// vrt::run_local(1, |_| {
+///     let (completer, request) = vrt::request::generalized();
+///     let thread = std::thread::spawn(|| completer.complete());
+///     request.wait();
+///     thread.join().unwrap();
+/// });
+/// ```
+#[track_caller]
+pub fn generalized() -> (Completer, Request<'static, ()>) {
+    let state = Arc::new(Mutex::new(State::default()));
+    let seen = Arc::clone(&state);
+    let future = poll_fn(move |context| {
+        let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.done {
+            return Poll::Ready(());
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    });
+    let site = site!("generalized");
+    // SAFETY: there is no buffer.
+    let request = unsafe { immediate(StaticScope, &(), future, site) };
+    (Completer(state), request)
+}

@@ -1,0 +1,196 @@
+//! Requests that are started again and again (MPI-4.1 sections 3.9 and 6.13).
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+
+use crate::datatype::wire::Incoming;
+use crate::mailbox::Pattern;
+use crate::operation::Site;
+use crate::pe::Started;
+use crate::point_to_point::{Status, site};
+use crate::request::{Request, StaticScope, immediate};
+
+type Boxed<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type Begun = (Started, Box<Kept>, Option<Pattern>);
+type StartWith<'a, S, R, T> = dyn FnMut(&mut S, &mut R) -> T + 'a;
+
+/// How a start begins the operation.
+enum Start<'a, S, R> {
+    /// In the engine: how it stands, what has to be kept, and what it waits for.
+    Message(Box<StartWith<'a, S, R, Begun>>),
+    Collective(Box<StartWith<'a, S, R, Boxed<'a>>>),
+}
+
+/// What a message that was started needs until it is done.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    #[expect(dead_code, reason = "keeps the bytes that are sent")]
+    pub(crate) outgoing: crate::datatype::wire::Outgoing,
+    pub(crate) incoming: Incoming,
+}
+
+/// An operation with its arguments, which can be started any number of times.
+///
+/// It holds its buffers. Between two runs they are looked at and changed through
+/// [`send_data`](Self::send_data) and [`receive_data`](Self::receive_data).
+///
+/// # Panics
+/// When it is dropped while it runs.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let (mut out, mut back) = ([0u64; 2], [0u64; 2]);
+///     let mut send = other.persistent_send(&mut out[..]);
+///     let mut receive = other.persistent_receive_into(&mut back[..]);
+///     for step in 0..10 {
+///         send.send_data()[0] = step;
+///         receive.start();
+///         send.start();
+///         send.wait();
+///         receive.wait();
+///         assert_eq!(receive.receive_data()[0], step);
+///     }
+/// });
+/// ```
+#[must_use = "a persistent request does nothing until it is started"]
+pub struct PersistentRequest<'a, S, R> {
+    active: Option<Request<'static, ()>>,
+    start: Start<'a, S, R>,
+    send: S,
+    receive: R,
+    site: Site,
+}
+
+impl<S, R> fmt::Debug for PersistentRequest<'_, S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PersistentRequest")
+            .field("call", &self.site.call)
+            .field("active", &self.active.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, S, R> PersistentRequest<'a, S, R> {
+    pub(crate) fn message(
+        send: S,
+        receive: R,
+        site: Site,
+        start: impl FnMut(&mut S, &mut R) -> Begun + 'a,
+    ) -> Self {
+        let start = Start::Message(Box::new(start));
+        PersistentRequest { active: None, start, send, receive, site }
+    }
+
+    pub(crate) fn collective(
+        send: S,
+        receive: R,
+        site: Site,
+        start: impl FnMut(&mut S, &mut R) -> Boxed<'a> + 'a,
+    ) -> Self {
+        let start = Start::Collective(Box::new(start));
+        PersistentRequest { active: None, start, send, receive, site }
+    }
+
+    /// Starts it (`MPI_Start`).
+    ///
+    /// # Panics
+    /// When it runs already.
+    #[track_caller]
+    pub fn start(&mut self) {
+        self.expect_idle("start");
+        let site = self.site;
+        self.active = Some(match &mut self.start {
+            Start::Message(start) => {
+                let (started, kept, pattern) = start(&mut self.send, &mut self.receive);
+                Request::with_buffers(started, &(), StaticScope, site, pattern, Some(kept))
+            }
+            Start::Collective(start) => {
+                let future = start(&mut self.send, &mut self.receive);
+                // SAFETY: this value holds the buffers, hands them out only while nothing runs, and
+                // is not dropped before.
+                unsafe { immediate(StaticScope, &(), future, site) }
+            }
+        });
+    }
+
+    /// Whether it runs.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Waits until it is done; at once if it does not run.
+    ///
+    /// # Panics
+    /// When a message was longer than its buffer.
+    pub fn wait(&mut self) -> Option<Status> {
+        self.active.take().map(Request::wait)
+    }
+
+    /// Its status if it is done. `None` if it is not, or does not run.
+    pub fn test(&mut self) -> Option<Status> {
+        match self.active.take()?.test() {
+            Ok(status) => Some(status),
+            Err(request) => {
+                self.active = Some(request);
+                None
+            }
+        }
+    }
+
+    /// Asks to cancel what runs.
+    pub fn cancel(&self) {
+        if let Some(active) = &self.active {
+            active.cancel();
+        }
+    }
+
+    /// The buffer that is sent from.
+    ///
+    /// # Panics
+    /// When it runs.
+    #[track_caller]
+    pub fn send_data(&mut self) -> &mut S {
+        self.expect_idle("send_data");
+        &mut self.send
+    }
+
+    /// The buffer that is received into.
+    ///
+    /// # Panics
+    /// When it runs.
+    #[track_caller]
+    pub fn receive_data(&mut self) -> &mut R {
+        self.expect_idle("receive_data");
+        &mut self.receive
+    }
+
+    #[track_caller]
+    fn expect_idle(&self, call: &str) {
+        if self.active.is_some() {
+            panic!(
+                "{call} at {} of a persistent request that runs: {}, made at {}",
+                site!("").location,
+                self.site.call,
+                self.site.location
+            );
+        }
+    }
+}
+
+/// Starts several (`MPI_Startall`).
+///
+/// # Panics
+/// When one of them runs already.
+#[track_caller]
+pub fn start_all<'r, 'a: 'r, S: 'r, R: 'r>(
+    requests: impl IntoIterator<Item = &'r mut PersistentRequest<'a, S, R>>,
+) {
+    requests.into_iter().for_each(PersistentRequest::start);
+}

@@ -1,0 +1,296 @@
+//! Ranks as a grid (MPI-4.1 section 8.5). The last coordinate runs fastest.
+
+use crate::Count;
+use crate::operation::Site;
+use crate::rank::block_on_at;
+use crate::topology::create;
+use crate::topology::graph::{Edge, Neighbors};
+use crate::topology::handle::{CommunicatorHandle, Shape};
+use crate::topology::{Communicator, Rank, SimpleCommunicator};
+
+/// A grid.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    dims: Vec<Count>,
+    periods: Vec<bool>,
+}
+
+/// A grid and the calling rank's place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CartesianLayout {
+    /// Ranks along each dimension.
+    pub dims: Vec<Count>,
+    /// Whether each dimension is closed to a ring.
+    pub periods: Vec<bool>,
+    /// The calling rank's coordinates.
+    pub coords: Vec<Count>,
+}
+
+/// A communicator whose ranks are a grid.
+#[derive(Clone, Debug)]
+pub struct CartesianCommunicator(pub(crate) SimpleCommunicator);
+
+/// Factors of a number of ranks, as near to each other as can be, in decreasing order
+/// (`MPI_Dims_create`, section 8.5.2). Dimensions that are not 0 stay as they are.
+///
+/// # Panics
+/// When a dimension is negative, or the given ones do not divide the number of ranks.
+#[track_caller]
+pub fn dimensions(ranks: Rank, dims: &mut [Count]) {
+    assert!(dims.iter().all(|d| *d >= 0), "dimensions of {dims:?}");
+    let given: Count = dims.iter().filter(|d| **d > 0).product();
+    assert!(ranks > 0 && ranks % given == 0, "{ranks} ranks cannot fill a grid of {dims:?}");
+    let open = dims.iter().filter(|d| **d == 0).count();
+    let mut best: Vec<Count> = Vec::new();
+    factors(ranks / given, open, Count::MAX, &mut Vec::new(), &mut best);
+    assert!(open == 0 || !best.is_empty() || ranks == given, "{ranks} ranks in {dims:?}");
+    let mut best = best.into_iter();
+    for d in dims.iter_mut().filter(|d| **d == 0) {
+        *d = best.next().unwrap_or(1);
+    }
+}
+
+/// The decreasing list of `n` factors of `rest` whose first, then second, .. is smallest.
+fn factors(rest: Count, n: usize, most: Count, chosen: &mut Vec<Count>, best: &mut Vec<Count>) {
+    if n == 0 {
+        if rest == 1 && (best.is_empty() || *chosen < *best) {
+            best.clone_from(chosen);
+        }
+        return;
+    }
+    let mut d = 1;
+    while i64::from(d) * i64::from(d) <= i64::from(rest) {
+        for factor in [d, rest / d] {
+            if rest % d == 0 && factor <= most {
+                chosen.push(factor);
+                factors(rest / factor, n - 1, factor, chosen, best);
+                chosen.pop();
+            }
+        }
+        d += 1;
+    }
+}
+
+#[track_caller]
+pub(crate) fn expect_parallel(dims: &[Count], periods: &[bool]) {
+    assert!(
+        dims.len() == periods.len(),
+        "a grid with {} dimensions and {} periods",
+        dims.len(),
+        periods.len()
+    );
+}
+
+pub(crate) fn create(
+    comm: &CommunicatorHandle,
+    dims: &[Count],
+    periods: &[bool],
+    site: Site,
+) -> Option<CartesianCommunicator> {
+    expect_parallel(dims, periods);
+    let places = dims.iter().try_fold(1i32, |all, d| all.checked_mul(*d));
+    if dims.iter().any(|d| *d < 0) || places.is_none_or(|places| places > comm.size) {
+        panic!(
+            "rank {} in {} at {}: a grid of {dims:?} does not fit {} ranks",
+            comm.rank, site.call, site.location, comm.size
+        );
+    }
+    let color = (comm.rank < places.unwrap_or_default()).then_some(0);
+    let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
+    let make = create::split_with(comm, color, comm.rank, shape, site);
+    let handle = block_on_at(make, site.call, site.location)?;
+    Some(CartesianCommunicator(SimpleCommunicator(handle)))
+}
+
+impl Grid {
+    fn coordinates(&self, rank: Rank, coords: &mut [Count]) {
+        let mut rest = rank;
+        for (d, coord) in self.dims.iter().zip(coords).rev() {
+            *coord = rest % d;
+            rest /= d;
+        }
+    }
+
+    /// The rank at coordinates; outside of an open dimension there is none.
+    fn rank(&self, coords: &[Count]) -> Option<Rank> {
+        let mut rank = 0;
+        for ((d, periodic), coord) in self.dims.iter().zip(&self.periods).zip(coords) {
+            let inside = if *periodic { coord.rem_euclid(*d) } else { *coord };
+            if inside < 0 || inside >= *d {
+                return None;
+            }
+            rank = rank * d + inside;
+        }
+        Some(rank)
+    }
+
+    fn shifted(&self, rank: Rank, dimension: usize, by: Count) -> Option<Rank> {
+        let mut coords = vec![0; self.dims.len()];
+        self.coordinates(rank, &mut coords);
+        coords[dimension] += by;
+        self.rank(&coords)
+    }
+}
+
+/// For each dimension the neighbours below and above (section 8.6), with labels that tell the two
+/// apart when they are one rank.
+pub(crate) fn neighbors(grid: &Grid, rank: Rank) -> Neighbors {
+    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+    for d in 0..grid.dims.len() {
+        for (by, sent, received) in [(-1, 2 * d, 2 * d + 1), (1, 2 * d + 1, 2 * d)] {
+            let rank = grid.shifted(rank, d, by);
+            destinations.push(Edge { rank, label: sent as u32 });
+            sources.push(Edge { rank, label: received as u32 });
+        }
+    }
+    Neighbors { sources, destinations }
+}
+
+impl CartesianCommunicator {
+    fn grid(&self) -> &Grid {
+        match &self.0.0.shape {
+            Shape::Cartesian(grid) => grid,
+            _ => unreachable!("only grids are made Cartesian communicators"),
+        }
+    }
+
+    #[track_caller]
+    fn expect_dimensions(&self, what: &str, got: usize) {
+        let dimensions = self.grid().dims.len();
+        assert!(got == dimensions, "{got} {what} for a grid of {dimensions} dimensions");
+    }
+
+    /// Number of dimensions.
+    pub fn num_dimensions(&self) -> Count {
+        self.grid().dims.len() as Count
+    }
+
+    /// The grid and the calling rank's place in it.
+    pub fn get_layout(&self) -> CartesianLayout {
+        let Grid { dims, periods } = self.grid().clone();
+        CartesianLayout { dims, periods, coords: self.rank_to_coordinates(self.rank()) }
+    }
+
+    /// [`get_layout`](Self::get_layout) into slices.
+    ///
+    /// # Panics
+    /// When one of them is not as long as the grid has dimensions.
+    #[track_caller]
+    pub fn get_layout_into(&self, dims: &mut [Count], periods: &mut [bool], coords: &mut [Count]) {
+        self.expect_dimensions("dims", dims.len());
+        self.expect_dimensions("periods", periods.len());
+        self.expect_dimensions("coords", coords.len());
+        let layout = self.get_layout();
+        dims.copy_from_slice(&layout.dims);
+        periods.copy_from_slice(&layout.periods);
+        coords.copy_from_slice(&layout.coords);
+    }
+
+    /// The rank at coordinates; those of closed dimensions may be any numbers.
+    ///
+    /// # Panics
+    /// When there are not as many as the grid has dimensions, or one lies outside of an open one.
+    #[track_caller]
+    pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
+        self.expect_dimensions("coordinates", coords.len());
+        match self.grid().rank(coords) {
+            Some(rank) => rank,
+            None => panic!("coordinates {coords:?} are not in a grid of {:?}", self.grid().dims),
+        }
+    }
+
+    /// The coordinates of a rank.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
+        let mut coords = vec![0; self.grid().dims.len()];
+        self.rank_to_coordinates_into(rank, &mut coords);
+        coords
+    }
+
+    /// [`rank_to_coordinates`](Self::rank_to_coordinates) into a slice.
+    ///
+    /// # Panics
+    /// When there is no such rank, or the slice is not as long as the grid has dimensions.
+    #[track_caller]
+    pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
+        self.expect_dimensions("coordinates", coords.len());
+        self.0.0.job_rank(rank);
+        self.grid().coordinates(rank, coords);
+    }
+
+    /// From whom and to whom data goes that is moved along a dimension.
+    ///
+    /// # Panics
+    /// When there is no such dimension.
+    #[track_caller]
+    pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
+        let dimensions = self.num_dimensions();
+        assert!(
+            (0..dimensions).contains(&dimension),
+            "dimension {dimension} is out of range: 0 to {} are allowed",
+            dimensions - 1
+        );
+        let (grid, me, d) = (self.grid(), self.rank(), dimension as usize);
+        (grid.shifted(me, d, -displacement), grid.shifted(me, d, displacement))
+    }
+
+    /// The grid of the ranks that differ from this one in the retained dimensions only.
+    /// Collective.
+    ///
+    /// # Panics
+    /// When there are not as many as the grid has dimensions.
+    #[track_caller]
+    pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
+        let site = Site::here("subgroup", std::panic::Location::caller());
+        self.expect_dimensions("retained dimensions", retain.len());
+        let grid = self.grid();
+        let coords = self.rank_to_coordinates(self.rank());
+        let (mut color, mut key) = (0, 0);
+        let mut part = Grid { dims: Vec::new(), periods: Vec::new() };
+        for (d, retained) in retain.iter().enumerate() {
+            if *retained {
+                key = key * grid.dims[d] + coords[d];
+                part.dims.push(grid.dims[d]);
+                part.periods.push(grid.periods[d]);
+            } else {
+                color = color * grid.dims[d] + coords[d];
+            }
+        }
+        let shape = Shape::Cartesian(part);
+        let make = create::split_with(&self.0.0, Some(color as u32), key, shape, site);
+        match block_on_at(make, site.call, site.location) {
+            Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
+            None => unreachable!("every rank has a color"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_balanced() {
+        for (ranks, given, wanted) in [
+            (6, vec![0, 0], vec![3, 2]),
+            (7, vec![0, 0], vec![7, 1]),
+            (6, vec![0, 3, 0], vec![2, 3, 1]),
+            (64, vec![0, 0, 0], vec![4, 4, 4]),
+            (12, vec![0, 0, 0], vec![3, 2, 2]),
+            (1, vec![0], vec![1]),
+        ] {
+            let mut dims = given;
+            dimensions(ranks, &mut dims);
+            assert_eq!(dims, wanted, "{ranks} ranks");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "7 ranks cannot fill a grid of [0, 3, 0]")]
+    fn dimensions_that_do_not_divide_are_refused() {
+        dimensions(7, &mut [0, 3, 0]);
+    }
+}

@@ -1,0 +1,266 @@
+//! New communicators: splits, duplicates, communicators of groups (MPI-4.1 section 7.4).
+//!
+//! Every rank works out for itself who is in its new communicator; rank 0 of those who make it gets
+//! fresh contexts for all of them from the job. If the members do not follow each other in the job,
+//! each tells its home PE who they are before it goes on (`collective::groups`).
+
+use std::rc::Rc;
+
+use crate::collective::algorithms::{Collective, In, Out};
+use crate::mailbox::Pattern;
+use crate::operation::{self, Pending, Site};
+use crate::pe::{self, Mode, Outbound, Started};
+use crate::rank::block_on_at;
+use crate::topology::graph::Neighbors;
+use crate::topology::handle::{CommunicatorHandle, Info, Members, Shape};
+use crate::topology::{FIRST_FREE_CONTEXT, Rank, SimpleCommunicator};
+use crate::{Tag, topology};
+
+/// The node that the calling rank is on: all PEs that share its memory.
+pub(crate) fn node_now() -> u32 {
+    0
+}
+
+/// Numbers that every rank gets from all.
+pub(crate) async fn all_gather<const N: usize>(
+    comm: &CommunicatorHandle,
+    mine: [i32; N],
+    site: Site,
+) -> Vec<[i32; N]> {
+    let mut all = vec![[0i32; N]; comm.size as usize];
+    let bytes = size_of::<[i32; N]>();
+    let (from, to) = (In(mine.as_ptr().cast(), bytes), all.as_mut_ptr().cast());
+    let out = Out(to, bytes * comm.size as usize);
+    let collective = Collective::begin(comm, site);
+    // SAFETY: both live in this future until it is ready.
+    unsafe { collective.gather(None, from, Some(out)) }.await;
+    all
+}
+
+/// Numbers that every rank gets from one.
+pub(crate) async fn broadcast(
+    comm: &CommunicatorHandle,
+    root: usize,
+    numbers: &mut [u32],
+    site: Site,
+) {
+    let out = Out(numbers.as_mut_ptr().cast(), size_of_val(numbers));
+    let collective = Collective::begin(comm, site);
+    // SAFETY: the numbers are borrowed until the future is ready.
+    unsafe { collective.broadcast(root, out) }.await;
+}
+
+/// The first of so many contexts, a pair each, that nobody else has.
+pub(crate) fn new_contexts(n: u32) -> u32 {
+    FIRST_FREE_CONTEXT + 2 * pe::with(|pe| pe.engine.shared.job().new_contexts(n))
+}
+
+/// Makes a rank's part of a communicator ready for collective operations.
+pub(crate) async fn finish(info: Info, site: Site) -> CommunicatorHandle {
+    if let Members::List(list) = &info.members {
+        info.registered.set(true);
+        let (context, list) = (info.context + 1, Rc::clone(list));
+        let started = pe::with(|pe| pe.engine.join_group(context, &list));
+        if let Started::Pending(request) = started {
+            Pending::new(request, site, None).await;
+        }
+    }
+    CommunicatorHandle::new(info)
+}
+
+pub(crate) fn split(
+    comm: &CommunicatorHandle,
+    color: Option<u32>,
+    key: i32,
+    site: Site,
+) -> Option<SimpleCommunicator> {
+    let parts = split_with(comm, color, key, Shape::Plain, site);
+    block_on_at(parts, site.call, site.location).map(SimpleCommunicator)
+}
+
+/// A communicator for each color, with a shape.
+pub(crate) async fn split_with(
+    comm: &CommunicatorHandle,
+    color: Option<u32>,
+    key: i32,
+    shape: Shape,
+    site: Site,
+) -> Option<CommunicatorHandle> {
+    let color = color.map_or(-1, |color| color as i32);
+    let all = all_gather(comm, [color, key], site).await;
+    let mut colors: Vec<i32> = all.iter().map(|[c, _]| *c).filter(|c| *c >= 0).collect();
+    colors.sort_unstable();
+    colors.dedup();
+    let mut first = [0];
+    if comm.rank == 0 {
+        first = [new_contexts(colors.len() as u32)];
+    }
+    broadcast(comm, 0, &mut first, site).await;
+    let place = colors.binary_search(&color).ok()?;
+    let same = all.iter().enumerate().filter(|(_, [c, _])| *c == color);
+    let mut ranks: Vec<(i32, usize)> = same.map(|(rank, [_, key])| (*key, rank)).collect();
+    ranks.sort_unstable();
+    let members: Vec<u32> = ranks.iter().map(|(_, rank)| comm.members.get(*rank)).collect();
+    let me = ranks.iter().position(|(_, rank)| *rank == comm.rank as usize)?;
+    let context = first[0] + 2 * place as u32;
+    let mut info = Info::new(context, me as Rank, Members::from_list(&members));
+    info.shape = shape;
+    Some(finish(info, site).await)
+}
+
+pub(crate) fn duplicate(comm: &CommunicatorHandle, site: Site) -> SimpleCommunicator {
+    let shape = match &comm.shape {
+        Shape::Plain => Shape::Plain,
+        Shape::Cartesian(grid) => Shape::Cartesian(grid.clone()),
+        Shape::Graph(neighbors) => Shape::Graph(neighbors.clone()),
+        Shape::DistributedGraph(neighbors) => Shape::DistributedGraph(neighbors.clone()),
+    };
+    let copy = same_ranks(comm, shape, site);
+    SimpleCommunicator(block_on_at(copy, site.call, site.location))
+}
+
+/// A communicator of the same ranks, with a shape and the attributes that ask to come along.
+pub(crate) async fn same_ranks(
+    comm: &CommunicatorHandle,
+    shape: Shape,
+    site: Site,
+) -> CommunicatorHandle {
+    let mut context = [0];
+    if comm.rank == 0 {
+        context = [new_contexts(1)];
+    }
+    broadcast(comm, 0, &mut context, site).await;
+    let mut info = Info::new(context[0], comm.rank, comm.members.clone());
+    info.shape = shape;
+    info.attributes = comm.attributes.duplicate();
+    finish(info, site).await
+}
+
+/// Checks that a group lies in a communicator; gives the caller's place in the group.
+fn place_in(comm: &CommunicatorHandle, group: &Members, site: Site) -> Option<usize> {
+    for member in group.iter() {
+        if comm.members.position(member).is_none() {
+            panic!(
+                "rank {} in {} at {}: the group has rank {member} of the job, which is not in the \
+                 communicator",
+                comm.rank, site.call, site.location
+            );
+        }
+    }
+    group.position(comm.members.get(comm.rank as usize))
+}
+
+pub(crate) fn from_group_collective(
+    comm: &CommunicatorHandle,
+    group: &Members,
+    site: Site,
+) -> Option<SimpleCommunicator> {
+    let place = place_in(comm, group, site);
+    // A group is known by its first rank: different groups have none in common.
+    let color = place.map(|_| group.get(0));
+    split(comm, color, place.unwrap_or_default() as i32, site)
+}
+
+/// Tags of messages between those who make a communicator; numbered operations have lower ones.
+const CREATION: i32 = 0x4000_0000;
+
+/// Sends a message that only creation of communicators knows.
+async fn send(comm: &CommunicatorHandle, to: u32, tag: Tag, data: &[u32], site: Site) {
+    let message = Outbound {
+        context: comm.context + 1,
+        to,
+        source: comm.rank,
+        tag: CREATION | (tag & 0x3fff_ffff),
+        data: data.as_ptr().cast(),
+        len: size_of_val(data),
+        mode: Mode::Standard,
+    };
+    // SAFETY: the data is borrowed until the future is ready.
+    unsafe { operation::send(message, site) }.await;
+}
+
+/// Receives one.
+async fn receive(comm: &CommunicatorHandle, from: Rank, tag: Tag, data: &mut [u32], site: Site) {
+    let tag = CREATION | (tag & 0x3fff_ffff);
+    let pattern = Pattern { context: comm.context + 1, source: from, tag };
+    let (at, len) = (data.as_mut_ptr().cast(), size_of_val(data));
+    // SAFETY: the data is borrowed until the future is ready.
+    unsafe { operation::receive(pattern, at, len, site) }.await;
+}
+
+/// Two ranks tell each other numbers; both lists may have any length.
+pub(crate) async fn exchange(
+    comm: &CommunicatorHandle,
+    with: Rank,
+    tag: Tag,
+    mine: &[u32],
+    site: Site,
+) -> Vec<u32> {
+    let to = comm.job_rank(with);
+    // The lower rank of the job speaks first. (Lengths first: lists may be long.)
+    let mut len = [0];
+    let speaks_first = comm.members.get(comm.rank as usize) < to;
+    if speaks_first {
+        send(comm, to, tag, &[mine.len() as u32], site).await;
+    }
+    receive(comm, with, tag, &mut len, site).await;
+    if !speaks_first {
+        send(comm, to, tag, &[mine.len() as u32], site).await;
+    }
+    let mut theirs = vec![0; len[0] as usize];
+    if speaks_first {
+        send(comm, to, tag, mine, site).await;
+    }
+    receive(comm, with, tag, &mut theirs, site).await;
+    if !speaks_first {
+        send(comm, to, tag, mine, site).await;
+    }
+    theirs
+}
+
+pub(crate) fn from_group(
+    comm: &CommunicatorHandle,
+    group: &Members,
+    tag: Tag,
+    site: Site,
+) -> Option<SimpleCommunicator> {
+    let place = place_in(comm, group, site)?;
+    let make = async {
+        let mut context = [0];
+        if place == 0 {
+            context = [new_contexts(1)];
+            for member in group.iter().skip(1) {
+                send(comm, member, tag, &context, site).await;
+            }
+        } else {
+            let leader = comm.members.position(group.get(0)).unwrap_or_default();
+            receive(comm, leader as Rank, tag, &mut context, site).await;
+        }
+        finish(Info::new(context[0], place as Rank, group.clone()), site).await
+    };
+    Some(SimpleCommunicator(block_on_at(make, site.call, site.location)))
+}
+
+/// A rank's neighbours, checked.
+pub(crate) fn checked_ranks(comm: &CommunicatorHandle, ranks: &[Rank], site: Site) {
+    for rank in ranks {
+        if *rank < 0 || *rank >= comm.size {
+            panic!(
+                "rank {} in {} at {}: neighbour {rank} is out of range: 0 to {} are allowed",
+                comm.rank,
+                site.call,
+                site.location,
+                comm.size - 1
+            );
+        }
+    }
+}
+
+/// The neighbourhood that a shape says.
+pub(crate) fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
+    match &comm.shape {
+        Shape::Plain => None,
+        Shape::Cartesian(grid) => Some(topology::cartesian::neighbors(grid, comm.rank)),
+        Shape::Graph(neighbors) | Shape::DistributedGraph(neighbors) => Some(neighbors.clone()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Ranks as a graph (MPI-4.1 sections 8.5.3 to 8.5.5).
+
+use crate::Count;
+use crate::operation::Site;
+use crate::rank::block_on_at;
+use crate::topology::create;
+use crate::topology::handle::{CommunicatorHandle, Shape};
+use crate::topology::{Rank, SimpleCommunicator};
+
+/// From whom a rank receives and to whom it sends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Neighbors {
+    pub(crate) sources: Vec<Edge>,
+    pub(crate) destinations: Vec<Edge>,
+}
+
+/// A neighbour, or the place of one where there is none. The label tells several edges between two
+/// ranks apart; those with equal labels are matched in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) rank: Option<Rank>,
+    pub(crate) label: u32,
+}
+
+fn edges(ranks: &[Rank]) -> Vec<Edge> {
+    ranks.iter().map(|rank| Edge { rank: Some(*rank), label: 0 }).collect()
+}
+
+fn ranks(edges: &[Edge]) -> Vec<Rank> {
+    edges.iter().filter_map(|edge| edge.rank).collect()
+}
+
+/// A communicator whose ranks are a graph that each of them knows.
+#[derive(Clone, Debug)]
+pub struct GraphCommunicator(pub(crate) SimpleCommunicator);
+
+impl GraphCommunicator {
+    /// The calling rank's neighbours.
+    pub fn neighbors(&self) -> Vec<Rank> {
+        match &self.0.0.shape {
+            Shape::Graph(neighbors) => ranks(&neighbors.destinations),
+            _ => unreachable!("only graphs are made graph communicators"),
+        }
+    }
+}
+
+/// A communicator whose ranks are a graph of which each knows its own edges.
+#[derive(Clone, Debug)]
+pub struct DistributedGraphCommunicator(pub(crate) SimpleCommunicator);
+
+impl DistributedGraphCommunicator {
+    fn edges(&self) -> &Neighbors {
+        match &self.0.0.shape {
+            Shape::DistributedGraph(neighbors) => neighbors,
+            _ => unreachable!("only graphs are made graph communicators"),
+        }
+    }
+
+    /// From whom the calling rank receives.
+    pub fn sources(&self) -> Vec<Rank> {
+        ranks(&self.edges().sources)
+    }
+
+    /// To whom the calling rank sends.
+    pub fn destinations(&self) -> Vec<Rank> {
+        ranks(&self.edges().destinations)
+    }
+}
+
+pub(crate) fn create(
+    comm: &CommunicatorHandle,
+    index: &[Count],
+    all_edges: &[Rank],
+    site: Site,
+) -> Option<GraphCommunicator> {
+    let nodes = index.len();
+    let increasing = index.windows(2).all(|pair| pair[0] <= pair[1]);
+    let last = index.last().copied().unwrap_or_default();
+    let inside = all_edges.iter().all(|rank| *rank >= 0 && (*rank as usize) < nodes);
+    if !increasing || last as usize != all_edges.len() || !inside || nodes > comm.size as usize {
+        panic!(
+            "rank {} in {} at {}: index {index:?} and edges {all_edges:?} are no graph of at most \
+             {} ranks",
+            comm.rank, site.call, site.location, comm.size
+        );
+    }
+    let me = comm.rank as usize;
+    let mine = index.get(me).map(|end| {
+        let begin = if me == 0 { 0 } else { index[me - 1] };
+        edges(&all_edges[begin as usize..*end as usize])
+    });
+    let color = mine.as_ref().map(|_| 0);
+    let mine = mine.unwrap_or_default();
+    let shape = Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine });
+    let make = create::split_with(comm, color, comm.rank, shape, site);
+    let handle = block_on_at(make, site.call, site.location)?;
+    Some(GraphCommunicator(SimpleCommunicator(handle)))
+}
+
+pub(crate) fn create_adjacent(
+    comm: &CommunicatorHandle,
+    sources: &[Rank],
+    destinations: &[Rank],
+    site: Site,
+) -> DistributedGraphCommunicator {
+    create::checked_ranks(comm, sources, site);
+    create::checked_ranks(comm, destinations, site);
+    let neighbors = Neighbors { sources: edges(sources), destinations: edges(destinations) };
+    let make = create::same_ranks(comm, Shape::DistributedGraph(neighbors), site);
+    let handle = block_on_at(make, site.call, site.location);
+    DistributedGraphCommunicator(SimpleCommunicator(handle))
+}
+
+pub(crate) fn create_from_edges(
+    comm: &CommunicatorHandle,
+    named: &[(Rank, Rank)],
+    site: Site,
+) -> DistributedGraphCommunicator {
+    let ends: Vec<Rank> = named.iter().flat_map(|(from, to)| [*from, *to]).collect();
+    create::checked_ranks(comm, &ends, site);
+    let collect = async {
+        // Every rank gets all edges: how many each names, then the edges, padded to the most.
+        let counts = create::all_gather(comm, [named.len() as i32], site).await;
+        let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();
+        let mut all = Vec::new();
+        for i in 0..most as usize {
+            let (from, to) = named.get(i).copied().unwrap_or((-1, -1));
+            all.push(create::all_gather(comm, [from, to], site).await);
+        }
+        // In the order of the ranks that name them.
+        (0..comm.size as usize)
+            .flat_map(|rank| all.iter().map(move |row| row[rank]))
+            .filter(|[from, _]| *from >= 0)
+            .collect::<Vec<[i32; 2]>>()
+    };
+    let all = block_on_at(collect, site.call, site.location);
+    let me = comm.rank;
+    let sources: Vec<Rank> =
+        all.iter().filter(|[_, to]| *to == me).map(|[from, _]| *from).collect();
+    let destinations: Vec<Rank> =
+        all.iter().filter(|[from, _]| *from == me).map(|[_, to]| *to).collect();
+    create_adjacent(comm, &sources, &destinations, site)
+}

@@ -1,0 +1,210 @@
+//! Groups of ranks and their set operations (MPI-4.1 section 7.3).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::pe;
+use crate::topology::Rank;
+use crate::topology::handle::Members;
+
+/// A group that the program did not make: the empty one.
+#[derive(Clone, Debug)]
+pub struct SystemGroup(Members);
+
+impl SystemGroup {
+    /// The group without ranks.
+    pub fn empty() -> SystemGroup {
+        SystemGroup(Members::Range { first: 0, count: 0 })
+    }
+}
+
+/// A group of ranks.
+#[derive(Clone, Debug)]
+pub struct UserGroup(pub(crate) Members);
+
+/// How two groups are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupRelation {
+    /// The same ranks in the same order.
+    Identical,
+    /// The same ranks in another order.
+    Similar,
+    /// Not the same ranks.
+    Unequal,
+}
+
+impl Group for SystemGroup {
+    fn members(&self) -> &Members {
+        &self.0
+    }
+}
+
+impl Group for UserGroup {
+    fn members(&self) -> &Members {
+        &self.0
+    }
+}
+
+/// Ranks in an order.
+pub trait Group {
+    /// Who they are.
+    #[doc(hidden)]
+    fn members(&self) -> &Members;
+
+    /// All ranks of this group, then those of the other that are not in this one.
+    fn union<G: Group>(&self, other: &G) -> UserGroup
+    where
+        Self: Sized,
+    {
+        let mine: FxHashSet<u32> = self.members().iter().collect();
+        let more = other.members().iter().filter(|rank| !mine.contains(rank));
+        from_ranks(self.members().iter().chain(more))
+    }
+
+    /// The ranks of this group that are also in the other.
+    fn intersection<G: Group>(&self, other: &G) -> UserGroup
+    where
+        Self: Sized,
+    {
+        let theirs: FxHashSet<u32> = other.members().iter().collect();
+        from_ranks(self.members().iter().filter(|rank| theirs.contains(rank)))
+    }
+
+    /// The ranks of this group that are not in the other.
+    fn difference<G: Group>(&self, other: &G) -> UserGroup
+    where
+        Self: Sized,
+    {
+        let theirs: FxHashSet<u32> = other.members().iter().collect();
+        from_ranks(self.members().iter().filter(|rank| !theirs.contains(rank)))
+    }
+
+    /// The given ranks, in the given order.
+    ///
+    /// # Panics
+    /// When one of them is not in the group, or is given twice.
+    #[track_caller]
+    fn include(&self, ranks: &[Rank]) -> UserGroup {
+        let mut seen = FxHashSet::default();
+        for rank in ranks {
+            assert!(seen.insert(rank), "include: rank {rank} is given twice");
+        }
+        from_ranks(ranks.iter().map(|rank| member(self.members(), *rank, "include")))
+    }
+
+    /// All but the given ranks.
+    ///
+    /// # Panics
+    /// When one of them is not in the group.
+    #[track_caller]
+    fn exclude(&self, ranks: &[Rank]) -> UserGroup {
+        let out: FxHashSet<u32> =
+            ranks.iter().map(|rank| member(self.members(), *rank, "exclude")).collect();
+        from_ranks(self.members().iter().filter(|rank| !out.contains(rank)))
+    }
+
+    /// The ranks of some ranges `(first, last, stride)`, in their order (`MPI_Group_range_incl`).
+    ///
+    /// # Panics
+    /// When a stride is 0, or a rank is not in the group or occurs twice.
+    #[track_caller]
+    fn include_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
+        self.include(&in_ranges(ranges))
+    }
+
+    /// All but the ranks of some ranges `(first, last, stride)` (`MPI_Group_range_excl`).
+    ///
+    /// # Panics
+    /// When a stride is 0, or a rank is not in the group.
+    #[track_caller]
+    fn exclude_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
+        self.exclude(&in_ranges(ranges))
+    }
+
+    /// Number of ranks.
+    fn size(&self) -> Rank {
+        self.members().len() as Rank
+    }
+
+    /// The calling rank's number in the group, if it is in it.
+    fn rank(&self) -> Option<Rank> {
+        self.members().position(pe::current_rank()?).map(|rank| rank as Rank)
+    }
+
+    /// The number that a rank of this group has in another, if it is in that.
+    ///
+    /// # Panics
+    /// When it is not in this group.
+    #[track_caller]
+    fn translate_rank<G: Group>(&self, rank: Rank, other: &G) -> Option<Rank>
+    where
+        Self: Sized,
+    {
+        let member = member(self.members(), rank, "translate_rank");
+        other.members().position(member).map(|rank| rank as Rank)
+    }
+
+    /// The numbers that ranks of this group have in another.
+    ///
+    /// # Panics
+    /// When one of them is not in this group.
+    #[track_caller]
+    fn translate_ranks<G: Group>(&self, ranks: &[Rank], other: &G) -> Vec<Option<Rank>>
+    where
+        Self: Sized,
+    {
+        let theirs: FxHashMap<u32, Rank> = other.members().iter().zip(0..).collect();
+        let translate =
+            |rank: &Rank| theirs.get(&member(self.members(), *rank, "translate_ranks")).copied();
+        ranks.iter().map(translate).collect()
+    }
+
+    /// How the two are related.
+    fn compare<G: Group>(&self, other: &G) -> GroupRelation
+    where
+        Self: Sized,
+    {
+        relation(self.members(), other.members())
+    }
+}
+
+pub(crate) fn relation(one: &Members, other: &Members) -> GroupRelation {
+    if one.len() != other.len() {
+        return GroupRelation::Unequal;
+    }
+    if one.iter().eq(other.iter()) {
+        return GroupRelation::Identical;
+    }
+    let ranks: FxHashSet<u32> = one.iter().collect();
+    match other.iter().all(|rank| ranks.contains(&rank)) {
+        true => GroupRelation::Similar,
+        false => GroupRelation::Unequal,
+    }
+}
+
+fn from_ranks(ranks: impl Iterator<Item = u32>) -> UserGroup {
+    UserGroup(Members::from_list(&ranks.collect::<Vec<u32>>()))
+}
+
+#[track_caller]
+fn member(members: &Members, rank: Rank, call: &str) -> u32 {
+    assert!(
+        rank >= 0 && (rank as usize) < members.len(),
+        "{call}: rank {rank} is not in the group of {} ranks",
+        members.len()
+    );
+    members.get(rank as usize)
+}
+
+#[track_caller]
+fn in_ranges(ranges: &[(Rank, Rank, Rank)]) -> Vec<Rank> {
+    let mut ranks = Vec::new();
+    for (first, last, stride) in ranges {
+        assert!(*stride != 0, "the range from {first} to {last} has stride 0");
+        let mut rank = *first;
+        while if *stride > 0 { rank <= *last } else { rank >= *last } {
+            ranks.push(rank);
+            rank += stride;
+        }
+    }
+    ranks
+}

@@ -1,0 +1,214 @@
+//! What a communicator is: a few numbers, and who is in it.
+//!
+//! A handle is shared by all values that stand for the communicator in a rank and lies in the
+//! rank's heap. When the last one is dropped the communicator is freed; other ranks are not asked.
+//!
+//! Every communicator has a pair of contexts that no other one of the job has: point-to-point
+//! messages use `context`, collective operations and one-sided synchronisation the next.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Deref;
+use std::rc::Rc;
+
+use crate::attribute::Attributes;
+use crate::ffi::MPI_Comm;
+use crate::pe;
+use crate::raw::AsRaw;
+use crate::topology::Rank;
+use crate::topology::cartesian::Grid;
+use crate::topology::graph::Neighbors;
+
+/// The ranks of a group, as ranks of the job, in order.
+#[derive(Clone, Debug)]
+pub enum Members {
+    /// This many from the first on.
+    Range {
+        first: u32,
+        count: u32,
+    },
+    List(Rc<[u32]>),
+}
+
+impl Members {
+    pub(crate) fn from_list(list: &[u32]) -> Members {
+        let consecutive = list.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+        if consecutive {
+            let first = list.first().copied().unwrap_or_default();
+            Members::Range { first, count: list.len() as u32 }
+        } else {
+            Members::List(list.into())
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Members::Range { count, .. } => *count as usize,
+            Members::List(list) => list.len(),
+        }
+    }
+
+    /// The job's rank of a member.
+    #[inline]
+    pub(crate) fn get(&self, rank: usize) -> u32 {
+        match self {
+            Members::Range { first, .. } => first + rank as u32,
+            Members::List(list) => list[rank],
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|rank| self.get(rank))
+    }
+
+    /// The member that is a rank of the job.
+    pub(crate) fn position(&self, job_rank: u32) -> Option<usize> {
+        match self {
+            Members::Range { first, count } => {
+                let at = job_rank.checked_sub(*first)?;
+                (at < *count).then_some(at as usize)
+            }
+            Members::List(list) => list.iter().position(|member| *member == job_rank),
+        }
+    }
+}
+
+/// What an intercommunicator has beside its local group.
+#[derive(Debug)]
+pub struct Remote {
+    pub(crate) members: Members,
+    /// A communicator of the local group.
+    pub(crate) local: CommunicatorHandle,
+}
+
+/// How the ranks of a communicator are related.
+#[derive(Debug)]
+pub enum Shape {
+    Plain,
+    Cartesian(Grid),
+    Graph(Neighbors),
+    DistributedGraph(Neighbors),
+}
+
+/// A communicator as its rank sees it.
+#[derive(Clone, Debug)]
+pub struct CommunicatorHandle(Rc<Info>);
+
+#[derive(Debug)]
+pub struct Info {
+    pub(crate) context: u32,
+    pub(crate) rank: Rank,
+    pub(crate) size: Rank,
+    pub(crate) members: Members,
+    pub(crate) remote: Option<Remote>,
+    pub(crate) shape: Shape,
+    /// PEs know it by its context: its members are not a range of the job's ranks.
+    pub(crate) registered: Cell<bool>,
+    /// Operations that were combined by PEs.
+    pub(crate) combined: Cell<u32>,
+    pub(crate) name: RefCell<String>,
+    pub(crate) attributes: Attributes,
+}
+
+impl Deref for CommunicatorHandle {
+    type Target = Info;
+
+    #[inline(always)]
+    fn deref(&self) -> &Info {
+        &self.0
+    }
+}
+
+impl Info {
+    pub(crate) fn new(context: u32, rank: Rank, members: Members) -> Info {
+        Info {
+            context,
+            rank,
+            size: members.len() as Rank,
+            members,
+            remote: None,
+            shape: Shape::Plain,
+            registered: Cell::new(false),
+            combined: Cell::new(0),
+            name: RefCell::default(),
+            attributes: Attributes::default(),
+        }
+    }
+
+    /// The ranks that messages go to and come from.
+    #[inline]
+    pub(crate) fn partners(&self) -> &Members {
+        match &self.remote {
+            None => &self.members,
+            Some(remote) => &remote.members,
+        }
+    }
+
+    /// The rank of the job that is `rank` here, for messages.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn job_rank(&self, rank: Rank) -> u32 {
+        let partners = self.partners();
+        if rank < 0 || rank as usize >= partners.len() {
+            refuse_rank(self.rank, rank, partners.len());
+        }
+        partners.get(rank as usize)
+    }
+
+    /// First rank of the job, if the members follow it, for the engine.
+    pub(crate) fn first(&self) -> u32 {
+        match self.members {
+            Members::Range { first, .. } if !self.registered.get() => first,
+            _ => crate::collective::REGISTERED,
+        }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn refuse_rank(caller: Rank, rank: Rank, size: usize) -> ! {
+    let location = std::panic::Location::caller();
+    if size == 0 {
+        panic!("rank {caller} at {location}: rank {rank} is out of range: there are no ranks");
+    }
+    panic!(
+        "rank {caller} at {location}: rank {rank} is out of range: 0 to {} are allowed",
+        size - 1
+    );
+}
+
+impl CommunicatorHandle {
+    pub(crate) fn new(info: Info) -> CommunicatorHandle {
+        CommunicatorHandle(Rc::new(info))
+    }
+
+    pub(crate) fn from_shared(info: Rc<Info>) -> CommunicatorHandle {
+        CommunicatorHandle(info)
+    }
+
+    /// Whether both are one communicator.
+    pub(crate) fn is(&self, other: &CommunicatorHandle) -> bool {
+        self.context == other.context && self.members.get(0) == other.members.get(0)
+    }
+}
+
+// SAFETY: the handle is a number that stands for this communicator.
+unsafe impl AsRaw for CommunicatorHandle {
+    type Raw = MPI_Comm;
+
+    fn as_raw(&self) -> MPI_Comm {
+        MPI_Comm(self.context)
+    }
+}
+
+impl Drop for Info {
+    /// The PE forgets the group when all its ranks have dropped it.
+    fn drop(&mut self) {
+        if self.registered.get() && pe::in_rank() && !std::thread::panicking() {
+            let (context, combined) = (self.context + 1, self.combined.get());
+            pe::with(|pe| pe.engine.leave_group(context, combined));
+        }
+    }
+}
