@@ -7,10 +7,12 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use lb_strategies::predict::Forecast;
 
 use crate::arena::SlotSizes;
 use crate::pe::Options;
@@ -73,6 +75,15 @@ pub struct Config {
     #[arg(long = "move", env = "VRT_MOVE", value_name = "HOW", hide_env_values = true)]
     move_by: Option<MoveBy>,
 
+    /// Predict loads from earlier ones: last, mean, median or linear, with arguments behind a
+    /// colon, such as median:n=5 [default: last]
+    #[arg(long, env = "VRT_LB_PREDICT", value_name = "NAME", hide_env_values = true)]
+    lb_predict: Option<String>,
+
+    /// Write the loads of all steps to FILE.PE.json, in the layout of DARMA vt's load data
+    #[arg(long, env = "VRT_LB_DUMP", value_name = "FILE", hide_env_values = true)]
+    lb_dump: Option<PathBuf>,
+
     /// What to do when ranks cannot be moved because of what they hold: say so once, or end the job
     /// [default: warn]
     #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
@@ -104,6 +115,9 @@ pub(crate) struct Balancing {
     pub(crate) period: Option<Duration>,
     pub(crate) move_by: MoveBy,
     pub(crate) move_pinned: MovePinned,
+    pub(crate) forecast: Forecast,
+    /// The name of the files that the loads are written to.
+    pub(crate) dump: Option<PathBuf>,
 }
 
 /// What to do about ranks that cannot be moved.
@@ -206,6 +220,8 @@ impl Config {
             lb_period: env.lb_period.or(self.lb_period),
             move_by: env.move_by.or(self.move_by),
             move_pinned: env.move_pinned.or(self.move_pinned),
+            lb_predict: env.lb_predict.or(self.lb_predict),
+            lb_dump: env.lb_dump.or(self.lb_dump),
             no_pin: env.no_pin || self.no_pin,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
@@ -300,6 +316,17 @@ impl Config {
                 return Err(ConfigError::Range { option, value, max });
             }
         }
+        if let Some(name) = &self.lb_dump {
+            if self.lb.is_none() {
+                let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
+                return Err(ConfigError::Option(text.to_owned()));
+            }
+            let file = crate::balance::dump::file_of(name, 0);
+            if let Err(error) = std::fs::File::create(&file) {
+                let text = format!("--lb-dump: cannot write {}: {error}", file.display());
+                return Err(ConfigError::Option(text));
+            }
+        }
         self.balancing().map(|_| ())
     }
 
@@ -317,7 +344,18 @@ impl Config {
             .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
         let move_by = self.move_by.unwrap_or(MoveBy::Memory);
         let move_pinned = self.move_pinned.unwrap_or_default();
-        Ok(Some(Balancing { strategy, config, period: self.lb_period, move_by, move_pinned }))
+        Ok(Some(Balancing {
+            strategy,
+            config,
+            period: self.lb_period,
+            move_by,
+            move_pinned,
+            forecast: match &self.lb_predict {
+                Some(text) => forecast(text)?,
+                None => Forecast::default(),
+            },
+            dump: self.lb_dump.clone(),
+        }))
     }
 
     /// Whether ranks move by their state.
@@ -363,6 +401,8 @@ impl Config {
             ("VRT_LB_PERIOD", period),
             ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
+            ("VRT_LB_PREDICT", self.lb_predict.clone()),
+            ("VRT_LB_DUMP", self.lb_dump.as_ref().map(|name| name.display().to_string())),
         ];
         let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));
         let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
@@ -427,6 +467,18 @@ fn duration(text: &str) -> Result<Duration, String> {
         return Err("1us to 1000000s are allowed".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Parses a predictor: its name, and arguments behind a colon.
+fn forecast(text: &str) -> Result<Forecast, ConfigError> {
+    let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
+    let arguments: Vec<(&str, &str)> = arguments
+        .split(',')
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| argument.split_once('=').unwrap_or((argument, "")))
+        .collect();
+    lb_strategies::predict::create(name, &arguments)
+        .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
 }
 
 /// What is wrong, without clap's usage block.

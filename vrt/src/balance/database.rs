@@ -8,13 +8,16 @@
 //! *Trigger.* A step moves ranks only when what is gained until loads change (the strategy's
 //! `horizon`, in steps) is worth more than the moves cost, by what moves did cost so far.
 
-use lb_strategies::model::MoveCost;
-use lb_strategies::{Assignment, Edge, LoadModel, Object, Pe};
+use lb_strategies::datafile::DataFileError;
+use lb_strategies::predict::History;
+use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
 
+use crate::balance::dump::Dump;
 use crate::balance::measure::Moving;
 use crate::balance::step::{Loads, Order};
 use crate::config::Balancing;
+use crate::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.
 const ALIKE: f64 = 0.1;
@@ -37,19 +40,21 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Database {
     balancing: Balancing,
-    pes: usize,
-    node_size: usize,
+    shared: Shared,
+    history: History,
+    dump: Option<Dump>,
     /// What each rank had sent to each at the last step.
     sent: FxHashMap<(u32, u32), (u64, u64)>,
     moving: Moving,
 }
 
 impl Database {
-    pub(crate) fn new(balancing: &Balancing, pes: usize, node_size: usize) -> Database {
+    pub(crate) fn new(balancing: &Balancing, shared: Shared) -> Database {
         Database {
             balancing: balancing.clone(),
-            pes,
-            node_size,
+            shared,
+            history: History::new(balancing.forecast),
+            dump: balancing.dump.as_deref().map(Dump::new),
             sent: FxHashMap::default(),
             moving: Moving::default(),
         }
@@ -57,7 +62,7 @@ impl Database {
 
     /// The orders for each PE.
     pub(crate) fn decide(&mut self, step: u32, reports: &[Loads]) -> (Vec<Vec<Order>>, Verdict) {
-        let mut orders = vec![Vec::new(); self.pes];
+        let mut orders = vec![Vec::new(); self.shared.pes()];
         for report in reports {
             self.moving.add(&report.pe.moving);
         }
@@ -68,6 +73,10 @@ impl Database {
                 return (orders, Verdict::default());
             }
         };
+        if let Some(dump) = &mut self.dump {
+            let pes = reports.iter().map(|report| report.pe);
+            dump.add(&model, &ranks, |rank| self.shared.home(rank), pes);
+        }
         let Balancing { strategy, config, .. } = &self.balancing;
         let today = Assignment::today(&model);
         let assignment = strategy.assign(&model, config, u64::from(step));
@@ -103,10 +112,11 @@ impl Database {
             let share = if report.pe.share > 1.0 - ALIKE { 1.0 } else { report.pe.share };
             // A PE that has not reported (it has no ranks) is like the others.
             let speed = if report.pe.seconds > 0.0 { relative * share } else { 1.0 };
-            let node = number / self.node_size;
+            let node = self.shared.node_of(number as u32);
             pes.push(Pe { speed, background: 0.0, node });
             for load in &report.ranks {
-                let mut object = Object::new(load.seconds * speed, number).with_bytes(load.bytes);
+                let seconds = self.predict(load.rank, load.seconds * speed);
+                let mut object = Object::new(seconds, number).with_bytes(load.bytes);
                 object.migratable = !load.pinned;
                 object.coordinates = load.coordinates;
                 objects.push(object);
@@ -121,6 +131,18 @@ impl Database {
         };
         let model = LoadModel::new(pes, objects, edges)?.with_move_cost(cost)?;
         Ok((model, ranks))
+    }
+
+    /// What a rank is expected to need until the next step, after it has needed this.
+    fn predict(&mut self, rank: u32, seconds: f64) -> f64 {
+        let rank = u64::from(rank);
+        let noted = self.history.push(rank, seconds.max(0.0));
+        noted.ok().and_then(|()| self.history.predict(rank)).unwrap_or(0.0)
+    }
+
+    /// Writes what was recorded, if that was asked for.
+    pub(crate) fn write_dump(&self) -> Option<Result<(), DataFileError>> {
+        self.dump.as_ref().map(Dump::write)
     }
 
     /// What ranks have sent to each other since the last step.
@@ -216,8 +238,10 @@ mod tests {
             period: None,
             move_by: MoveBy::Memory,
             move_pinned: crate::config::MovePinned::Warn,
+            forecast: Default::default(),
+            dump: None,
         };
-        Database::new(&balancing, 2, 2)
+        Database::new(&balancing, Shared::map(2, 16, 2).unwrap())
     }
 
     fn report(share: f64, ranks: &[(u32, f64)]) -> Loads {

@@ -16,6 +16,7 @@
 //! ranks go on as soon as it has moved those that were to go.
 
 mod database;
+pub(crate) mod dump;
 pub(crate) mod measure;
 mod step;
 
@@ -118,7 +119,7 @@ impl Balancer {
         shared: &Shared,
     ) -> Balancer {
         let decides = balancing.filter(|_| id == 0);
-        let step = decides.map(|b| Step::new(b.clone(), shared.pes(), shared.node_size()));
+        let step = decides.map(|b| Step::new(b.clone(), *shared));
         let period = balancing.and_then(|balancing| balancing.period);
         let now = pe::cycle_counter();
         let due = if step.is_some() && period.is_some() { now } else { now.wrapping_add(NEVER) };
@@ -134,7 +135,8 @@ impl Balancer {
             round: 1,
             changed: false,
             meter: balancing.map(|_| Meter::new()),
-            wants_sent: balancing.is_some_and(|b| b.strategy.heeds_communication()),
+            wants_sent: balancing
+                .is_some_and(|b| b.strategy.heeds_communication() || b.dump.is_some()),
             move_pinned: balancing.map_or(MovePinned::Warn, |b| b.move_pinned),
             warned: false,
         }
@@ -209,6 +211,13 @@ impl Balancer {
     fn look_soon(&mut self) {
         self.changed = true;
         self.due = pe::cycle_counter();
+    }
+
+    /// Writes what was to be recorded of the loads, on the PE that decides.
+    pub(crate) fn write_dump(&self) {
+        if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
+            crate::launch::crash::say(format_args!("--lb-dump: {error}"));
+        }
     }
 
     /// What balancing has done, on the PE that decides.

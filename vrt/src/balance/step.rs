@@ -8,6 +8,7 @@ use crate::balance::Moved;
 use crate::balance::database::{Database, Verdict};
 use crate::balance::measure::PeLoad;
 use crate::config::Balancing;
+use crate::net::shared::Shared;
 
 /// Of steps that come faster than this, only some are told.
 const READABLE: Duration = Duration::from_millis(100);
@@ -83,9 +84,10 @@ pub(crate) struct Order {
 }
 
 impl Step {
-    pub(crate) fn new(balancing: Balancing, pes: usize, node_size: usize) -> Step {
+    pub(crate) fn new(balancing: Balancing, shared: Shared) -> Step {
+        let pes = shared.pes();
         Step {
-            database: Database::new(&balancing, pes, node_size),
+            database: Database::new(&balancing, shared),
             balancing,
             stage: Stage::Resting,
             number: 0,
@@ -206,6 +208,11 @@ impl Step {
         if let Some(advice) = advice {
             crate::launch::crash::say(format_args!("  advice: {advice}"));
         }
+    }
+
+    /// Writes what was recorded of the loads, if that was asked for.
+    pub(crate) fn write_dump(&self) -> Option<Result<(), lb_strategies::datafile::DataFileError>> {
+        self.database.write_dump()
     }
 
     pub(crate) fn totals(&self) -> Totals {

@@ -58,6 +58,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     let _entered = pe.enter();
     match pe::run() {
         Ok(Outcome::Finished) => {
+            pe::with_in_loop(|pe| pe.engine.balancer.write_dump());
             if config.prints_statistics() {
                 pe::with_in_loop(|pe| pe.engine.print_statistics());
             }

@@ -176,11 +176,6 @@ impl Shared {
         Shared { node, ..self }
     }
 
-    /// PEs of a node.
-    pub(crate) fn node_size(&self) -> usize {
-        self.node_size
-    }
-
     /// Number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.pes.div_ceil(self.node_size)
