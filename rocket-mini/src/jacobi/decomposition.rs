@@ -51,6 +51,11 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// The middle of the block, in cells from the corner of the domain.
+    pub fn centre(&self) -> [f64; 3] {
+        std::array::from_fn(|axis| self.start[axis] as f64 + self.lengths[axis] as f64 / 2.0)
+    }
+
     /// The cells in the block.
     pub fn cells(&self) -> usize {
         self.lengths.iter().product()

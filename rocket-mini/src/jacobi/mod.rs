@@ -234,6 +234,7 @@ pub fn solve(
             }
         }
     };
+    world.set_coordinates(grid.extent(rank).centre());
     let neighbours = Face::ALL.map(|face| grid.neighbour(rank, face).map(|r| r as i32));
     while state.iterations < settings.max_iterations && !state.converged {
         state.iterations += 1;

@@ -122,12 +122,11 @@ impl Meter {
         self.read = (now, (ran, waited));
         let ran = ran.saturating_sub(ran_before) as f64 * 1e-9;
         let waited = waited.saturating_sub(waited_before) as f64 * 1e-9;
-        self.share = if ran + waited < LEAST_READY {
-            // It hardly ran: what was known is slowly forgotten.
-            f64::midpoint(self.share, 1.0)
-        } else {
-            (ran / (ran + waited)).clamp(0.01, 1.0)
-        };
+        // When it hardly ran, what was known is slowly forgotten.
+        let ready = ran + waited >= LEAST_READY;
+        let now = if ready { (ran / (ran + waited)).clamp(0.01, 1.0) } else { 1.0 };
+        // Other programs come in bursts; ranks shall not run after each.
+        self.share = f64::midpoint(self.share, now);
         self.share
     }
 }
