@@ -33,7 +33,7 @@ use crate::{
     config::{Config, Domain, Parameter},
     model::LoadModel,
     random::generator,
-    refine::{Residents, TOLERANCE},
+    refine::{ByLoad, Residents, TOLERANCE},
     strategy::Strategy,
 };
 
@@ -80,6 +80,7 @@ impl Strategy for Gossip {
         let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
         let today = Assignment::today(model).pes().to_vec();
         let mut best = (Assignment::today(model).max_load(model), today.clone());
+        let by_load = ByLoad::new(model);
         for trial in 0..config.count("trials") {
             let mut lots = generator(seed, trial as u64);
             let mut pes = today.clone();
@@ -89,7 +90,8 @@ impl Strategy for Gossip {
                 }
                 let loads = pe_loads(model, &pes);
                 let known = gossip.inform(&loads, &mut lots);
-                gossip.transfer(model, &loads, &known, &mut pes, &mut lots);
+                let residents = by_load.on_pes(model, &pes);
+                gossip.transfer(model, &residents, &loads, &known, &mut pes, &mut lots);
                 let busiest = pe_loads(model, &pes).into_iter().fold(0.0, f64::max);
                 if busiest < best.0 {
                     best = (busiest, pes.clone());
@@ -152,12 +154,12 @@ impl Settings {
     fn transfer(
         &self,
         model: &LoadModel,
+        residents: &Residents,
         loads: &[f64],
         known: &[Vec<u32>],
         pes: &mut [usize],
         lots: &mut ChaCha8Rng,
     ) {
-        let residents = Residents::new(model, pes);
         let mut now = loads.to_vec();
         for (pe, known) in known.iter().enumerate() {
             if loads[pe] <= self.mean {

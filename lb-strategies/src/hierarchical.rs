@@ -157,9 +157,8 @@ impl Nodes {
             by_node[node].push(object);
         }
         for (members, arrivals) in self.members.iter().zip(by_node) {
-            let as_now = |&pe: &usize| Pe { background: loads[pe], ..model.pes()[pe] };
-            let node = model_of(model, members.iter().map(as_now).collect(), vec![], vec![]);
-            let mut finish = PeFinish::new(&node);
+            let as_now = members.iter().map(|&pe| (model.pes()[pe].speed, loads[pe]));
+            let mut finish = PeFinish::of(as_now);
             for object in arrivals {
                 let work = model.objects()[object].load;
                 let (local, _) = finish.earliest(work);
