@@ -4,8 +4,8 @@
 //! to each neighbour a part of the difference of their levels (G. Cybenko, "Dynamic load
 //! balancing for distributed memory multiprocessors", J. Parallel and Distributed Computing 7,
 //! 1989). What flowed between two neighbours in all rounds is what objects are then to carry:
-//! each PE sends those of its objects that fit the amounts, largest first. As a PE can only send
-//! what it has, this is repeated in sweeps, until the busiest PE is within the tolerance or no
+//! each PE sends those of its objects that fit the amounts, largest first, to neighbours that
+//! then still have less than it has. As a PE can only send what it has, this is repeated in sweeps, until the busiest PE is within the tolerance or no
 //! object moves; the best sweep is kept.
 //!
 //! In a distributed run a PE needs to know its neighbours only. Here it is computed in one place,
@@ -20,7 +20,7 @@ use crate::{
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
     model::LoadModel,
-    refine::{Residents, TOLERANCE},
+    refine::{ByLoad, Residents, TOLERANCE},
     strategy::Strategy,
 };
 
@@ -63,6 +63,7 @@ impl Strategy for Diffusion {
         let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
         let mut pes = Assignment::today(model).pes().to_vec();
         let mut best = (f64::INFINITY, pes.clone());
+        let by_load = ByLoad::new(model);
         for _ in 0..=config.count("sweeps") {
             let loads = pe_loads(model, &pes);
             let busiest = loads.iter().copied().fold(0.0, f64::max);
@@ -73,7 +74,8 @@ impl Strategy for Diffusion {
                 break;
             }
             let flows = flows(model, &strides, loads, config.count("rounds"));
-            if !carry(model, &strides, flows, &mut pes) {
+            let residents = by_load.on_pes(model, &pes);
+            if !carry(model, &residents, &strides, flows, &mut pes) {
                 break;
             }
         }
@@ -121,8 +123,14 @@ fn flows(model: &LoadModel, strides: &[usize], mut levels: Vec<f64>, rounds: usi
 }
 
 /// Objects carry the flows. Returns whether any did.
-fn carry(model: &LoadModel, strides: &[usize], flows: Vec<f64>, pes: &mut [usize]) -> bool {
-    let residents = Residents::new(model, pes);
+fn carry(
+    model: &LoadModel,
+    residents: &Residents,
+    strides: &[usize],
+    flows: Vec<f64>,
+    pes: &mut [usize],
+) -> bool {
+    let mut now = pe_loads(model, pes);
     let count = model.pes().len();
     let mut moved = false;
     let mut targets: Vec<(f64, usize)> = vec![];
@@ -147,8 +155,11 @@ fn carry(model: &LoadModel, strides: &[usize], flows: Vec<f64>, pes: &mut [usize
                 let object = objects[kept] as usize;
                 let load = model.objects()[object].load;
                 // Up to half too much: otherwise objects larger than any flow never move.
-                if load > 0.0 && load / 2.0 <= left {
+                let there = now[target] + model.seconds_on(object, target);
+                if load > 0.0 && load / 2.0 <= left && there < now[pe] {
                     left -= load;
+                    now[pe] -= model.seconds_on(object, pe);
+                    now[target] = there;
                     pes[object] = target;
                     moved = true;
                 }

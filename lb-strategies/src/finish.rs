@@ -11,8 +11,8 @@ use crate::{bounds::Bounds, model::LoadModel};
 const HEAPS: usize = 64;
 
 /// The load of each PE while objects are being placed.
-pub(crate) struct PeFinish<'a> {
-    model: &'a LoadModel,
+pub(crate) struct PeFinish {
+    speeds: Vec<f64>,
     seconds: Vec<f64>,
     /// A PE has an entry in its heap for each load that it has had; all but the last are stale.
     heaps: Vec<BinaryHeap<Reverse<Entry>>>,
@@ -20,13 +20,19 @@ pub(crate) struct PeFinish<'a> {
     heap_of: Vec<usize>,
 }
 
-impl<'a> PeFinish<'a> {
+impl PeFinish {
     /// Every PE with its background load and the objects that cannot move.
-    pub(crate) fn new(model: &'a LoadModel) -> Self {
-        let seconds = Bounds::new(model).fixed;
-        let (heap_of, heaps) = group_by_speed(model);
+    pub(crate) fn new(model: &LoadModel) -> Self {
+        let speeds = model.pes().iter().map(|pe| pe.speed);
+        Self::of(speeds.zip(Bounds::new(model).fixed))
+    }
+
+    /// PEs of these speeds that have so many seconds of work already.
+    pub(crate) fn of(pes: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (speeds, seconds): (Vec<f64>, Vec<f64>) = pes.unzip();
+        let (heap_of, heaps) = group_by_speed(&speeds);
         let heaps = (0..heaps).map(|_| BinaryHeap::new()).collect();
-        let mut this = Self { model, seconds, heaps, heap_of };
+        let mut this = Self { speeds, seconds, heaps, heap_of };
         for pe in 0..this.seconds.len() {
             this.enter(pe);
         }
@@ -40,7 +46,7 @@ impl<'a> PeFinish<'a> {
         for heap in &mut self.heaps {
             while let Some(Reverse(top)) = heap.peek() {
                 if self.seconds[top.pe] == top.seconds {
-                    let when = top.seconds + work / self.model.pes()[top.pe].speed;
+                    let when = top.seconds + work / self.speeds[top.pe];
                     if when < best.1 || (when == best.1 && top.pe < best.0) {
                         best = (top.pe, when);
                     }
@@ -54,7 +60,7 @@ impl<'a> PeFinish<'a> {
 
     /// When `pe` would finish, were `work` added.
     pub(crate) fn with(&self, pe: usize, work: f64) -> f64 {
-        self.seconds[pe] + work / self.model.pes()[pe].speed
+        self.seconds[pe] + work / self.speeds[pe]
     }
 
     pub(crate) fn add(&mut self, pe: usize, work: f64) {
@@ -68,8 +74,8 @@ impl<'a> PeFinish<'a> {
 }
 
 /// For each PE a group of its speed, or of similar ones, and how many groups there are.
-fn group_by_speed(model: &LoadModel) -> (Vec<usize>, usize) {
-    let mut speeds: Vec<f64> = model.pes().iter().map(|pe| pe.speed).collect();
+fn group_by_speed(of_pes: &[f64]) -> (Vec<usize>, usize) {
+    let mut speeds = of_pes.to_vec();
     speeds.sort_by(f64::total_cmp);
     speeds.dedup();
     let group = |speed: f64| {
@@ -79,7 +85,7 @@ fn group_by_speed(model: &LoadModel) -> (Vec<usize>, usize) {
         let (low, high) = (speeds[0].ln(), speeds[speeds.len() - 1].ln());
         (((speed.ln() - low) / (high - low) * HEAPS as f64) as usize).min(HEAPS - 1)
     };
-    let groups = model.pes().iter().map(|pe| group(pe.speed)).collect();
+    let groups = of_pes.iter().map(|&speed| group(speed)).collect();
     (groups, speeds.len().min(HEAPS))
 }
 

@@ -10,10 +10,12 @@
 //! - *Transfer.* Each PE above the mean goes through its objects: first the smallest that alone
 //!   would bring it to the mean, then smaller ones, then larger ones. It draws a PE among those it
 //!   knows, the less loaded the likelier, and sends the object if that PE, as far as known, is
-//!   then still below what the sender has now.
+//!   then still below what the sender has now. As many PEs send at once, the receiver may know
+//!   better by then: it takes the object only if that is true, else it answers with what it has
+//!   (the negative acknowledgement of the second paper). So no iteration makes things worse,
+//!   however many PEs there are.
 //!
-//! As many PEs send at once, one iteration can make things worse; the next one mends it. Trials
-//! begin anew from today with other lots. In the end the best state of all is taken.
+//! Trials begin anew from today with other lots. In the end the best state of all is taken.
 //!
 //! In a distributed run the cost is spread over PEs and nobody knows all loads but their mean.
 //! Here it is computed in one place, by the same rules, so that it can be compared and replayed.
@@ -31,7 +33,7 @@ use crate::{
     config::{Config, Domain, Parameter},
     model::LoadModel,
     random::generator,
-    refine::{Residents, TOLERANCE},
+    refine::{ByLoad, Residents, TOLERANCE},
     strategy::Strategy,
 };
 
@@ -78,6 +80,7 @@ impl Strategy for Gossip {
         let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
         let today = Assignment::today(model).pes().to_vec();
         let mut best = (Assignment::today(model).max_load(model), today.clone());
+        let by_load = ByLoad::new(model);
         for trial in 0..config.count("trials") {
             let mut lots = generator(seed, trial as u64);
             let mut pes = today.clone();
@@ -87,7 +90,8 @@ impl Strategy for Gossip {
                 }
                 let loads = pe_loads(model, &pes);
                 let known = gossip.inform(&loads, &mut lots);
-                gossip.transfer(model, &loads, &known, &mut pes, &mut lots);
+                let residents = by_load.on_pes(model, &pes);
+                gossip.transfer(model, &residents, &loads, &known, &mut pes, &mut lots);
                 let busiest = pe_loads(model, &pes).into_iter().fold(0.0, f64::max);
                 if busiest < best.0 {
                     best = (busiest, pes.clone());
@@ -145,16 +149,18 @@ impl Settings {
         known
     }
 
-    /// Every PE above the mean sends objects to PEs that it knows, as all see loads now.
+    /// Every PE above the mean sends objects to PEs that it knows, by the loads that these had
+    /// when the rumours began; those take what they then can.
     fn transfer(
         &self,
         model: &LoadModel,
+        residents: &Residents,
         loads: &[f64],
         known: &[Vec<u32>],
         pes: &mut [usize],
         lots: &mut ChaCha8Rng,
     ) {
-        let residents = Residents::new(model, pes);
+        let mut now = loads.to_vec();
         for (pe, known) in known.iter().enumerate() {
             if loads[pe] <= self.mean {
                 continue;
@@ -173,10 +179,16 @@ impl Settings {
                 let target = known[choice] as usize;
                 let then = there[choice] + model.seconds_on(object as usize, target);
                 let load = model.objects()[object as usize].load;
-                if load > 0.0 && then < here {
+                if load == 0.0 || then >= here {
+                    continue;
+                }
+                there[choice] = now[target] + model.seconds_on(object as usize, target);
+                if there[choice] < here {
                     here -= model.seconds_on(object as usize, pe);
-                    there[choice] = then;
+                    now[target] = there[choice];
                     pes[object as usize] = target;
+                } else {
+                    there[choice] = now[target];
                 }
             }
         }

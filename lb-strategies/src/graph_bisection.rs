@@ -29,6 +29,9 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct GraphBisection;
 
+/// Passes along a cut, when nothing else is asked for.
+pub(crate) const PASSES: usize = 3;
+
 impl Strategy for GraphBisection {
     fn name(&self) -> &'static str {
         "graph-bisection"
@@ -45,7 +48,7 @@ impl Strategy for GraphBisection {
             Parameter {
                 name: "passes",
                 help: "how often the objects along a cut are looked at for a better side",
-                domain: Domain::Count { default: 3, range: 0..=100 },
+                domain: Domain::Count { default: PASSES as u64, range: 0..=100 },
             },
         ]
     }
@@ -65,20 +68,15 @@ impl Strategy for GraphBisection {
             (0..objects.len() as u32).filter(|&it| objects[it as usize].migratable).collect();
         order.sort_by_key(|&it| position[objects[it as usize].pe]);
 
-        let mut cuts = Cuts {
-            model,
-            graph: Graph::new(model, config.number("message-bytes")),
-            passes: config.count("passes"),
-            side: vec![Side::Elsewhere; objects.len()],
-            queue: Vec::with_capacity(order.len()),
-        };
+        let graph = Graph::new(model, config.number("message-bytes"));
+        let mut cuts = Cuts::new(model, graph, config.count("passes"));
         halve(model, &Bounds::new(model), &mut order, &mut cuts, &mut pes);
         refine(model, &mut pes, config.number("tolerance"));
         pes
     }
 }
 
-struct Cuts<'a> {
+pub(crate) struct Cuts<'a> {
     model: &'a LoadModel,
     graph: Graph,
     passes: usize,
@@ -121,7 +119,12 @@ impl Divide for Cuts<'_> {
     }
 }
 
-impl Cuts<'_> {
+impl<'a> Cuts<'a> {
+    pub(crate) fn new(model: &'a LoadModel, graph: Graph, passes: usize) -> Self {
+        let side = vec![Side::Elsewhere; model.objects().len()];
+        Self { model, graph, passes, side, queue: vec![] }
+    }
+
     fn load(&self, object: u32) -> f64 {
         self.model.objects()[object as usize].load
     }

@@ -53,21 +53,25 @@ impl Strategy for Greedy {
         let loads = Assignment::today(model).pe_loads(model);
         let mean = loads.iter().sum::<f64>() / loads.len() as f64;
         let patience = config.number("home-bias") * mean;
-        place(model, |object, _, home, best| home <= best + patience + price(model, config, object))
+        let order = heaviest_first(model);
+        place(model, &order, |object, _, home, best| {
+            home <= best + patience + price(model, config, object)
+        })
     }
 }
 
-/// Places all objects, heaviest first.
+/// Places the objects of `order`, which are all that can move, heaviest first.
 ///
 /// An object stays if `stays(object, its PE, when its PE would finish it, when the best would)`;
 /// else it goes to the PE that finishes it first.
 pub(crate) fn place(
     model: &LoadModel,
+    order: &[usize],
     stays: impl Fn(usize, usize, f64, f64) -> bool,
 ) -> Vec<usize> {
     let mut pes: Vec<usize> = model.objects().iter().map(|object| object.pe).collect();
     let mut finish = PeFinish::new(model);
-    for object in heaviest_first(model) {
+    for &object in order {
         let home = pes[object];
         let work = model.objects()[object].load;
         let (best, when) = finish.earliest(work);

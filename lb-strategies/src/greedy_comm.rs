@@ -66,7 +66,7 @@ const NODE_SHARE: Parameter = Parameter {
 /// An assignment in the making.
 struct Placing<'a> {
     model: &'a LoadModel,
-    finish: PeFinish<'a>,
+    finish: PeFinish,
     /// Where objects are: at home until they are placed.
     pes: Vec<usize>,
     placed: Vec<bool>,

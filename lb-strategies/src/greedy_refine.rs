@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use crate::{
     assignment::Assignment,
     config::{Config, Domain, Parameter},
-    greedy::place,
+    greedy::{heaviest_first, place},
     model::LoadModel,
     strategy::{Strategy, price},
     ties::settle,
@@ -47,7 +47,8 @@ impl Strategy for GreedyRefine {
     }
 
     fn propose(&self, model: &LoadModel, config: &Config, _seed: u64) -> Vec<usize> {
-        let greedy = measured(model, place(model, |_, _, home, best| home <= best));
+        let order = heaviest_first(model);
+        let greedy = measured(model, place(model, &order, |_, _, home, best| home <= best));
         let tolerance = config.number("tolerance");
         let limit = greedy.max_load * (1.0 + tolerance);
         let within = WIDTHS.iter().map(|width| {
@@ -55,7 +56,7 @@ impl Strategy for GreedyRefine {
             let stays = |object, _, home, best| {
                 home <= target || home <= best + price(model, config, object)
             };
-            measured(model, place(model, stays))
+            measured(model, place(model, &order, stays))
         });
         let cheapest = within.filter(|it| it.max_load <= limit).min_by(Measured::by_price);
         let cheaper = cheapest.filter(|it| it.by_price(&greedy).is_lt());

@@ -5,6 +5,8 @@
 //! work in proportion to the room of its PEs. Where both halves have the same room, the parts
 //! are laid the way round that keeps more work at home.
 
+use std::ops::Range;
+
 use crate::{bounds::Bounds, model::LoadModel};
 
 /// A way to part objects.
@@ -22,13 +24,28 @@ pub(crate) fn halve(
     divide: &mut dyn Divide,
     pes: &mut [usize],
 ) {
+    halve_ranges(model, bounds, [(0..model.pes().len(), objects)], divide, pes);
+}
+
+/// The same for several lists of objects, each with the range of PEs, in [order](pe_order), that
+/// are its own.
+pub(crate) fn halve_ranges<'o>(
+    model: &LoadModel,
+    bounds: &Bounds,
+    ranges: impl IntoIterator<Item = (Range<usize>, &'o mut [u32])>,
+    divide: &mut dyn Divide,
+    pes: &mut [usize],
+) {
     let order = pe_order(model);
     let mut position = vec![0; order.len()];
     for (index, &pe) in order.iter().enumerate() {
         position[pe] = index;
     }
     let rooms = prefix_sums(order.iter().map(|&pe| bounds.room(model, pe)));
-    Halving { model, order, position, rooms, divide, pes }.run(objects, 0, model.pes().len());
+    let mut halving = Halving { model, order, position, rooms, divide, pes };
+    for (range, objects) in ranges {
+        halving.run(objects, range.start, range.end);
+    }
 }
 
 /// PEs by node, then number.

@@ -14,6 +14,7 @@
 use crate::{
     assignment::pe_loads,
     config::{Config, Domain, Parameter},
+    finish::PeFinish,
     model::{Edge, LoadModel, Object, Pe},
     registry::find,
     strategy::Strategy,
@@ -77,9 +78,19 @@ impl Strategy for Hierarchical {
     }
 }
 
-fn run(name: &str, model: &LoadModel, seed: u64) -> Vec<usize> {
+/// Nodes have many objects each and can be balanced well: a tolerance there adds to the one
+/// within nodes.
+const BETWEEN_TOLERANCE: &str = "0.01";
+
+fn run(name: &str, tolerance: Option<&str>, model: &LoadModel, seed: u64) -> Vec<usize> {
     let strategy = find(name).expect("the names that are allowed are registered");
-    strategy.assign(model, &Config::new(strategy), seed).pes().to_vec()
+    let mut config = Config::new(strategy);
+    if let Some(tolerance) = tolerance
+        && strategy.parameters().iter().any(|it| it.name == "tolerance")
+    {
+        config.set("tolerance", tolerance).expect("every tolerance may be small");
+    }
+    strategy.assign(model, &config, seed).into_pes()
 }
 
 /// The nodes of a model, numbered without gaps.
@@ -123,7 +134,7 @@ impl Nodes {
             objects.collect(),
             model.edges().to_vec(),
         );
-        let nodes = run(strategy, &on_nodes, seed);
+        let nodes = run(strategy, Some(BETWEEN_TOLERANCE), &on_nodes, seed);
         let mut arrivals: Vec<(usize, usize)> = nodes
             .into_iter()
             .enumerate()
@@ -138,15 +149,21 @@ impl Nodes {
     fn settle(&self, model: &LoadModel, arrivals: Vec<(usize, usize)>, pes: &mut [usize]) {
         let mut loads = pe_loads(model, pes);
         for &(object, _) in &arrivals {
-            loads[pes[object]] -= model.seconds_on(object, pes[object]);
+            let left = loads[pes[object]] - model.seconds_on(object, pes[object]);
+            loads[pes[object]] = left.max(0.0);
         }
+        let mut by_node = vec![vec![]; self.members.len()];
         for (object, node) in arrivals {
-            let when = |pe: usize| loads[pe] + model.seconds_on(object, pe);
-            let first =
-                self.members[node].iter().copied().min_by(|&a, &b| when(a).total_cmp(&when(b)));
-            if let Some(pe) = first {
-                loads[pe] += model.seconds_on(object, pe);
-                pes[object] = pe;
+            by_node[node].push(object);
+        }
+        for (members, arrivals) in self.members.iter().zip(by_node) {
+            let as_now = members.iter().map(|&pe| (model.pes()[pe].speed, loads[pe]));
+            let mut finish = PeFinish::of(as_now);
+            for object in arrivals {
+                let work = model.objects()[object].load;
+                let (local, _) = finish.earliest(work);
+                finish.add(local, work);
+                pes[object] = members[local];
             }
         }
     }
@@ -182,7 +199,7 @@ impl Nodes {
                 edges,
             );
             let seed = seed.wrapping_add(node as u64);
-            for (object, local) in residents.into_iter().zip(run(strategy, &on_pes, seed)) {
+            for (object, local) in residents.into_iter().zip(run(strategy, None, &on_pes, seed)) {
                 pes[object] = members[local];
             }
         }

@@ -21,6 +21,7 @@
 //! | [`diffusion`](diffusion::Diffusion) | load flows between neighbours | `p rounds + n log n` a sweep |
 //! | [`gossip`](gossip::Gossip) | rumours of who has little to do (TemperedLB) | `p rounds + n log n` an iteration |
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
+//! | `metis`, with the crate feature of that name | METIS parts the communication graph | `(n + e) log p` |
 //!
 //! Loads of the next period are [predicted](predict) from those of past ones.
 //!
@@ -72,6 +73,8 @@ pub mod greedy_refine;
 mod halving;
 pub mod hierarchical;
 pub mod hilbert;
+#[cfg(feature = "metis")]
+pub mod metis;
 pub mod model;
 pub mod null;
 pub mod orb;
@@ -79,6 +82,7 @@ pub mod predict;
 mod random;
 pub mod refine;
 pub mod registry;
+pub mod scale;
 pub mod strategy;
 mod ties;
 

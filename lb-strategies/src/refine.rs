@@ -67,7 +67,7 @@ pub(crate) fn refine(model: &LoadModel, pes: &mut Vec<usize>, tolerance: f64) {
     if best <= aim {
         return;
     }
-    let residents = Residents::new(model, pes);
+    let residents = ByLoad::new(model).on_pes(model, pes);
     let start = pes.clone();
     let (mut low, mut high, mut target) = (aim, best, aim);
     for _ in 0..=HALVINGS {
@@ -205,8 +205,12 @@ pub(crate) struct Residents {
     starts: Vec<usize>,
 }
 
-impl Residents {
-    pub(crate) fn new(model: &LoadModel, pes: &[usize]) -> Self {
+/// The objects that can move, by rising load; of equal ones, by falling bytes.
+pub(crate) struct ByLoad(Vec<u32>);
+
+impl ByLoad {
+    /// Sorts the objects of `model`: `n log n`.
+    pub(crate) fn new(model: &LoadModel) -> Self {
         let objects = model.objects();
         let mut order: Vec<u32> =
             (0..objects.len() as u32).filter(|&it| objects[it as usize].migratable).collect();
@@ -215,23 +219,30 @@ impl Residents {
             let ((a, i), (b, j)) = (key(a), key(b));
             a.load.total_cmp(&b.load).then(b.bytes.cmp(&a.bytes)).then(i.cmp(&j))
         });
+        Self(order)
+    }
+
+    /// The same for each PE, by where `pes` has them: `n + p`.
+    pub(crate) fn on_pes(&self, model: &LoadModel, pes: &[usize]) -> Residents {
         let mut starts = vec![0; model.pes().len() + 1];
-        for &it in &order {
+        for &it in &self.0 {
             starts[pes[it as usize] + 1] += 1;
         }
         for pe in 1..starts.len() {
             starts[pe] += starts[pe - 1];
         }
         let mut next = starts.clone();
-        let mut by_pe = vec![0; order.len()];
-        for it in order {
+        let mut by_pe = vec![0; self.0.len()];
+        for &it in &self.0 {
             let slot = &mut next[pes[it as usize]];
             by_pe[*slot] = it;
             *slot += 1;
         }
-        Self { objects: by_pe, starts }
+        Residents { objects: by_pe, starts }
     }
+}
 
+impl Residents {
     pub(crate) fn of(&self, pe: usize) -> &[u32] {
         &self.objects[self.starts[pe]..self.starts[pe + 1]]
     }

@@ -39,6 +39,8 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
         &Diffusion,
         &Gossip,
         &Hierarchical,
+        #[cfg(feature = "metis")]
+        &crate::metis::Metis,
     ]
 }
 

@@ -1,7 +1,9 @@
 //! Every strategy against every kind of model: what all of them promise; and greedy against
 //! brute force.
 
-use lb_strategies::{Assignment, Config, LoadModel, Object, Pe, find, strategies};
+use lb_strategies::{
+    Assignment, Config, Edge, LoadModel, MoveCost, Object, Pe, find, lower_bound, strategies,
+};
 use proptest::prelude::*;
 
 /// Seconds: often equal, sometimes none at all.
@@ -9,19 +11,38 @@ fn load() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), 0.0..10.0, (0_u8..20).prop_map(f64::from)]
 }
 
-/// Any model with up to `pes` PEs and `objects` objects.
+/// Any model with up to `pes` PEs and `objects` objects: communication, coordinates, nodes and a
+/// cost of moves included.
 fn any_model(pes: usize, objects: usize) -> impl Strategy<Value = LoadModel> {
-    let pe = (prop_oneof![Just(1.0), Just(2.0), 0.1..4.0], prop_oneof![Just(0.0), 0.0..20.0])
-        .prop_map(|(speed, background)| Pe { speed, background, ..Pe::default() });
-    prop::collection::vec(pe, 1..=pes).prop_flat_map(move |pes| {
-        let object = (load(), 0..pes.len(), prop::bool::weighted(0.8), any::<u32>()).prop_map(
-            |(load, pe, migratable, bytes)| {
+    let speed = prop_oneof![Just(1.0), Just(2.0), 0.1..4.0];
+    let pe = (speed, prop_oneof![Just(0.0), 0.0..20.0], 0_usize..3)
+        .prop_map(|(speed, background, node)| Pe { speed, background, node });
+    let cost = (prop_oneof![Just(0.0), 0.0..1.0], prop_oneof![Just(0.0), 0.0..1e-9])
+        .prop_map(|(fixed, per_byte)| MoveCost { fixed, per_byte });
+    (prop::collection::vec(pe, 1..=pes), cost).prop_flat_map(move |(pes, cost)| {
+        let point = prop::option::of([-9.0..9.0, 0.0..1.0, 3.0..3.1]);
+        let object = (load(), 0..pes.len(), prop::bool::weighted(0.8), any::<u32>(), point)
+            .prop_map(|(load, pe, migratable, bytes, coordinates)| {
                 let bytes = bytes.into();
-                Object { load, pe, migratable, bytes, coordinates: None }
-            },
-        );
-        prop::collection::vec(object, 0..=objects).prop_map(move |objects| {
-            LoadModel::new(pes.clone(), objects, vec![]).expect("sound by construction")
+                Object { load, pe, migratable, bytes, coordinates }
+            });
+        let end = any::<prop::sample::Index>();
+        let edges = prop::collection::vec((end.clone(), end, 0_u64..9, any::<u16>()), 0..80);
+        (prop::collection::vec(object, 0..=objects), edges).prop_map(move |(objects, edges)| {
+            let edge = |(from, to, messages, bytes): (
+                prop::sample::Index,
+                prop::sample::Index,
+                _,
+                u16,
+            )| {
+                let (from, to) = (from.index(objects.len()), to.index(objects.len()));
+                Edge { from, to, messages, bytes: bytes.into() }
+            };
+            let edges = if objects.is_empty() { vec![] } else { edges };
+            let edges = edges.into_iter().map(edge).collect();
+            LoadModel::new(pes.clone(), objects, edges)
+                .and_then(|model| model.with_move_cost(cost))
+                .expect("sound by construction")
         })
     })
 }
@@ -85,10 +106,36 @@ proptest! {
             // Never worse than today.
             prop_assert!(assignment.max_load(&model) <= today.max_load(&model));
             // Nothing moves for nothing.
-            if assignment.max_load(&model) == today.max_load(&model) {
-                prop_assert_eq!(assignment.moves(&model).count(), 0);
-            }
+            let saves_time = assignment.max_load(&model) < today.max_load(&model);
+            let saves_bytes = assignment.remote_bytes(&model) < today.remote_bytes(&model);
+            let may_move = saves_time || strategy.heeds_communication() && saves_bytes;
+            let moves = assignment.moves(&model).count();
+            prop_assert!(may_move || moves == 0, "{}: {} moves", strategy.name(), moves);
         }
+    }
+
+    #[test]
+    fn no_strategy_beats_brute_force_nor_that_the_bound(
+        model in any_model(4, 7),
+        seed in any::<u64>(),
+    ) {
+        let best = best_possible(&model);
+        prop_assert!(at_most(lower_bound(&model), best), "{} above {}", lower_bound(&model), best);
+        for strategy in strategies() {
+            let got = strategy.assign(&model, &Config::new(*strategy), seed).max_load(&model);
+            prop_assert!(at_most(best, got), "{}: {} below {}", strategy.name(), got, best);
+        }
+    }
+
+    /// Where moves are free, greedy-refine keeps within its tolerance of greedy.
+    #[test]
+    fn greedy_refine_is_almost_greedy(model in uniform_model(5, 30)) {
+        let max_load = |name| {
+            let strategy = find(name).expect("registered");
+            strategy.assign(&model, &Config::new(strategy), 0).max_load(&model)
+        };
+        let (refined, greedy) = (max_load("greedy-refine"), max_load("greedy"));
+        prop_assert!(at_most(refined, greedy * 1.05), "{} for {}", refined, greedy);
     }
 
     #[test]
@@ -104,6 +151,8 @@ proptest! {
     /// no earlier on any other.
     #[test]
     fn greedy_leaves_no_single_move_that_helps(model in any_model(4, 7)) {
+        // An object whose move costs something may stay though the move would help.
+        let model = model.with_move_cost(MoveCost::default()).expect("free");
         let greedy = find("greedy").expect("registered");
         let got = greedy.assign(&model, &Config::new(greedy), 0);
         prop_assert!(at_most(best_possible(&model), got.max_load(&model)));

@@ -1,0 +1,56 @@
+//! The program `lb-sim`: runs load-balancing strategies side by side, on recorded loads or on
+//! generated ones, and says what each would do.
+
+mod draw;
+mod input;
+mod measure;
+mod options;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use options::{Failure, Options, Output, Request};
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("lb-sim: {failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+fn run(options: Options) -> Result<(), Failure> {
+    match options.request()? {
+        Request::List => print(&report::list()),
+        Request::Table => print(&report::case_table()?),
+        Request::Compare { source, balancers, seed, output, svg, save } => {
+            let input = input::model(&source)?;
+            if let Some(directory) = save {
+                input::save(&input.model, &directory)?;
+            }
+            let today = measure::today(&input.model);
+            let results: Vec<_> =
+                balancers.iter().map(|it| measure::run(it, &input.model, seed)).collect();
+            if let Some(path) = svg {
+                draw::write(&path, &input, &results)?;
+            }
+            print(&match output {
+                Output::Text => report::text(&input, &today, &results),
+                Output::Json => report::json(&input, &today, &results),
+            })
+        }
+    }
+}
+
+/// Prints, and takes a reader that has had enough for a success.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::{ErrorKind, Write};
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Print(error)),
+        _ => Ok(()),
+    }
+}

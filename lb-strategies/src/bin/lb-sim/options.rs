@@ -1,0 +1,236 @@
+//! The command line: what is asked for, checked before anything runs.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use lb_strategies::{
+    Balancer, CreateError, LoadModelError,
+    cases::{self, Case, Size, UnknownCase},
+    create,
+    datafile::DataFileError,
+    strategies,
+};
+use thiserror::Error;
+
+/// Runs load-balancing strategies side by side, on recorded loads or on generated ones, and says
+/// what each would do.
+#[derive(Debug, Parser)]
+#[command(name = "lb-sim", version, max_term_width = 100)]
+pub struct Options {
+    /// Recorded loads: the data files of all PEs, or directories of them (NAME.PE.json or
+    /// NAME.PE.json.br, the layout of DARMA vt's LB data files)
+    files: Vec<PathBuf>,
+
+    /// The recorded phase; by default the last that all files have
+    #[arg(long, value_name = "N", requires = "files")]
+    phase: Option<u64>,
+
+    /// Generated loads instead of recorded ones; `list` shows the cases
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    case: Option<String>,
+
+    /// Number of objects of a generated case
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    objects: usize,
+
+    /// Number of PEs of a generated case
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    pes: usize,
+
+    /// For the lots of generated cases and of strategies that draw some
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+
+    /// Strategies, separated by commas; `all` for all but those for tests, `list` to see them
+    #[arg(long, default_value = "all", value_name = "NAMES", value_delimiter = ',')]
+    lb: Vec<String>,
+
+    /// An argument of a strategy; may be given several times
+    #[arg(long, value_name = "STRATEGY:NAME=VALUE")]
+    lb_arg: Vec<String>,
+
+    /// This many times as many PEs, each PE's objects dealt out in equal parts
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    scale_pes: Option<f64>,
+
+    /// Each object cut in this many equal pieces
+    #[arg(long, value_name = "PIECES")]
+    scale_objects: Option<usize>,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+
+    /// Draw the loads of PEs before and after
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write the loads, generated or scaled, as data files into a directory
+    #[arg(long, value_name = "DIRECTORY")]
+    save: Option<PathBuf>,
+
+    /// Print the table of all strategies on all cases, in Markdown
+    #[arg(long, conflicts_with_all = ["files", "case", "json", "svg", "save", "lb_arg"])]
+    table: bool,
+}
+
+/// What is asked for.
+pub enum Request {
+    /// Names of strategies and cases.
+    List,
+    /// The table of all strategies on all cases.
+    Table,
+    /// Strategies side by side.
+    Compare {
+        source: Source,
+        balancers: Vec<Balancer>,
+        seed: u64,
+        output: Output,
+        svg: Option<PathBuf>,
+        save: Option<PathBuf>,
+    },
+}
+
+/// How results are printed.
+pub enum Output {
+    Text,
+    Json,
+}
+
+/// Where the loads come from.
+pub struct Source {
+    pub loads: Loads,
+    pub scale_pes: Option<f64>,
+    pub scale_objects: Option<usize>,
+}
+
+pub enum Loads {
+    Recorded { files: Vec<PathBuf>, phase: Option<u64> },
+    Generated { case: Case, size: Size },
+}
+
+impl Options {
+    /// Checks what clap cannot.
+    pub fn request(self) -> Result<Request, Failure> {
+        let is_list = |it: &String| it == "list";
+        if self.lb.iter().any(is_list) || self.case.as_ref().is_some_and(is_list) {
+            return Ok(Request::List);
+        }
+        if self.table {
+            return Ok(Request::Table);
+        }
+        for (option, value) in [("--pes", self.pes), ("--scale-objects", self.pieces())] {
+            if value == 0 {
+                return Err(Failure::range(option, "0", "a whole number, 1 or more"));
+            }
+        }
+        // Strategies number objects with 32 bits.
+        if self.objects > u32::MAX as usize {
+            let value = self.objects.to_string();
+            return Err(Failure::range("--objects", &value, "a whole number up to 4294967295"));
+        }
+        if let Some(factor) = self.scale_pes
+            && !(factor.is_finite() && factor > 0.0)
+        {
+            return Err(Failure::range("--scale-pes", &factor.to_string(), "a number above 0"));
+        }
+        let balancers = self.balancers()?;
+        let loads = match self.case {
+            Some(name) => Loads::Generated {
+                case: cases::find(&name)?,
+                size: Size { objects: self.objects, pes: self.pes, seed: self.seed },
+            },
+            None if self.files.is_empty() => return Err(Failure::NoLoads),
+            None => Loads::Recorded { files: self.files, phase: self.phase },
+        };
+        let (scale_pes, scale_objects) = (self.scale_pes, self.scale_objects);
+        Ok(Request::Compare {
+            source: Source { loads, scale_pes, scale_objects },
+            balancers,
+            seed: self.seed,
+            output: if self.json { Output::Json } else { Output::Text },
+            svg: self.svg,
+            save: self.save,
+        })
+    }
+
+    fn pieces(&self) -> usize {
+        self.scale_objects.unwrap_or(1)
+    }
+
+    fn balancers(&self) -> Result<Vec<Balancer>, Failure> {
+        let mut names: Vec<&str> = vec![];
+        for name in self.lb.iter().map(|it| it.trim()) {
+            let all = strategies().iter().filter(|it| !it.is_chaos()).map(|it| it.name());
+            match name {
+                "all" => names.extend(all),
+                _ => names.push(name),
+            }
+        }
+        let mut arguments = vec![vec![]; names.len()];
+        for text in &self.lb_arg {
+            let malformed = || Failure::Argument { text: text.clone() };
+            let (name, argument) = text.split_once(':').ok_or_else(malformed)?;
+            let argument = argument.split_once('=').ok_or_else(malformed)?;
+            let index = names.iter().position(|it| *it == name.trim()).ok_or_else(|| {
+                let (name, chosen) = (name.trim().to_owned(), names.join(", "));
+                Failure::NotChosen { name, chosen }
+            })?;
+            arguments[index].push(argument);
+        }
+        let balancers = names
+            .iter()
+            .zip(arguments)
+            .map(|(name, arguments)| create(name, &arguments).map_err(Failure::from));
+        balancers.collect()
+    }
+}
+
+/// Why the program ends without a result.
+#[derive(Debug, Error)]
+pub enum Failure {
+    #[error("{option} {value}: allowed is {allowed}")]
+    Range { option: &'static str, value: String, allowed: &'static str },
+    #[error("no loads: give data files, or a case (--case list shows them)")]
+    NoLoads,
+    #[error("--lb-arg {text}: allowed is STRATEGY:NAME=VALUE, as in greedy:home-bias=0.1")]
+    Argument { text: String },
+    #[error("--lb-arg for {name}, which does not run: --lb chose {chosen}")]
+    NotChosen { name: String, chosen: String },
+    #[error(transparent)]
+    Strategy(#[from] CreateError),
+    #[error("--case: {0}")]
+    Case(#[from] UnknownCase),
+    #[error("{directory}: has no files that end in .json or .json.br")]
+    EmptyDirectory { directory: String },
+    #[error("the files have no phase in common: give those of one run")]
+    NoPhase,
+    #[error(transparent)]
+    File(#[from] DataFileError),
+    #[error(transparent)]
+    Model(#[from] LoadModelError),
+    #[error("{file}: {error}")]
+    Directory { file: String, error: std::io::Error },
+    #[error("cannot print: {0}")]
+    Print(std::io::Error),
+}
+
+impl Failure {
+    fn range(option: &'static str, value: &str, allowed: &'static str) -> Self {
+        Self::Range { option, value: value.to_owned(), allowed }
+    }
+
+    /// The program's exit status: 2 if the command line makes no sense, 1 if something else is
+    /// wrong.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Range { .. }
+            | Self::NoLoads
+            | Self::Argument { .. }
+            | Self::NotChosen { .. }
+            | Self::Strategy(_)
+            | Self::Case(_) => 2,
+            _ => 1,
+        }
+    }
+}
