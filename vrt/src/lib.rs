@@ -89,6 +89,7 @@ pub mod raw;
 pub mod request;
 pub mod topology;
 pub mod trace;
+pub mod window;
 
 pub use config::{Config, ConfigError, MoveBy};
 pub use environment::{
@@ -125,6 +126,6 @@ pub enum MpiError {
 pub mod traits {
     pub use crate::{
         attribute::traits::*, collective::traits::*, datatype::traits::*,
-        point_to_point::traits::*, raw::traits::*, topology::traits::*,
+        point_to_point::traits::*, raw::traits::*, topology::traits::*, window::traits::*,
     };
 }

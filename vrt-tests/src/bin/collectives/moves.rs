@@ -326,9 +326,9 @@ fn all_to_all_varcount(case: Case<'_>) {
     } else {
         case.comm.all_to_all_varcount_into(&from, &mut to);
     }
-    for rank in 0..n {
+    for (rank, came) in back.iter().enumerate() {
         for i in 0..case.count {
-            let came = (i as i32) < back[rank];
+            let came = (i as i32) < *came;
             let value = if came { case.part(rank, me, i) } else { -1 };
             let at = rank * case.count + i;
             theirs.expect(at, value, || format!("all_to_all_varcount, {case:?}"));
