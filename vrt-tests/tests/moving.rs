@@ -167,3 +167,14 @@ fn wrong_balancing_options_are_named() {
         assert!(!text.contains("panicked"), "{text}");
     }
 }
+
+#[test]
+fn communicators_windows_and_persistent_requests_move_along() {
+    const ROAM: &str = env!("CARGO_BIN_EXE_roam");
+    let (out, _) = run(ROAM, "--pes 2 --ranks 6 --rounds 100");
+    assert!(out.contains("ok"), "{out}");
+    let (out, _) = run(ROAM, "--pes 4 --ranks 9 --rounds 60 --lb random --lb-period 300us");
+    assert!(out.contains("ok") && number_before(&out, "moves") > 100, "{out}");
+    let (out, _) = run(ROAM, "--pes 2 --ranks 33 --rounds 40 --lb random --lb-period 300us");
+    assert!(out.contains("ok"), "{out}");
+}

@@ -89,6 +89,7 @@ pub mod raw;
 pub mod request;
 pub mod topology;
 pub mod trace;
+pub mod window;
 
 pub use config::{Config, ConfigError, MoveBy, MovePinned};
 pub use environment::{
@@ -126,6 +127,6 @@ pub enum MpiError {
 pub mod traits {
     pub use crate::{
         attribute::traits::*, collective::traits::*, datatype::traits::*,
-        point_to_point::traits::*, raw::traits::*, topology::traits::*,
+        point_to_point::traits::*, raw::traits::*, topology::traits::*, window::traits::*,
     };
 }

@@ -45,7 +45,7 @@ pub trait Operation {
     fn function(&self) -> Function<'_>;
 }
 
-impl<T: Operation> Operation for &T {
+impl<T: Operation + ?Sized> Operation for &T {
     fn function(&self) -> Function<'_> {
         (**self).function()
     }

@@ -1,0 +1,45 @@
+//! Every collective operation, against a naive oracle, on jobs of several sizes, still and while
+//! ranks are moved. The program `collectives` has the table.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+#[track_caller]
+fn run(arguments: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_collectives"))
+        .args(arguments.split_whitespace())
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && out.contains(", ok"), "{arguments}: {out}{err}");
+}
+
+#[test]
+fn on_few_ranks() {
+    for ranks in [1, 2, 3] {
+        run(&format!("--pes {} --ranks {ranks} --eager 1K", ranks.min(2)));
+    }
+    run("--pes 3 --ranks 3 --eager 0 --counts 1,600");
+}
+
+#[test]
+fn on_more_ranks() {
+    run("--pes 2 --ranks 5 --eager 1K");
+    run("--pes 1 --ranks 5 --eager 1K --counts 1,600");
+    run("--pes 4 --ranks 8 --eager 1K --counts 0,1,600");
+}
+
+#[test]
+fn on_many_ranks() {
+    run("--pes 2 --ranks 64 --eager 64 --counts 0,1,9 --largest 10");
+}
+
+#[test]
+fn while_ranks_move() {
+    for (pes, ranks) in [(2, 2), (2, 5), (4, 8)] {
+        run(&format!("--pes {pes} --ranks {ranks} --eager 1K --lb random --lb-period 500us"));
+    }
+    run("--pes 2 --ranks 64 --eager 64 --counts 1 --largest 10 --lb random --lb-period 1ms");
+}

@@ -1,0 +1,377 @@
+//! One-sided communication (MPI-4.1 chapter 12): a rank reads and writes the memory of others.
+//!
+//! A [`Window`] is made by all ranks of a communicator, each with memory of its own heap or stack.
+//! Inside a node an access is loads, stores and atomics on the other rank's slot, done when the
+//! call returns; a rank that is moved inside its node keeps the addresses of its memory, so windows
+//! survive moves. All accesses go through one function (`access`), which is where one to another
+//! node becomes a message to the owner.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `access` | reading, writing, folding the memory of another rank |
+//! | `epoch` | fence, post/start/complete/wait, locks |
+//!
+//! Accesses are allowed inside an epoch only, as the standard says; what is wrong is said with the
+//! rank, the call and the value. Two accesses to one place that are not ordered by epochs may see
+//! parts of each other, except accumulating ones, which are atomic for each element.
+
+mod access;
+mod epoch;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::Location;
+
+use crate::arena::Arena;
+use crate::collective::SystemOperation;
+use crate::collective::operator::Operator;
+use crate::datatype::{Equivalence, UncommittedDatatype};
+use crate::operation::Site;
+use crate::point_to_point::site;
+use crate::rank::block_on_at;
+use crate::topology::handle::{CommunicatorHandle, Shape};
+use crate::topology::{Communicator, Rank, create};
+use access::{Access, Target};
+pub use epoch::LockKind;
+use epoch::{Control, Epoch};
+
+/// The traits of this module.
+pub mod traits {
+    pub use super::OneSided;
+}
+
+/// Making windows.
+pub trait OneSided: Communicator {
+    /// A window over a slice of each rank (`MPI_Win_create`). Collective.
+    ///
+    /// # Panics
+    /// When the slice lies outside of the rank's heap and stack: in a static, for instance.
+    #[track_caller]
+    fn create_window<'a, T>(&self, memory: &'a mut [T]) -> Window<'a, T>
+    where
+        T: Equivalence + Copy,
+    {
+        Window::new(self.as_handle(), Memory::Borrowed(memory), site!("create_window"))
+    }
+
+    /// A window over new memory of each rank, so many values (`MPI_Win_allocate`). Collective.
+    #[track_caller]
+    fn allocate_window<T>(&self, values: Vec<T>) -> Window<'static, T>
+    where
+        T: Equivalence + Copy,
+    {
+        Window::new(self.as_handle(), Memory::Owned(values), site!("allocate_window"))
+    }
+}
+
+impl<C: Communicator + ?Sized> OneSided for C {}
+
+enum Memory<'a, T> {
+    Borrowed(&'a mut [T]),
+    Owned(Vec<T>),
+}
+
+/// Memory of all ranks of a communicator that each of them can read and write.
+///
+/// Dropping it waits until all ranks drop it (`MPI_Win_free`); async ranks call
+/// [`free_async`](Self::free_async).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::SystemOperation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let mut memory = [0u64; 4];
+///     {
+///         let window = world.create_window(&mut memory);
+///         window.fence();
+///         for rank in 0..world.size() {
+///             window.put(rank, world.rank() as usize, &[world.rank() as u64 + 1]);
+///         }
+///         window.fence();
+///         window.accumulate(0, 0, &[10], SystemOperation::sum());
+///         window.fence();
+///     }
+///     assert_eq!(memory, [if world.rank() == 0 { 41 } else { 1 }, 2, 3, 4]);
+/// });
+/// ```
+pub struct Window<'a, T: Equivalence + Copy> {
+    comm: CommunicatorHandle,
+    memory: Memory<'a, T>,
+    targets: Vec<Target>,
+    /// Where other ranks lock this one's memory; lies in this rank's heap.
+    #[expect(dead_code, reason = "other ranks have its address")]
+    control: Box<Control>,
+    epoch: Cell<Epoch>,
+    /// Ranks that the epochs of post and start, and locks, are about.
+    accessed: RefCell<Vec<Rank>>,
+    exposed_to: RefCell<Vec<Rank>>,
+    freed: bool,
+}
+
+impl<T: Equivalence + Copy> fmt::Debug for Window<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Window").field("epoch", &self.epoch.get()).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Equivalence + Copy> Window<'a, T> {
+    fn new(comm: &CommunicatorHandle, mut memory: Memory<'a, T>, site: Site) -> Window<'a, T> {
+        let slice: &mut [T] = match &mut memory {
+            Memory::Borrowed(slice) => slice,
+            Memory::Owned(values) => values,
+        };
+        let (at, len) = (slice.as_mut_ptr() as usize, slice.len());
+        if size_of_val(slice) > 0 && !Arena::contains(at) {
+            panic!(
+                "rank {} in {} at {}: the memory at {at:#x} does not lie in the rank's heap or \
+                 stack, so other ranks cannot reach it",
+                comm.rank, site.call, site.location
+            );
+        }
+        let control = Box::new(Control::default());
+        let control_at = std::ptr::from_ref(&*control) as usize;
+        let words = [at, len, control_at].map(|word| word as u64);
+        let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
+        let make = async {
+            let own = create::same_ranks(comm, Shape::Plain, site).await;
+            let all = create::all_gather(&own, [a[0], a[1], b[0], b[1], c[0], c[1]], site).await;
+            (own, all)
+        };
+        let (own, all) = block_on_at(make, site.call, site.location);
+        let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
+        let targets = all.iter().map(|[a, b, c, d, e, f]| Target {
+            address: word(*a, *b) as usize,
+            len: word(*c, *d) as usize,
+            control: word(*e, *f) as usize,
+        });
+        Window {
+            comm: own,
+            memory,
+            targets: targets.collect(),
+            control,
+            epoch: Cell::new(Epoch::None),
+            accessed: RefCell::default(),
+            exposed_to: RefCell::default(),
+            freed: false,
+        }
+    }
+
+    /// Number of values in a rank's part.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn len_at(&self, rank: Rank) -> usize {
+        self.comm.job_rank(rank);
+        self.targets[rank as usize].len
+    }
+
+    /// Writes values into a rank's part, from a place on (section 12.3.1).
+    ///
+    /// # Panics
+    /// Outside of an epoch that allows it, and when they do not lie in the part.
+    #[track_caller]
+    pub fn put(&self, rank: Rank, at: usize, values: &[T]) {
+        let from = values.as_ptr().cast();
+        self.access(rank, at, values.len(), Access::Put { from }, site!("put"));
+    }
+
+    /// Reads values of a rank's part, from a place on (section 12.3.2).
+    ///
+    /// # Panics
+    /// As [`put`](Self::put).
+    #[track_caller]
+    pub fn get(&self, rank: Rank, at: usize, into: &mut [T]) {
+        let to = into.as_mut_ptr().cast();
+        self.access(rank, at, into.len(), Access::Get { to }, site!("get"));
+    }
+
+    /// Folds values into a rank's part, from a place on (section 12.3.4): each place becomes what
+    /// it was, `op` the value. Atomic for each of them.
+    ///
+    /// # Panics
+    /// As [`put`](Self::put), and when the operation is not defined for the values.
+    #[track_caller]
+    pub fn accumulate(&self, rank: Rank, at: usize, values: &[T], op: SystemOperation) {
+        let site = site!("accumulate");
+        let (from, fetched, operator) =
+            (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
+        self.access(rank, at, values.len(), Access::Fold { from, fetched, operator }, site);
+    }
+
+    /// [`accumulate`](Self::accumulate) that gives what was there before (section 12.3.4).
+    ///
+    /// # Panics
+    /// As there, and when the two slices differ in length.
+    #[track_caller]
+    pub fn get_accumulate(
+        &self,
+        rank: Rank,
+        at: usize,
+        values: &[T],
+        before: &mut [T],
+        op: SystemOperation,
+    ) {
+        let site = site!("get_accumulate");
+        if values.len() != before.len() {
+            panic!(
+                "rank {} in {} at {}: {} values, but room for {} results",
+                self.comm.rank,
+                site.call,
+                site.location,
+                values.len(),
+                before.len()
+            );
+        }
+        let fetched = before.as_mut_ptr().cast();
+        let (from, operator) = (values.as_ptr().cast(), self.operator(op, site));
+        self.access(rank, at, values.len(), Access::Fold { from, fetched, operator }, site);
+    }
+
+    /// Folds one value into a place of a rank's part; gives what was there before.
+    ///
+    /// # Panics
+    /// As [`accumulate`](Self::accumulate).
+    #[track_caller]
+    pub fn fetch_and_op(&self, rank: Rank, at: usize, value: T, op: SystemOperation) -> T {
+        let site = site!("fetch_and_op");
+        let mut before = value;
+        let (from, fetched, operator) =
+            ((&raw const value).cast(), (&raw mut before).cast(), self.operator(op, site));
+        self.access(rank, at, 1, Access::Fold { from, fetched, operator }, site);
+        before
+    }
+
+    /// Puts a value into a place of a rank's part if `expected` is there; gives what was there
+    /// before (section 12.3.4).
+    ///
+    /// # Panics
+    /// As [`put`](Self::put), and when values have more than 8 bytes.
+    #[track_caller]
+    pub fn compare_and_swap(&self, rank: Rank, at: usize, expected: T, value: T) -> T {
+        let site = site!("compare_and_swap");
+        if !matches!(size_of::<T>(), 1 | 2 | 4 | 8) {
+            panic!(
+                "rank {} in {} at {}: values of {} bytes cannot be compared and swapped",
+                self.comm.rank,
+                site.call,
+                site.location,
+                size_of::<T>()
+            );
+        }
+        let mut before = value;
+        let swap = Access::CompareAndSwap {
+            expected: (&raw const expected).cast(),
+            value: (&raw const value).cast(),
+            before: (&raw mut before).cast(),
+        };
+        self.access(rank, at, 1, swap, site);
+        before
+    }
+
+    /// A value of the calling rank's own part, at any time.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[track_caller]
+    pub fn load(&self, at: usize) -> T {
+        let site = site!("load");
+        let mut value = std::mem::MaybeUninit::<T>::uninit();
+        let to = value.as_mut_ptr().cast();
+        self.checked_access(self.comm.rank, at, 1, Access::Get { to }, site);
+        // SAFETY: the part is made of values, and one of them was copied.
+        unsafe { value.assume_init() }
+    }
+
+    /// Puts a value into the calling rank's own part, at any time.
+    ///
+    /// # Panics
+    /// When there is no such place.
+    #[track_caller]
+    pub fn store(&self, at: usize, value: T) {
+        let from = (&raw const value).cast();
+        self.checked_access(self.comm.rank, at, 1, Access::Put { from }, site!("store"));
+    }
+
+    /// Where a rank's part lies in this rank's memory, and how many values it has
+    /// (`MPI_Win_shared_query`). It stays there as long as both ranks are on this node.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
+        self.comm.job_rank(rank);
+        let target = &self.targets[rank as usize];
+        (target.address as *mut T, target.len)
+    }
+
+    fn operator(&self, op: SystemOperation, site: Site) -> Operator {
+        let datatype = T::equivalent_datatype();
+        let operator = datatype.datatype_ref().scalar().map(|scalar| Operator { op: op.0, scalar });
+        let whole = |operator: &Operator| operator.scalar.extent() == size_of::<T>();
+        match operator.filter(|operator| operator.is_defined() && whole(operator)) {
+            Some(operator) => operator,
+            None => panic!(
+                "rank {} in {} at {}: {:?} is not defined for {}",
+                self.comm.rank,
+                site.call,
+                site.location,
+                op.0,
+                std::any::type_name::<T>()
+            ),
+        }
+    }
+
+    fn access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
+        self.expect_access(rank, site);
+        self.checked_access(rank, at, len, access, site);
+    }
+
+    fn checked_access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
+        let me = self.comm.rank;
+        let Some(target) = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank))
+        else {
+            panic!(
+                "rank {me} in {} at {}: rank {rank} is out of range: 0 to {} are allowed",
+                site.call,
+                site.location,
+                self.comm.size - 1
+            );
+        };
+        if at.checked_add(len).is_none_or(|end| end > target.len) {
+            panic!(
+                "rank {me} in {} at {}: {len} values from {at} on do not lie in the window of \
+                 rank {rank}, which has {}",
+                site.call, site.location, target.len
+            );
+        }
+        // SAFETY: the values lie in the target's memory, which stays until all ranks have freed
+        // the window; the caller's own memory is borrowed during the call.
+        unsafe { access::access(target, at * size_of::<T>(), len, size_of::<T>(), access) };
+    }
+
+    /// Waits until all ranks free the window, for async ranks.
+    pub async fn free_async(mut self) {
+        let site = Site::here("free_async", Location::caller());
+        self.freed = true;
+        epoch::barrier(&self.comm, site).await;
+    }
+}
+
+impl<T: Equivalence + Copy> Drop for Window<'_, T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        if !self.freed && !std::thread::panicking() {
+            let site = Site::here("drop of a window", Location::caller());
+            block_on_at(epoch::barrier(&self.comm, site), site.call, site.location);
+        }
+        // Keeps the memory until here.
+        match &self.memory {
+            Memory::Borrowed(slice) => debug_assert!(slice.len() <= isize::MAX as usize),
+            Memory::Owned(values) => debug_assert!(values.len() <= isize::MAX as usize),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The one way to the memory of another rank.
+//!
+//! Copies are made of relaxed atomic loads and stores (which cost what plain ones do), so that
+//! accesses at the same time are no data race of the language, only a race of the program. Folds
+//! are compare-and-swap loops on each element; what does not fit a word, or is not aligned, is
+//! folded under a lock in the owner's control block.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::collective::operator::Operator;
+use crate::window::epoch::Control;
+
+/// The memory of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) address: usize,
+    /// Number of values.
+    pub(super) len: usize,
+    /// Where its [`Control`] lies.
+    pub(super) control: usize,
+}
+
+impl Target {
+    pub(super) fn control(&self) -> &Control {
+        // SAFETY: the owner keeps its control block until all ranks have freed the window, and it
+        // consists of atomics.
+        unsafe { &*(self.control as *const Control) }
+    }
+}
+
+/// What is done to the memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Access {
+    Put {
+        from: *const u8,
+    },
+    Get {
+        to: *mut u8,
+    },
+    /// `fetched` gets what was there, if it is not null.
+    Fold {
+        from: *const u8,
+        fetched: *mut u8,
+        operator: Operator,
+    },
+    CompareAndSwap {
+        expected: *const u8,
+        value: *const u8,
+        before: *mut u8,
+    },
+}
+
+/// Does something to `count` elements of `each` bytes, `offset` bytes behind the beginning of a
+/// rank's memory. It is done when this returns.
+///
+/// # Safety
+/// The elements lie in the target's memory, which the owner keeps; the addresses in `access` are
+/// valid for as many elements.
+pub(super) unsafe fn access(
+    target: &Target,
+    offset: usize,
+    count: usize,
+    each: usize,
+    access: Access,
+) {
+    let memory = (target.address as *mut u8).wrapping_add(offset);
+    // SAFETY: as the caller promises.
+    unsafe {
+        match access {
+            Access::Put { from } => copy(from, memory, count * each),
+            Access::Get { to } => copy(memory, to, count * each),
+            Access::Fold { from, fetched, operator } => {
+                for i in 0..count * each / each.max(1) {
+                    let (at, from) = (memory.add(i * each), from.add(i * each));
+                    let mut before = [0u8; MOST];
+                    fold(target, at, from, operator, &mut before);
+                    if !fetched.is_null() {
+                        let to = fetched.add(i * each);
+                        std::ptr::copy_nonoverlapping(before.as_ptr(), to, operator.scalar.size());
+                    }
+                }
+            }
+            Access::CompareAndSwap { expected, value, before } => {
+                let word = |at: *const u8| {
+                    let mut word = [0u8; 8];
+                    std::ptr::copy_nonoverlapping(at, word.as_mut_ptr(), each);
+                    u64::from_le_bytes(word)
+                };
+                let (wanted, value) = (word(expected), word(value));
+                let was = update(memory, each, |was| (was == wanted).then_some(value));
+                std::ptr::copy_nonoverlapping(was.to_le_bytes().as_ptr(), before, each);
+            }
+        }
+    }
+}
+
+/// Most bytes of a built-in value.
+const MOST: usize = 16;
+
+/// Folds one element; `before` gets what it was.
+///
+/// # Safety
+/// As [`access`].
+unsafe fn fold(
+    target: &Target,
+    at: *mut u8,
+    from: *const u8,
+    operator: Operator,
+    before: &mut [u8; MOST],
+) {
+    let size = operator.scalar.size();
+    // SAFETY: as the caller promises; both blocks have room for any element.
+    unsafe {
+        if size <= 8 && size.is_power_of_two() && (at as usize).is_multiple_of(size) {
+            let was = update(at, size, |was| {
+                let mut folded = was.to_le_bytes();
+                operator.fold(folded.as_mut_ptr(), from, size);
+                Some(u64::from_le_bytes(folded))
+            });
+            before[..8].copy_from_slice(&was.to_le_bytes());
+            return;
+        }
+        let _lock = target.control().lock_element();
+        copy(at, before.as_mut_ptr(), size);
+        let mut folded = *before;
+        operator.fold(folded.as_mut_ptr(), from, size);
+        copy(folded.as_ptr(), at, size);
+    }
+}
+
+/// Replaces a word of so many bytes atomically by what `f` makes of it, if anything; gives what it
+/// was.
+///
+/// # Safety
+/// The word lies in memory that stays, aligned, and is touched by atomics only.
+unsafe fn update(at: *mut u8, size: usize, f: impl Fn(u64) -> Option<u64>) -> u64 {
+    macro_rules! update {
+        ($atomic:ty, $ty:ty) => {{
+            // SAFETY: as the caller promises.
+            let word = unsafe { <$atomic>::from_ptr(at.cast::<$ty>()) };
+            let change = |was: $ty| f(u64::from(was)).map(|new| new as $ty);
+            match word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
+                Ok(was) | Err(was) => u64::from(was),
+            }
+        }};
+    }
+    match size {
+        1 => update!(AtomicU8, u8),
+        2 => update!(AtomicU16, u16),
+        4 => update!(AtomicU32, u32),
+        _ => update!(AtomicU64, u64),
+    }
+}
+
+/// Copies bytes, words at a time where both sides are aligned.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `len` bytes.
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    let words = if (from as usize | to as usize).is_multiple_of(8) { len / 8 } else { 0 };
+    // SAFETY: as the caller promises; words are aligned.
+    unsafe {
+        for i in 0..words {
+            let from = AtomicU64::from_ptr(from.cast::<u64>().cast_mut().add(i));
+            let to = AtomicU64::from_ptr(to.cast::<u64>().add(i));
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for i in words * 8..len {
+            let from = AtomicU8::from_ptr(from.cast_mut().add(i));
+            AtomicU8::from_ptr(to.add(i)).store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! When accesses are allowed, and what they have seen afterwards (MPI-4.1 section 12.5).
+//!
+//! Accesses are done when they return, so an epoch only has to order them: by a barrier, by
+//! messages, or by a lock in the heap of the rank whose memory it is about. A rank that waits for a
+//! lock lets others run, soon for longer.
+
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::time::Duration;
+
+use crate::collective::algorithms::Collective;
+use crate::datatype::Equivalence;
+use crate::mailbox::Pattern;
+use crate::operation::{self, Site, sleep_async};
+use crate::pe::{self, Mode, Outbound};
+use crate::point_to_point::site;
+use crate::rank::{block_on_at, yield_now_async};
+use crate::topology::handle::CommunicatorHandle;
+use crate::topology::{Group, Rank};
+use crate::window::Window;
+
+/// What an access epoch allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Epoch {
+    None,
+    /// Everything, between two fences.
+    Fence,
+    /// The ranks of `start`.
+    Started,
+    /// The ranks that are locked.
+    Locked,
+    /// Everything.
+    LockedAll,
+}
+
+/// How a rank's memory is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// With other ranks that lock it so.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// What other ranks change of a rank's window beside its memory.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(super) struct Control {
+    /// Ranks that have the lock, and the two bits below.
+    lock: AtomicU32,
+    /// Somebody folds an element that is no word.
+    element: AtomicU32,
+}
+
+/// One rank has the lock alone.
+const EXCLUSIVE: u32 = 1 << 31;
+/// Somebody waits for that; nobody else gets a shared lock meanwhile.
+const WANTED: u32 = 1 << 30;
+
+/// Held while an element is folded.
+pub(super) struct ElementLock<'a>(&'a AtomicU32);
+
+impl Drop for ElementLock<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl Control {
+    /// Held for some instructions only, never across a suspension.
+    pub(super) fn lock_element(&self) -> ElementLock<'_> {
+        while self.element.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        ElementLock(&self.element)
+    }
+
+    fn try_lock(&self, kind: LockKind) -> bool {
+        let change = |word: u32| match kind {
+            LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
+            LockKind::Exclusive => Some(word | WANTED),
+            LockKind::Shared if word & (EXCLUSIVE | WANTED) == 0 => Some(word + 1),
+            LockKind::Shared => None,
+        };
+        match self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change) {
+            Ok(word) => kind == LockKind::Shared || word & !WANTED == 0,
+            Err(_) => false,
+        }
+    }
+
+    fn unlock(&self) {
+        let release =
+            |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });
+        let _ = self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, release);
+    }
+}
+
+pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
+    fence(Ordering::SeqCst);
+    let collective = Collective::begin(comm, site);
+    // SAFETY: there are no buffers.
+    unsafe { collective.barrier() }.await;
+    fence(Ordering::SeqCst);
+}
+
+/// Messages of an epoch.
+const POSTED: i32 = 1;
+const COMPLETED: i32 = 2;
+
+async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
+    for rank in ranks {
+        let message = Outbound {
+            context: comm.context,
+            to: comm.job_rank(*rank),
+            source: comm.rank,
+            tag,
+            data: std::ptr::null(),
+            len: 0,
+            mode: Mode::Standard,
+        };
+        // SAFETY: there is no data.
+        unsafe { operation::send(message, site) }.await;
+    }
+}
+
+async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
+    for rank in ranks {
+        let pattern = Pattern { context: comm.context, source: *rank, tag };
+        // SAFETY: there is no data.
+        unsafe { operation::receive(pattern, std::ptr::null_mut(), 0, site) }.await;
+    }
+}
+
+impl<T: Equivalence + Copy> Window<'_, T> {
+    /// Waits until all ranks are here: what was accessed before is done then, and everything may be
+    /// accessed until the next fence (section 12.5.1). Collective.
+    ///
+    /// # Panics
+    /// In an epoch of another kind.
+    #[track_caller]
+    pub fn fence(&self) {
+        let site = site!("fence");
+        self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
+        block_on_at(barrier(&self.comm, site), site.call, site.location);
+        self.epoch.set(Epoch::Fence);
+    }
+
+    /// [`fence`](Self::fence) for async ranks.
+    ///
+    /// # Panics
+    /// As there.
+    pub async fn fence_async(&self) {
+        let site = Site::here("fence_async", Location::caller());
+        self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
+        barrier(&self.comm, site).await;
+        self.epoch.set(Epoch::Fence);
+    }
+
+    /// [`fence`](Self::fence), after which nothing is accessed until an epoch begins
+    /// (`MPI_MODE_NOSUCCEED`).
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn last_fence(&self) {
+        self.fence();
+        self.epoch.set(Epoch::None);
+    }
+
+    /// Lets the ranks of a group access this rank's memory, until [`wait`](Self::wait)
+    /// (section 12.5.2).
+    ///
+    /// # Panics
+    /// When it lets others already.
+    #[track_caller]
+    pub fn post(&self, group: &dyn Group) {
+        let site = site!("post");
+        let ranks = self.ranks_of(group, site);
+        let mut exposed_to = self.exposed_to.borrow_mut();
+        if !exposed_to.is_empty() {
+            self.refuse(&format!("ranks {:?} may access already", *exposed_to), site);
+        }
+        exposed_to.clone_from(&ranks);
+        drop(exposed_to);
+        fence(Ordering::SeqCst);
+        block_on_at(tell(&self.comm, &ranks, POSTED, site), site.call, site.location);
+    }
+
+    /// Waits until the ranks of a group have posted: their memory may be accessed then, until
+    /// [`complete`](Self::complete).
+    ///
+    /// # Panics
+    /// In another epoch.
+    #[track_caller]
+    pub fn start(&self, group: &dyn Group) {
+        let site = site!("start");
+        self.expect_epoch(&[Epoch::None], site);
+        let ranks = self.ranks_of(group, site);
+        block_on_at(hear(&self.comm, &ranks, POSTED, site), site.call, site.location);
+        fence(Ordering::SeqCst);
+        *self.accessed.borrow_mut() = ranks;
+        self.epoch.set(Epoch::Started);
+    }
+
+    /// Ends what [`start`](Self::start) began.
+    ///
+    /// # Panics
+    /// In another epoch.
+    #[track_caller]
+    pub fn complete(&self) {
+        let site = site!("complete");
+        self.expect_epoch(&[Epoch::Started], site);
+        self.epoch.set(Epoch::None);
+        let ranks = std::mem::take(&mut *self.accessed.borrow_mut());
+        fence(Ordering::SeqCst);
+        block_on_at(tell(&self.comm, &ranks, COMPLETED, site), site.call, site.location);
+    }
+
+    /// Waits until all ranks that were let in by [`post`](Self::post) have completed.
+    #[track_caller]
+    pub fn wait(&self) {
+        let site = site!("wait");
+        let ranks = std::mem::take(&mut *self.exposed_to.borrow_mut());
+        block_on_at(hear(&self.comm, &ranks, COMPLETED, site), site.call, site.location);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether all ranks that were let in by [`post`](Self::post) have completed; then the epoch
+    /// has ended (`MPI_Win_test`).
+    #[track_caller]
+    pub fn test(&self) -> bool {
+        let site = site!("test");
+        let ranks = self.exposed_to.borrow().clone();
+        let context = self.comm.context;
+        let completed = |rank: &Rank| {
+            let pattern = Pattern { context, source: *rank, tag: COMPLETED };
+            pe::with(|pe| pe.engine.probe(pattern)).is_some()
+        };
+        let all = ranks.iter().all(completed);
+        if all {
+            self.wait();
+        } else {
+            block_on_at(yield_now_async(), site.call, site.location);
+        }
+        all
+    }
+
+    /// Locks a rank's memory (section 12.5.3); it may be accessed until [`unlock`](Self::unlock).
+    ///
+    /// # Panics
+    /// In an epoch of another kind, and when it is locked by this rank already.
+    #[track_caller]
+    pub fn lock(&self, kind: LockKind, rank: Rank) {
+        let site = site!("lock");
+        self.expect_epoch(&[Epoch::None, Epoch::Locked], site);
+        self.comm.job_rank(rank);
+        if self.accessed.borrow().contains(&rank) {
+            self.refuse(&format!("rank {rank} is locked already"), site);
+        }
+        block_on_at(self.acquire(kind, rank), site.call, site.location);
+        self.accessed.borrow_mut().push(rank);
+        self.epoch.set(Epoch::Locked);
+    }
+
+    /// Ends what [`lock`](Self::lock) began: what was accessed is done.
+    ///
+    /// # Panics
+    /// When it is not locked by this rank.
+    #[track_caller]
+    pub fn unlock(&self, rank: Rank) {
+        let site = site!("unlock");
+        let mut locked = self.accessed.borrow_mut();
+        match (self.epoch.get(), locked.iter().position(|locked| *locked == rank)) {
+            (Epoch::Locked, Some(at)) => {
+                locked.swap_remove(at);
+            }
+            _ => self.refuse(&format!("rank {rank} is not locked"), site),
+        }
+        if locked.is_empty() {
+            self.epoch.set(Epoch::None);
+        }
+        drop(locked);
+        fence(Ordering::SeqCst);
+        self.targets[rank as usize].control().unlock();
+    }
+
+    /// Locks the memory of all ranks, shared (`MPI_Win_lock_all`).
+    ///
+    /// # Panics
+    /// In another epoch.
+    #[track_caller]
+    pub fn lock_all(&self) {
+        let site = site!("lock_all");
+        self.expect_epoch(&[Epoch::None], site);
+        let acquire = async {
+            for rank in 0..self.comm.size {
+                self.acquire(LockKind::Shared, rank).await;
+            }
+        };
+        block_on_at(acquire, site.call, site.location);
+        self.epoch.set(Epoch::LockedAll);
+    }
+
+    /// Ends what [`lock_all`](Self::lock_all) began.
+    ///
+    /// # Panics
+    /// In another epoch.
+    #[track_caller]
+    pub fn unlock_all(&self) {
+        self.expect_epoch(&[Epoch::LockedAll], site!("unlock_all"));
+        self.epoch.set(Epoch::None);
+        fence(Ordering::SeqCst);
+        self.targets.iter().for_each(|target| target.control().unlock());
+    }
+
+    /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
+    ///
+    /// # Panics
+    /// Outside of an epoch that allows access to it.
+    #[track_caller]
+    pub fn flush(&self, rank: Rank) {
+        self.expect_access(rank, site!("flush"));
+        fence(Ordering::SeqCst);
+    }
+
+    /// [`flush`](Self::flush) for all ranks.
+    pub fn flush_all(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Makes what others have written seen here, and what this rank has stored seen there
+    /// (`MPI_Win_sync`).
+    pub fn sync(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    async fn acquire(&self, kind: LockKind, rank: Rank) {
+        let control = self.targets[rank as usize].control();
+        for tries in 0u32.. {
+            if control.try_lock(kind) {
+                break;
+            }
+            match tries {
+                0..100 => yield_now_async().await,
+                _ => sleep_async(Duration::from_micros(20)).await,
+            }
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// The ranks of a group, in this window's communicator.
+    fn ranks_of(&self, group: &dyn Group, site: Site) -> Vec<Rank> {
+        let place = |member: u32| match self.comm.members.position(member) {
+            Some(rank) => rank as Rank,
+            None => self.refuse(&format!("rank {member} of the job has no part in it"), site),
+        };
+        group.members().iter().map(place).collect()
+    }
+
+    fn expect_epoch(&self, allowed: &[Epoch], site: Site) {
+        if !allowed.contains(&self.epoch.get()) {
+            self.refuse(&format!("this epoch does not allow it: {:?}", self.epoch.get()), site);
+        }
+    }
+
+    pub(super) fn expect_access(&self, rank: Rank, site: Site) {
+        let allowed = match self.epoch.get() {
+            Epoch::None => false,
+            Epoch::Fence | Epoch::LockedAll => true,
+            Epoch::Started | Epoch::Locked => self.accessed.borrow().contains(&rank),
+        };
+        if !allowed {
+            let epoch = self.epoch.get();
+            let why = format!("the memory of rank {rank} may not be accessed now: {epoch:?}");
+            self.refuse(&why, site);
+        }
+    }
+
+    fn refuse(&self, why: &str, site: Site) -> ! {
+        panic!("rank {} in {} at {}: {why}", self.comm.rank, site.call, site.location);
+    }
+}

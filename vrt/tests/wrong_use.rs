@@ -1,0 +1,225 @@
+//! Wrong use is said with the rank, the call and the value.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vrt::collective::{SystemOperation, UserOperation};
+use vrt::datatype::{Partition, PartitionMut};
+use vrt::topology::{Color, SimpleCommunicator};
+use vrt::traits::*;
+
+#[derive(Clone, Copy, Debug, Default, Equivalence)]
+struct Pair(u8, f64);
+
+/// Runs ranks of which one panics; checks what it says.
+#[track_caller]
+fn fails(ranks: u32, words: &[&str], program: impl Fn(&SimpleCommunicator) + Sync) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| vrt::run_local(ranks, program)));
+    let payload = outcome.expect_err("the wrong use was not noticed");
+    let text = payload
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap();
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing in: {text}");
+    }
+}
+
+#[test]
+fn ranks_and_tags_out_of_range() {
+    fails(2, &["rank 0", "wrong_use.rs", "rank 2 is out of range: 0 to 1"], |world| {
+        world.process_at_rank(2);
+    });
+    fails(2, &["rank -1 is out of range"], |world| {
+        world.process_at_rank(-1);
+    });
+    fails(1, &["rank 0", "wrong_use.rs", "tag -3 is out of range"], |world| {
+        world.this_process().send_with_tag(&1, -3);
+    });
+    fails(1, &["tag -7 is out of range"], |world| {
+        world.this_process().receive_with_tag::<i32>(-7);
+    });
+    let group = ["include: rank 5 is not in the group of 2 ranks"];
+    fails(2, &group, |world| drop(world.group().include(&[5])));
+    fails(2, &["rank 1 is given twice"], |world| drop(world.group().include(&[1, 1])));
+}
+
+#[test]
+fn messages_that_do_not_fit() {
+    let words = ["rank 0 in receive_into", "from rank 0 with tag 4 has 12 bytes", "only 8"];
+    fails(1, &words, |world| {
+        world.this_process().send_with_tag(&[1i32, 2, 3], 4);
+        world.this_process().receive_into(&mut [0i32; 2]);
+    });
+    let words = ["rank 0 in receive", "has 9 bytes, the buffer only 8"];
+    fails(1, &words, |world| {
+        world.this_process().buffered_send(&Pair(1, 2.0));
+        world.this_process().receive::<f64>();
+    });
+    fails(1, &["rank 0 in receive", "has 1 bytes, one value has 8"], |world| {
+        world.this_process().buffered_send(&1u8);
+        world.this_process().receive::<f64>();
+    });
+    fails(1, &["receive_vec", "9 bytes, no multiple of a value's 2"], |world| {
+        world.this_process().buffered_send(&Pair(1, 2.0));
+        world.this_process().receive_vec::<u16>();
+    });
+}
+
+#[test]
+fn collective_operations_with_lengths_that_differ() {
+    fails(3, &["all_gather_into", "the receive buffer has 8 bytes, 12 are expected"], |world| {
+        world.all_gather_into(&1i32, &mut [0i32; 2]);
+    });
+    // Small ones, which PEs combine, and large ones.
+    for large in [1, 5000] {
+        fails(3, &["all_reduce_into", "wrong_use.rs", "bytes"], |world| {
+            let len = large * if world.rank() == 1 { 2 } else { 1 };
+            let mut sum = vec![0u64; len];
+            world.all_reduce_into(&vec![1u64; len], &mut sum, SystemOperation::sum());
+        });
+        fails(2, &["broadcast_into", "wrong_use.rs", "bytes"], |world| {
+            let mut data = vec![0u64; large + world.rank() as usize];
+            world.process_at_rank(0).broadcast_into(&mut data);
+        });
+    }
+    fails(2, &["gather_varcount_into_root", "rank 1 contributed 8 bytes", "expected 4"], |world| {
+        let root = world.process_at_rank(0);
+        if root.is_self() {
+            let mut all = [0i32; 2];
+            let mut parts = PartitionMut::new(&mut all, &[1, 1][..], &[0, 1][..]);
+            root.gather_varcount_into_root(&1i32, &mut parts);
+        } else {
+            root.gather_varcount_into(&[1i32, 2]);
+        }
+    });
+    fails(2, &["the send buffer has 3 parts, the communicator 2 ranks"], |world| {
+        let (all, mut back) = ([0i32; 3], [0i32; 2]);
+        let parts = Partition::new(&all, &[1, 1, 1][..], &[0, 1, 2][..]);
+        let mut back = PartitionMut::new(&mut back, &[1, 1][..], &[0, 1][..]);
+        world.all_to_all_varcount_into(&parts, &mut back);
+    });
+}
+
+#[test]
+fn collective_operations_that_differ() {
+    fails(2, &["rank", "another rank calls another operation"], |world| {
+        if world.rank() == 0 {
+            world.all_reduce_into(&1u32, &mut 0u32, SystemOperation::sum());
+        } else {
+            world.all_reduce_into(&1u32, &mut 0u32, SystemOperation::max());
+        }
+    });
+    fails(3, &["another rank calls another operation"], |world| {
+        let root = if world.rank() == 1 { 1 } else { 0 };
+        world.process_at_rank(root).broadcast_into(&mut 5u8);
+    });
+    fails(2, &["gather_into", "for all ranks but the root", "rank 0 called it"], |world| {
+        world.process_at_rank(0).gather_into(&1);
+    });
+}
+
+#[test]
+fn reductions_that_are_not_defined() {
+    fails(1, &["all_reduce_into", "BitwiseAnd is not defined for F64"], |world| {
+        world.all_reduce_into(&1.0, &mut 0.0, SystemOperation::bitwise_and());
+    });
+    fails(1, &["Sum is defined for built-in types only", "user operation"], |world| {
+        let (one, mut sum) = (Pair(1, 1.0), Pair::default());
+        world.all_reduce_into(&one, &mut sum, SystemOperation::sum());
+    });
+    fails(1, &["Sum is not defined for Bool"], |world| {
+        world.all_reduce_into(&true, &mut false, SystemOperation::sum());
+    });
+}
+
+#[test]
+fn a_user_operation_that_panics_is_named() {
+    let words =
+        ["all_reduce_into", "wrong_use.rs", "user operation panicked on 1 elements", "too much"];
+    fails(2, &words, |world| {
+        let op = UserOperation::commutative(|_, _| panic!("too much"));
+        world.all_reduce_into(&1, &mut 0, &op);
+    });
+}
+
+#[test]
+fn requests_that_are_not_completed() {
+    fails(1, &["the request of immediate_receive_into", "dropped without being completed"], |w| {
+        let mut value = 0;
+        vrt::request::scope(|scope| {
+            drop(w.this_process().immediate_receive_into(scope, &mut value));
+        });
+    });
+    fails(1, &["start at", "a persistent request that runs: persistent_receive_into"], |world| {
+        let mut value = 0;
+        let mut request = world.this_process().persistent_receive_into(&mut value);
+        request.start();
+        request.start();
+    });
+}
+
+#[test]
+fn windows_used_wrongly() {
+    fails(2, &["rank", "in put", "2 values from 3 on do not lie in the window of rank 1"], |w| {
+        let window = w.allocate_window(vec![0u32; 4]);
+        window.fence();
+        window.put(1, 3, &[1, 2]);
+    });
+    fails(1, &["in get", "the memory of rank 0 may not be accessed now"], |world| {
+        let window = world.allocate_window(vec![0u32; 4]);
+        window.get(0, 0, &mut [0; 1]);
+    });
+    fails(1, &["in get", "rank 4 is out of range"], |world| {
+        let window = world.allocate_window(vec![0u32; 4]);
+        window.fence();
+        window.get(4, 0, &mut [0; 1]);
+    });
+    fails(1, &["in unlock", "rank 0 is not locked"], |world| {
+        world.allocate_window(vec![0u32; 4]).unlock(0);
+    });
+    fails(1, &["in accumulate", "Sum is not defined for", "Pair"], |world| {
+        let window = world.allocate_window(vec![Pair::default()]);
+        window.fence();
+        window.accumulate(0, 0, &[Pair(1, 1.0)], SystemOperation::sum());
+    });
+    static OUTSIDE: std::sync::Mutex<[u8; 8]> = std::sync::Mutex::new([0; 8]);
+    fails(1, &["create_window", "does not lie in the rank's heap or stack"], |world| {
+        let mut memory = OUTSIDE.lock().unwrap_or_else(|error| error.into_inner());
+        world.create_window(&mut memory[..]);
+    });
+}
+
+#[test]
+fn topologies_that_cannot_be() {
+    fails(4, &["create_cartesian_communicator", "[3, 2] does not fit 4 ranks"], |world| {
+        world.create_cartesian_communicator(&[3, 2], &[false, false], false);
+    });
+    fails(4, &["coordinates [2, 0] are not in a grid of [2, 2]"], |world| {
+        let grid = world.create_cartesian_communicator(&[2, 2], &[false, true], false).unwrap();
+        grid.coordinates_to_rank(&[2, 0]);
+    });
+    fails(2, &["neighbor_all_gather_into", "no grid and no graph"], |world| {
+        world.neighbor_all_gather_into(&1, &mut [0; 2]);
+    });
+    fails(2, &["neighbour 9 is out of range"], |world| {
+        world.create_distributed_graph_adjacent(&[9], &[], false);
+    });
+    fails(2, &["a color of -2"], |world| {
+        world.split_by_color(Color::with_value(-2));
+    });
+    fails(3, &["split_by_subgroup_collective", "is not in the communicator"], |world| {
+        let part = world.split_by_color(Color::with_value(world.rank())).unwrap();
+        part.split_by_subgroup_collective(&world.group());
+    });
+}
+
+#[test]
+fn a_deadlock_in_a_collective_operation_shows_who_waits() {
+    fails(2, &["all ranks wait for each other", "rank 1", "waits in barrier"], |world| {
+        if world.rank() == 1 {
+            world.barrier();
+        }
+    });
+}
