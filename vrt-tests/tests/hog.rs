@@ -25,9 +25,34 @@ fn ranks_leave_a_pe_beside_which_another_program_runs_and_come_back() {
         eprintln!("this machine has one core: PEs are not bound, so there is nothing to see");
         return;
     }
-    // Whatever else runs on this machine is a hog, too: it may take more than one look.
-    let seen: Vec<String> = (0..3).map_while(|_| observe(cores[1]).err()).collect();
-    assert!(seen.len() < 3, "{}", seen.join("\n"));
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let before = others_use();
+        match observe(cores[1]) {
+            Ok(()) => return,
+            // Whatever else runs here is a hog, too, and tells nothing about ours.
+            Err(_) if before.max(others_use()) > 0.1 => {
+                eprintln!("other programs use this machine: nothing can be seen");
+            }
+            Err(text) => seen.push(text),
+        }
+    }
+    assert!(seen.is_empty(), "{}", seen.join("\n"));
+}
+
+/// The part of the machine's time that is in use now, when this test does nothing.
+fn others_use() -> f64 {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/stat").unwrap();
+        let line = text.lines().next().unwrap();
+        let times: Vec<f64> =
+            line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        (times.iter().sum::<f64>(), times[3])
+    };
+    let (all, idle) = read();
+    std::thread::sleep(Duration::from_millis(500));
+    let (all_after, idle_after) = read();
+    1.0 - (idle_after - idle) / (all_after - all)
 }
 
 /// Runs a job, a hog beside its PE 1 from second 2 to 5, and looks where ranks are; what was seen

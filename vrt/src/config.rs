@@ -89,6 +89,10 @@ pub struct Config {
     #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
     move_pinned: Option<MovePinned>,
 
+    /// Use 4 KiB pages only, also where the system would give 2 MiB pages to large heaps
+    #[arg(long, env = "VRT_NO_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
+    no_huge_pages: bool,
+
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
     no_pin: bool,
@@ -223,6 +227,7 @@ impl Config {
             lb_predict: env.lb_predict.or(self.lb_predict),
             lb_dump: env.lb_dump.or(self.lb_dump),
             no_pin: env.no_pin || self.no_pin,
+            no_huge_pages: env.no_huge_pages || self.no_huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
@@ -296,6 +301,11 @@ impl Config {
     /// The number of PEs that make a node.
     pub fn node_size(&self) -> u32 {
         self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
+    }
+
+    /// Whether large heaps are to have 2 MiB pages.
+    pub fn wants_huge_pages(&self) -> bool {
+        !self.no_huge_pages
     }
 
     /// Whether PEs are bound to cores where there are enough.
@@ -389,6 +399,7 @@ impl Config {
         ];
         let switches = [
             ("VRT_NO_PIN", self.no_pin),
+            ("VRT_NO_HUGE_PAGES", self.no_huge_pages),
             ("VRT_CHECK_LEAKS", self.check_leaks),
             ("VRT_CHECK_STACKS", self.check_stacks),
             ("VRT_STATISTICS", self.statistics),

@@ -6,7 +6,7 @@
 
 use dlmalloc::{Allocator, Dlmalloc};
 
-use crate::arena::hooks;
+use crate::arena::{self, HUGE_PAGE, hooks};
 
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
@@ -21,6 +21,16 @@ pub(crate) struct SlotRanges {
 }
 
 impl SlotRanges {
+    /// How much of the far range is handed out for a request: whole large pages where there are
+    /// such and the heap is not small.
+    fn far_step(&self, size: usize) -> usize {
+        let (far, far_end) = self.far.get();
+        let step = size.next_multiple_of(FAR_STEP);
+        let end = (far + step).next_multiple_of(HUGE_PAGE);
+        let large = far + step - self.far_start >= HUGE_PAGE;
+        if large && end <= far_end && arena::has_huge_pages() { end - far } else { step }
+    }
+
     /// What has been handed out.
     fn used(&self) -> [std::ops::Range<usize>; 2] {
         let near_start = self.near_start.next_multiple_of(16);
@@ -40,12 +50,13 @@ unsafe impl Allocator for SlotRanges {
             return (near_start as *mut u8, near_end - near_start, 0);
         }
         let (far, far_end) = self.far.get();
-        let step = size.next_multiple_of(FAR_STEP);
+        let step = self.far_step(size);
         if step < size || step > far_end - far {
             hooks::report_full_heap(size, far_end - self.far_start);
             return (std::ptr::null_mut(), 0, 0);
         }
         self.far.set((far + step, far_end));
+        want_huge_pages(far, far + step);
         (far as *mut u8, step, 0)
     }
 
@@ -76,6 +87,17 @@ unsafe impl Allocator for SlotRanges {
 
 // SAFETY: the `Cell`s are only reached through the slot's owner, one thread at a time.
 unsafe impl Send for SlotRanges {}
+
+/// Asks for large pages in the part of a range that can have them. A range too small for one does
+/// not: a rank with a few bytes in its far range shall not cost 2 MiB.
+fn want_huge_pages(start: usize, end: usize) {
+    let start = start.next_multiple_of(HUGE_PAGE);
+    if start < end && arena::has_huge_pages() {
+        let (at, len) = (start as *mut libc::c_void, end - start);
+        // SAFETY: changes how the kernel backs a range of the arena, not what is in it.
+        unsafe { libc::madvise(at, len, libc::MADV_HUGEPAGE) };
+    }
+}
 
 /// A slot's heap with its counters.
 pub(crate) struct SlotHeap {

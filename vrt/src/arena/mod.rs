@@ -12,6 +12,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `backing` | the file behind it, with 2 MiB pages where possible |
 //! | `layout` | where slots, stacks and heaps lie, and why there |
 //! | `slot` | the header of a slot: heap, owner, suspended rank |
 //! | `live` | what of a slot has to travel to another node |
@@ -21,6 +22,7 @@
 //! | `belongings` | what a rank holds outside its slot, and so cannot move with |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
+mod backing;
 mod belongings;
 pub(crate) mod exit_guard;
 pub(crate) mod heap;
@@ -34,8 +36,9 @@ pub(crate) use belongings::Belongings;
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
 pub(crate) use slot::{SlotHeader, SlotId};
 
+use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// First and one-past-last address, for the check in `free`; 0..0 before the arena exists.
 static BASE: AtomicUsize = AtomicUsize::new(0);
@@ -134,6 +137,23 @@ impl Arena {
 
 static RESERVING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+/// Whether the arena is to have 2 MiB pages; once it is mapped, whether it has.
+static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
+
+/// Bytes of a large page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
+/// Asks for 2 MiB pages in the arena, if the system gives them. To be called before it is reserved,
+/// in a process of one thread.
+pub(crate) fn want_huge_pages() {
+    HUGE_PAGES.store(true, Ordering::Relaxed);
+}
+
+/// Whether large ranges of the arena get 2 MiB pages.
+pub(crate) fn has_huge_pages() -> bool {
+    HUGE_PAGES.load(Ordering::Relaxed)
+}
+
 /// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the
 /// last resort (0) lets the kernel choose, which is just as good because PEs are forked.
 const CANDIDATES: [usize; 4] = [0x2000_0000_0000, 0x3000_0000_0000, 0x10_0000_0000, 0];
@@ -164,13 +184,12 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> 
 }
 
 fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<usize> {
-    // SAFETY: plain system calls; the file is anonymous and closed after mapping. MAP_FIXED is
+    let (file, huge) = backing::open(HUGE_PAGES.load(Ordering::Relaxed))?;
+    HUGE_PAGES.store(huge, Ordering::Relaxed);
+    let fd = file.as_raw_fd();
+    // SAFETY: plain system calls; the file has no name and is closed after mapping. MAP_FIXED is
     // given only for the arena's own range, which nobody uses then.
     unsafe {
-        let fd = libc::memfd_create(c"vrt-arena".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
         let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
             libc::mmap(
                 base as *mut libc::c_void,
@@ -184,7 +203,6 @@ fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<usize> {
             libc::MAP_FAILED
         };
         let error = std::io::Error::last_os_error();
-        libc::close(fd);
         if mapped == libc::MAP_FAILED {
             return Err(error);
         }
