@@ -57,7 +57,7 @@ fn run(arguments: &Arguments) {
         part.all_gather_into(&me, &mut ranks);
         assert!(ranks.is_sorted_by(|a, b| a > b) && ranks.contains(&me));
         let mut total = 0;
-        part.duplicate().all_reduce_into(&me, &mut total, &sum);
+        part.duplicate().all_reduce_into(&me, &mut total, sum);
         assert_eq!(total, ranks.iter().sum::<i32>());
         assert_eq!(world.duplicate().get_attr(), Some(&Round(round)));
 
