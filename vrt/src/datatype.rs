@@ -90,7 +90,11 @@ impl<'a> DatatypeRef<'a> {
     pub(crate) fn with_layout<R>(&self, f: impl FnOnce(&Layout) -> R) -> R {
         match self.0 {
             Kind::System(scalar) => f(&Layout::scalar(scalar)),
-            Kind::Derived(derived) => f(derived.layout()),
+            Kind::Derived(derived) => {
+                let result = in_own_frame(|| f(derived.layout()));
+                crate::rank::check::wipe_below();
+                result
+            }
             Kind::User(layout) => f(layout),
         }
     }
@@ -111,6 +115,13 @@ impl<'a> DatatypeRef<'a> {
             Kind::User(layout) => OwnedDatatype::User(Arc::clone(layout)),
         }
     }
+}
+
+/// Never inlined: addresses of the PE's memory stay in its frame, which is gone when the rank
+/// suspends.
+#[inline(never)]
+fn in_own_frame<R>(f: impl FnOnce() -> R) -> R {
+    f()
 }
 
 impl PartialEq for DatatypeRef<'_> {

@@ -329,6 +329,32 @@ fn the_largest_is_found_with_its_location() {
 }
 
 #[test]
+fn the_result_of_a_reduction_may_have_more_room_than_it_needs() {
+    // The contributions say how long it is; so does the `mpi` crate.
+    vrt::run_local(3, |world| {
+        for len in [2usize, 3000] {
+            let (mine, mut sum) = (vec![1i64; len], vec![-1i64; 2 * len]);
+            world.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
+            assert!(sum[..len].iter().all(|x| *x == 3) && sum[len..].iter().all(|x| *x == -1));
+            world.scan_into(&mine, &mut sum, SystemOperation::sum());
+            assert!(sum[..len].iter().all(|x| *x == i64::from(world.rank()) + 1));
+            assert!(sum[len..].iter().all(|x| *x == -1));
+        }
+    });
+}
+
+#[test]
+fn integers_of_another_size_take_the_result_of_a_reduction_if_it_fits() {
+    vrt::run_local(3, |world| {
+        let (mut sum, mut low) = (0i32, [0i8; 2]);
+        world.all_reduce_into(&(world.rank() as usize), &mut sum, SystemOperation::sum());
+        assert_eq!(sum, 3);
+        world.scan_into(&[-1i64, 5], &mut low, SystemOperation::sum());
+        assert_eq!(low, [-1 - world.rank() as i8, 5 + 5 * world.rank() as i8]);
+    });
+}
+
+#[test]
 fn windows_are_read_written_and_folded() {
     vrt::run_local(4, |world| {
         let (me, n) = (world.rank(), world.size());

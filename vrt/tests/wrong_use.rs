@@ -135,6 +135,16 @@ fn reductions_that_are_not_defined() {
 }
 
 #[test]
+fn results_that_do_not_fit() {
+    fails(2, &["the result 400 does not fit an element of the receive buffer"], |world| {
+        world.all_reduce_into(&200u64, &mut 0u8, SystemOperation::sum());
+    });
+    fails(2, &["scan_into", "the receive buffer has 8 bytes, 16 are expected"], |world| {
+        world.scan_into(&[1.0, 2.0], &mut [0.0], SystemOperation::sum());
+    });
+}
+
+#[test]
 fn a_user_operation_that_panics_is_named() {
     let words =
         ["all_reduce_into", "wrong_use.rs", "user operation panicked on 1 elements", "too much"];

@@ -112,7 +112,7 @@ impl Collective {
         }
     }
 
-    /// `out` is the root's (or, without a root, everybody's), as long as the input.
+    /// `out` is the root's (or, without a root, everybody's), at least as long as the input.
     pub(crate) async unsafe fn reduce(
         &self,
         root: Option<usize>,
@@ -120,6 +120,7 @@ impl Collective {
         input: In,
         out: Option<Out>,
     ) {
+        let out = out.map(|out| out.range(0, input.1));
         // SAFETY: as the caller promises.
         unsafe {
             if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {

@@ -58,7 +58,7 @@ pub trait AsyncCollectives: Communicator {
     /// Folds the contributions of all ranks and gives every rank the result.
     ///
     /// # Panics
-    /// When the buffers are not equally long, or the operation is not defined for their elements.
+    /// When the receive buffer is shorter than the other, or the operation is not defined for their elements.
     #[track_caller]
     fn all_reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,

@@ -4,11 +4,11 @@ use std::panic::Location;
 
 use crate::Count;
 use crate::collective::algorithms::{Collective, In, Out};
+use crate::collective::block;
 use crate::collective::combine::What;
 use crate::collective::fold::Fold;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, parts_in, parts_out};
-use crate::collective::{block, expect_bytes};
 use crate::datatype::wire::{self, incoming, incoming_result, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -237,7 +237,8 @@ pub trait CommunicatorCollectives: Communicator {
     /// Folds the contributions of all ranks and gives every rank the result (section 6.9.6).
     ///
     /// # Panics
-    /// When the buffers are not equally long, or the operation is not defined for their elements.
+    /// When the receive buffer is shorter than the other, or the operation is not defined for the
+    /// elements.
     #[track_caller]
     fn all_reduce_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -251,7 +252,7 @@ pub trait CommunicatorCollectives: Communicator {
         if let (Fold::Predefined(operator), false) =
             (Fold::new(op.function(), &kind, site), from.is_packed() || to.is_staged())
         {
-            expect_bytes("receive buffer", to.len, from.len, site);
+            start::expect_room(to.len, from.len, site);
             let collective = Collective::begin(comm, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
@@ -396,7 +397,8 @@ pub trait CommunicatorCollectives: Communicator {
     /// Folds the contributions of the ranks up to this one (section 6.11.1).
     ///
     /// # Panics
-    /// When the buffers are not equally long, or the operation is not defined for their elements.
+    /// When the receive buffer is shorter than the other, or the operation is not defined for the
+    /// elements.
     #[track_caller]
     fn scan_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -452,7 +454,8 @@ pub trait CommunicatorCollectives: Communicator {
     /// Folds the contributions of the ranks before this one; rank 0's buffer stays as it is (section 6.11.2).
     ///
     /// # Panics
-    /// When the buffers are not equally long, or the operation is not defined for their elements.
+    /// When the receive buffer is shorter than the other, or the operation is not defined for the
+    /// elements.
     #[track_caller]
     fn exclusive_scan_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,

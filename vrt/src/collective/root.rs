@@ -470,7 +470,7 @@ pub trait Root: AsCommunicator {
     /// Folds the contributions of all ranks; on the root.
     ///
     /// # Panics
-    /// On other ranks, when the buffers are not equally long, and when the operation is not defined
+    /// On other ranks, when the receive buffer is shorter than the other, and when the operation is not defined
     /// for the elements.
     #[track_caller]
     fn reduce_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(

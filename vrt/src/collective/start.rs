@@ -31,6 +31,15 @@ pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) 
     }
 }
 
+/// Checks that the result of a reduction has room. The buffer may be longer: the contributions
+/// say how long the result is.
+#[track_caller]
+pub(crate) fn expect_room(got: usize, needed: usize, site: Site) {
+    if got < needed {
+        expect_bytes("receive buffer", got, needed, site);
+    }
+}
+
 /// Checks that a call for (or not for) the root is made by the right rank.
 pub(crate) fn expect_root(comm: &CommunicatorHandle, at: i32, root: bool, site: Site) {
     let rank = comm.rank;
@@ -248,7 +257,7 @@ pub(crate) fn reduce<O: Operation>(
     site: Site,
 ) -> impl Future<Output = ()> + use<O> {
     if let Some(to) = &to {
-        expect_bytes("receive buffer", to.len, from.len, site);
+        expect_room(to.len, from.len, site);
     }
     Fold::new(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
@@ -257,7 +266,7 @@ pub(crate) fn reduce<O: Operation>(
         let root = root.map(|root| root as usize);
         // SAFETY: as the caller promises.
         unsafe { collective.reduce(root, &fold, In::of(&from), to.as_ref().map(Out::of)) }.await;
-        to.iter_mut().for_each(Incoming::finish_all);
+        to.iter_mut().for_each(|to| to.finish(from.len));
     }
 }
 
@@ -293,7 +302,7 @@ pub(crate) fn scan<O: Operation>(
     exclusive: bool,
     site: Site,
 ) -> impl Future<Output = ()> + use<O> {
-    expect_bytes("receive buffer", to.len, from.len, site);
+    expect_room(to.len, from.len, site);
     Fold::new(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     let nothing_comes = exclusive && comm.rank == 0;
@@ -302,7 +311,7 @@ pub(crate) fn scan<O: Operation>(
         // SAFETY: as the caller promises.
         unsafe { collective.scan(&fold, In::of(&from), Out::of(&to), exclusive) }.await;
         if !nothing_comes {
-            to.finish_all();
+            to.finish(from.len);
         }
     }
 }
