@@ -26,7 +26,7 @@
 //! Loads of the next period are [predicted](predict) from those of past ones; whether an assignment
 //! is worth its moves says its [`Gain`].
 //!
-//! The program `lb-sim` (crate feature `sim`, on by default) runs strategies side by side on
+//! The program `lb-sim` (crate feature `sim`) runs strategies side by side on
 //! generated loads ([`cases`]) or on recorded ones (feature `datafile`, in the layout of DARMA vt's
 //! LB data files), and measures them. `CASES.md` has the results of all strategies on all cases.
 //!
