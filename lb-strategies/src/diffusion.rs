@@ -5,8 +5,8 @@
 //! balancing for distributed memory multiprocessors", J. Parallel and Distributed Computing 7,
 //! 1989). What flowed between two neighbours in all rounds is what objects are then to carry:
 //! each PE sends those of its objects that fit the amounts, largest first, to neighbours that
-//! then still have less than it has. As a PE can only send what it has, this is repeated in sweeps, until the busiest PE is within the tolerance or no
-//! object moves; the best sweep is kept.
+//! then still have less than it has. As a PE can only send what it has, this is repeated in sweeps,
+//! until the busiest PE is within the tolerance or no object moves; the best sweep is kept.
 //!
 //! In a distributed run a PE needs to know its neighbours only. Here it is computed in one place,
 //! by the same rules. With many PEs the liquid is slow to level out: what counts is how far a

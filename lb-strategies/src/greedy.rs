@@ -14,8 +14,8 @@
 //! objects stay as far as balance allows; of a PE's equal objects those with most live bytes come
 //! first.
 //!
-//! Inputs: loads, speeds, background load, live bytes, cost of moves. Greedy moves many objects and ignores
-//! communication.
+//! Inputs: loads, speeds, background load, live bytes, cost of moves. Greedy moves many objects and
+//! ignores communication.
 
 use crate::{
     assignment::Assignment,

@@ -23,7 +23,17 @@
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //! | `metis`, with the crate feature of that name | METIS parts the communication graph | `(n + e) log p` |
 //!
-//! Loads of the next period are [predicted](predict) from those of past ones.
+//! Loads of the next period are [predicted](predict) from those of past ones; whether an assignment
+//! is worth its moves says its [`Gain`].
+//!
+//! The program `lb-sim` (crate feature `sim`) runs strategies side by side on
+//! generated loads ([`cases`]) or on recorded ones (feature `datafile`, in the layout of DARMA vt's
+//! LB data files), and measures them. `CASES.md` has the results of all strategies on all cases.
+//!
+//! ```text
+//! lb-sim --case grid --objects 100000 --pes 1000
+//! lb-sim data.*.json --phase 3 --lb greedy-refine,refine --svg loads.svg
+//! ```
 //!
 //! # Example
 //!

@@ -11,9 +11,10 @@
 //! Strategies that place by geometry or by communication end with the same step, for the rest
 //! of imbalance that their cuts leave.
 //!
-//! Inputs: loads, speeds, background load, bytes (among objects of one load, small ones move), cost of
-//! moves (among the next few objects that bring a PE to the target, the one cheapest to move).
-//! Cost: `n log n` for sorting, and `n` for each of at most twelve targets.
+//! Inputs: loads, speeds, background load, live bytes (among objects of one load, small ones
+//! move), cost of moves (among the next few objects that bring a PE to the target, the one
+//! cheapest to move). Cost: `n log n` for sorting, and for each of at most twelve targets
+//! `n + log n` for each move.
 
 use std::collections::BinaryHeap;
 

@@ -116,7 +116,7 @@ fn the_table_of_results_is_up_to_date() {
     assert_eq!(
         without(&printed),
         without(committed),
-        "CASES.md is out of date: write it anew with `cargo run -p lb-strategies --features metis \
+        "CASES.md is out of date: write it anew with `cargo run -p lb-strategies --all-features \
          --bin lb-sim -- --table > lb-strategies/CASES.md`"
     );
     if cfg!(feature = "metis") {
