@@ -29,6 +29,7 @@ fn number_before(text: &str, word: &str) -> u64 {
 
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
+const ROAM: &str = env!("CARGO_BIN_EXE_roam");
 
 /// All PEs in one node, two nodes, and a node for each PE.
 const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
@@ -152,6 +153,18 @@ fn random_traffic_arrives_while_ranks_move() {
 }
 
 #[test]
+fn windows_between_nodes_are_refused() {
+    let output = Command::new(ROAM)
+        .args("--pes 2 --ranks 4 --node-size 1".split(' '))
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(101), "{err}");
+    assert!(err.contains("several nodes") && err.contains("create_window"), "{err}");
+}
+
+#[test]
 fn wrong_balancing_options_are_named() {
     for (arguments, words) in [
         ("--lb gredy", ["gredy", "greedy-refine"]),
@@ -170,7 +183,6 @@ fn wrong_balancing_options_are_named() {
 
 #[test]
 fn communicators_windows_and_persistent_requests_move_along() {
-    const ROAM: &str = env!("CARGO_BIN_EXE_roam");
     let (out, _) = run(ROAM, "--pes 2 --ranks 6 --rounds 100");
     assert!(out.contains("ok"), "{out}");
     let (out, _) = run(ROAM, "--pes 4 --ranks 9 --rounds 60 --lb random --lb-period 300us");

@@ -131,6 +131,13 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 comm.rank, site.call, site.location
             );
         }
+        if crate::pe::with(|pe| pe.engine.shared.nodes()) > 1 {
+            panic!(
+                "rank {} in {} at {}: windows are memory that all ranks of a job share, and this \
+                 job has several nodes: run it without --node-size, or send messages",
+                comm.rank, site.call, site.location
+            );
+        }
         let control = Box::new(Control::default());
         let control_at = std::ptr::from_ref(&*control) as usize;
         let words = [at, len, control_at].map(|word| word as u64);

@@ -18,7 +18,7 @@ use crate::{Tag, topology};
 
 /// The node that the calling rank is on: all PEs that share its memory.
 pub(crate) fn node_now() -> u32 {
-    0
+    pe::with(|pe| pe.engine.shared.node_of(pe.engine.id) as u32)
 }
 
 /// Numbers that every rank gets from all.
