@@ -73,6 +73,7 @@ pub(super) fn names() -> Vec<&'static str> {
 pub(super) fn all() -> Vec<Row> {
     let mut rows = messages();
     rows.extend(collectives());
+    rows.extend(moves());
     rows.extend(solvers());
     rows
 }
@@ -164,6 +165,71 @@ fn collectives() -> Vec<Row> {
                 processes: 64,
             },
         },
+    ]
+}
+
+/// A row of the rank that moves.
+fn moved(
+    name: &'static str,
+    title: &'static str,
+    target: f64,
+    full: &'static str,
+    quick: &'static str,
+) -> Row {
+    Row {
+        name,
+        title,
+        target: Target::Seconds(target),
+        unit: Unit::Time,
+        vrt: program(full, quick),
+        reference: Reference::None,
+    }
+}
+
+fn moves() -> Vec<Row> {
+    vec![
+        moved(
+            "hand-over",
+            "move a rank of 1 KiB inside a node",
+            5e-6,
+            "move --pes 2 --ranks 2 --bytes 1024 --operations 5000 --repetitions 11",
+            "move --pes 2 --ranks 2 --bytes 1024 --operations 1000 --repetitions 5",
+        ),
+        moved(
+            "hand-over-large",
+            "move a rank of 64 MiB inside a node",
+            5e-6,
+            "move --pes 2 --ranks 2 --bytes 67108864 --operations 5000 --repetitions 11",
+            "move --pes 2 --ranks 2 --bytes 67108864 --operations 1000 --repetitions 5",
+        ),
+        moved(
+            "touch-huge",
+            "first touch of 64 MiB after that, 2 MiB pages",
+            0.5e-3,
+            "move --touch --pes 2 --ranks 2 --bytes 67108864 --repetitions 11",
+            "move --touch --pes 2 --ranks 2 --bytes 67108864 --repetitions 5",
+        ),
+        moved(
+            "touch",
+            "first touch of 64 MiB after that, 4 KiB pages",
+            5e-3,
+            "move --touch --no-huge-pages --pes 2 --ranks 2 --bytes 67108864 --repetitions 11",
+            "move --touch --no-huge-pages --pes 2 --ranks 2 --bytes 67108864 --repetitions 5",
+        ),
+        moved(
+            "ship",
+            "move a rank of 16 MiB to another node",
+            4e-3,
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 16777216 --operations 50 --repetitions 11",
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 16777216 --operations 10 --repetitions 5",
+        ),
+        moved(
+            "move-by-state",
+            "move a rank by 1 MiB of state, inside a node",
+            1e-3,
+            "move --move state --pes 2 --ranks 2 --bytes 1048576 --operations 100 --repetitions 11",
+            "move --move state --pes 2 --ranks 2 --bytes 1048576 --operations 20 --repetitions 5",
+        ),
     ]
 }
 

@@ -31,7 +31,7 @@ mod state;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::{Arena, SlotHeader, hooks};
+use crate::arena::{Arena, SlotHeader, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
@@ -56,9 +56,19 @@ pub(crate) enum Stays {
     Pinned(&'static str),
 }
 
-/// What has come for ranks that are on their way to this PE.
+/// Bytes that a rank has to own for its memory to be mapped at once when it comes.
+const WORTH_WARMING: usize = 1 << 20;
+/// Ranges shorter than this are left to faults.
+const PIECE: usize = 64 << 10;
+
+/// What a PE knows of ranks that are coming: what has come for them before they did, and which of
+/// them have been here.
 #[derive(Debug, Default)]
-pub(crate) struct Held(FxHashMap<u32, Vec<Item>>);
+pub(crate) struct Held {
+    items: FxHashMap<u32, Vec<Item>>,
+    /// Ranks that have been here before, and how far their heaps went then.
+    warm: FxHashMap<u32, usize>,
+}
 
 #[derive(Debug)]
 enum Item {
@@ -237,6 +247,9 @@ impl Engine {
                 crate::rank::Body::start(state.slot, id, self.program);
             }
             (*state.slot).owner.store(self.uid, Ordering::Release);
+            if !begins {
+                self.warm_up(state.slot);
+            }
         }
         self.timers.put(rank, &timers);
         if state.status == Status::Ready {
@@ -246,13 +259,42 @@ impl Engine {
         if !self.shared.is_near(from) {
             self.has_arrived(rank);
         }
-        for item in self.held.0.remove(&rank).unwrap_or_default() {
+        for item in self.held.items.remove(&rank).unwrap_or_default() {
             match item {
                 Item::Message(packet, parked) => self.arrive_parked(packet, parked),
                 // SAFETY: the bytes beside the packet were kept with it.
                 Item::Other(packet, beside) => unsafe { self.handle(&packet, beside.as_ptr()) },
             }
         }
+    }
+
+    /// Maps the memory of a rank that has come, at once: a fault for each page of 4 KiB that it
+    /// touches would take three times as long. With large pages there are few faults, and a rank
+    /// that was here before finds its memory mapped.
+    ///
+    /// # Safety
+    /// The slot is this PE's and its rank suspended.
+    unsafe fn warm_up(&mut self, slot: *mut SlotHeader) {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { (*(*slot).heap.get()).bytes };
+        // SAFETY: as the caller promises.
+        let (rank, end) = unsafe { ((*slot).rank.get(), (*(*slot).heap.get()).used()[1].end) };
+        if bytes < WORTH_WARMING
+            || crate::arena::has_huge_pages()
+            || self.held.warm.insert(rank, end) == Some(end)
+        {
+            return;
+        }
+        let began = std::time::Instant::now();
+        // SAFETY: as the caller promises; the call maps what is there and changes nothing.
+        unsafe {
+            for (start, len) in live::ranges(slot).into_iter().filter(|(_, len)| *len > PIECE) {
+                let first = start.next_multiple_of(PIECE);
+                let len = (start + len) / PIECE * PIECE - first;
+                libc::madvise(first as *mut libc::c_void, len, libc::MADV_POPULATE_READ);
+            }
+        }
+        self.balancer.copied(bytes as u64, began.elapsed().as_secs_f64());
     }
 
     /// A complete parcel has come.
@@ -276,7 +318,7 @@ impl Engine {
             Whereabouts::ComingHere => {
                 // SAFETY: as the caller promises.
                 let (packet, parked) = unsafe { self.park(packet, body) };
-                self.held.0.entry(packet.to).or_default().push(Item::Message(packet, parked));
+                self.held.items.entry(packet.to).or_default().push(Item::Message(packet, parked));
             }
             Whereabouts::On(pe) => {
                 let beside = match body {
@@ -304,7 +346,7 @@ impl Engine {
                     // SAFETY: as the caller promises.
                     len => unsafe { std::slice::from_raw_parts(beside, len) }.to_vec(),
                 };
-                self.held.0.entry(packet.to).or_default().push(Item::Other(*packet, beside));
+                self.held.items.entry(packet.to).or_default().push(Item::Other(*packet, beside));
             }
             // SAFETY: as the caller promises.
             Whereabouts::On(pe) => unsafe { self.forward(packet, pe, beside) },
