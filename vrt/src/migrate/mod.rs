@@ -100,6 +100,7 @@ impl Engine {
         let moving = MovingRank::pack(rank, *state, timers);
         // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
         unsafe { (*slot).owner.store(0, Ordering::Release) };
+        tracing::trace!(rank, to, "handed over");
         self.dispatch(rank, to, &moving);
         Ok(0)
     }
@@ -158,6 +159,7 @@ impl Engine {
             unsafe { moving.detach_with(state) };
             self.send_memory(rank, to, &ship::lines(at as usize, offer.len));
         }
+        tracing::trace!(rank, to, bytes = offer.len, "moves by its state");
         self.dispatch(rank, to, &moving);
         Ok(offer.len as u64)
     }
@@ -251,6 +253,7 @@ impl Engine {
                 self.warm_up(state.slot);
             }
         }
+        tracing::trace!(rank, from, begins, "has come");
         self.timers.put(rank, &timers);
         if state.status == Status::Ready {
             self.ready.push_back(rank);

@@ -85,6 +85,7 @@ impl Engine {
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach() };
         let bytes: usize = ranges.iter().map(|(_, len)| len).sum();
+        tracing::trace!(rank, to, bytes, ranges = ranges.len(), "shipped");
         self.send_memory(rank, to, &ranges);
         self.dispatch(rank, to, &moving);
         Ok(bytes as u64)
