@@ -42,7 +42,7 @@ impl Strategy for GreedyRefine {
         &[Parameter {
             name: "tolerance",
             help: "the busiest PE may get this part more than by greedy",
-            domain: Domain::Number { default: 0.05, range: 0.0..=10.0 },
+            domain: Domain::Number { default: 0.01, range: 0.0..=10.0 },
         }]
     }
 
