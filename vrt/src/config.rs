@@ -89,9 +89,10 @@ pub struct Config {
     #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
     move_pinned: Option<MovePinned>,
 
-    /// Use 4 KiB pages only, also where the system would give 2 MiB pages to large heaps
-    #[arg(long, env = "VRT_NO_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
-    no_huge_pages: bool,
+    /// Give 2 MiB pages to large heaps where the system has them: ranks are at home sooner on the PE
+    /// they have moved to
+    #[arg(long, env = "VRT_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
+    huge_pages: bool,
 
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
@@ -227,7 +228,7 @@ impl Config {
             lb_predict: env.lb_predict.or(self.lb_predict),
             lb_dump: env.lb_dump.or(self.lb_dump),
             no_pin: env.no_pin || self.no_pin,
-            no_huge_pages: env.no_huge_pages || self.no_huge_pages,
+            huge_pages: env.huge_pages || self.huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
@@ -305,7 +306,7 @@ impl Config {
 
     /// Whether large heaps are to have 2 MiB pages.
     pub fn wants_huge_pages(&self) -> bool {
-        !self.no_huge_pages
+        self.huge_pages
     }
 
     /// Whether PEs are bound to cores where there are enough.
@@ -399,7 +400,7 @@ impl Config {
         ];
         let switches = [
             ("VRT_NO_PIN", self.no_pin),
-            ("VRT_NO_HUGE_PAGES", self.no_huge_pages),
+            ("VRT_HUGE_PAGES", self.huge_pages),
             ("VRT_CHECK_LEAKS", self.check_leaks),
             ("VRT_CHECK_STACKS", self.check_stacks),
             ("VRT_STATISTICS", self.statistics),

@@ -39,7 +39,7 @@ struct Staged {
 ///
 /// # Safety
 /// The elements are readable while the result is used.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn outgoing_elements(
     from: *const u8,
     count: usize,
@@ -84,7 +84,7 @@ pub(crate) fn outgoing<B: Buffer + ?Sized>(buffer: &B) -> Outgoing {
 ///
 /// # Safety
 /// The elements are writable (and readable, if `filled`) while the result is used.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn incoming_elements(
     to: *mut u8,
     count: usize,

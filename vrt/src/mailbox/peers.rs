@@ -42,19 +42,24 @@ impl<M> Default for Peers<M> {
 const LOW: u32 = 256;
 
 impl<M> Peers<M> {
-    #[inline]
+    #[inline(always)]
     fn peer(&mut self, rank: u32) -> &mut Peer {
         if rank >= LOW {
             return self.high.entry(rank).or_default();
         }
         if rank as usize >= self.low.len() {
-            self.low.resize(rank as usize + 1, Peer::default());
+            self.make_room(rank);
         }
         &mut self.low[rank as usize]
     }
 
+    #[cold]
+    fn make_room(&mut self, rank: u32) {
+        self.low.resize(rank as usize + 1, Peer::default());
+    }
+
     /// Counts a message to `peer` and returns its number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
         let peer = self.peer(peer);
         let number = peer.next_out;
@@ -66,7 +71,7 @@ impl<M> Peers<M> {
 
     /// Whether the message `number` from `peer` is the next one; then the one after it is. After
     /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_next(&mut self, peer: u32, number: u32) -> bool {
         let entry = self.peer(peer);
         let next = entry.next_in == number;

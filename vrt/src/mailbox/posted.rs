@@ -26,6 +26,7 @@ impl Posted {
         self.len
     }
 
+    #[inline(always)]
     pub(crate) fn push(&mut self, pattern: Pattern, request: u32) {
         self.len += 1;
         match &mut self.many {
@@ -48,7 +49,7 @@ impl Posted {
     }
 
     /// Takes the earliest receive that matches a message.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, message: &Pattern) -> Option<u32> {
         if self.len == 0 {
             return None;

@@ -207,6 +207,7 @@ impl RankState {
         }
     }
 
+    #[inline]
     pub(crate) fn new_request(&mut self, request: Request) -> u32 {
         match self.free_requests.pop() {
             Some(number) => {
@@ -225,6 +226,7 @@ impl RankState {
     }
 
     /// The outcome of a request that is done, which is over then.
+    #[inline]
     pub(crate) fn take_if_done(&mut self, number: u32) -> Option<Completion> {
         let request = &mut self.requests[number as usize];
         debug_assert!(request.in_use, "request {number} was taken before");
@@ -375,7 +377,7 @@ impl Engine {
     }
 
     /// A rank is about to be resumed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_running(&mut self, rank: u32) -> Option<*mut SlotHeader> {
         let state = self.ranks[rank as usize].as_deref_mut()?;
         if state.status != Status::Ready {
@@ -404,7 +406,7 @@ impl Engine {
     }
 
     /// The running rank has stopped after so many cycles. Returns whether it is suspended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_stopped(&mut self, rank: u32, cycles: u64, suspended: bool) -> bool {
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return false };
         state.counters.run += cycles;

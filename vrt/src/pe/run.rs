@@ -198,7 +198,7 @@ impl Engine {
         any | !self.ready.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_resume(&mut self) -> Option<(u32, *mut SlotHeader)> {
         loop {
             let rank = self.ready.pop_front()?;
@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// Books the time and sees what the rank has become; true when it has panicked.
-    #[inline]
+    #[inline(always)]
     fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
         let stamp = now();
         let elapsed = stamp.wrapping_sub(self.stamp);

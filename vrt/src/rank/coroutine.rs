@@ -198,14 +198,20 @@ pub(crate) fn remember_inner(waker: &Waker) {
 }
 
 /// Wakes the executors inside the current rank.
-#[inline]
+#[inline(always)]
 pub(crate) fn wake_inner() {
     if let Some(this) = current()
-        && this.has_inner.replace(false)
+        && this.has_inner.get()
     {
-        let wakers = std::mem::take(&mut *this.inner.borrow_mut());
-        wakers.into_iter().for_each(Waker::wake);
+        wake_all_inner(this);
     }
+}
+
+#[cold]
+fn wake_all_inner(this: &Suspended) {
+    this.has_inner.set(false);
+    let wakers = std::mem::take(&mut *this.inner.borrow_mut());
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 /// Switches from the current rank to its PE.
