@@ -92,7 +92,7 @@ impl Status {
                 site.call, site.location
             );
         }
-        Status { source, tag, bytes, cancelled: outcome.cancelled }
+        Status { source, tag, bytes, cancelled: outcome.is_cancelled() }
     }
 }
 

@@ -216,7 +216,7 @@ struct Parts<'a, D: ?Sized, S> {
 fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Status {
     let status = Status::of(outcome, site);
     if let Some(mut kept) = kept
-        && !outcome.cancelled
+        && !outcome.is_cancelled()
     {
         kept.incoming.finish(status.bytes() as usize);
     }

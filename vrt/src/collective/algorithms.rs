@@ -479,7 +479,7 @@ impl Collective {
     }
 
     fn check_agreement(&self, outcome: &Completion, unit: usize) {
-        if outcome.cancelled {
+        if outcome.is_cancelled() {
             let Site { call, location } = self.site;
             panic!(
                 "rank {} in {call} at {location} contributes {unit} bytes; another rank calls \

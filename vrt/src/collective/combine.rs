@@ -32,7 +32,7 @@ use crate::collective::operator::Operator;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
 use crate::net::{INLINE, Kind, Packet};
-use crate::pe::{Completion, Engine, Request, Started};
+use crate::pe::{Completion, Ended, Engine, Request, Started};
 
 /// What an operation makes of the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,7 +300,7 @@ impl Engine {
             match self.rank(rank) {
                 Some(state) => {
                     let outcome = &mut state.request_mut(request).outcome;
-                    outcome.cancelled = true;
+                    outcome.ended = Ended::Cancelled;
                     outcome.bytes = u64::from(other);
                     self.complete(rank, request);
                 }

@@ -26,7 +26,8 @@ mod timers;
 
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
-    Awaiting, Completion, Counters, Encoded, Offer, RankState, Request, Started, Status, Wait,
+    Awaiting, Completion, Counters, Encoded, Ended, Offer, RankState, Request, Started, Status,
+    Wait,
 };
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};

@@ -121,10 +121,28 @@ pub(crate) struct Completion {
     pub(crate) bytes: u64,
     /// Length of the receive's buffer.
     pub(crate) capacity: u64,
-    pub(crate) cancelled: bool,
+    pub(crate) ended: Ended,
 }
 
+/// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and
+/// padding would take along whatever the PE had in its registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u64)]
+pub(crate) enum Ended {
+    #[default]
+    Normally,
+    Cancelled,
+}
+
+// Two halves and three whole words, and the option's flag is one of `ended`'s other values.
+const _: () = assert!(size_of::<Option<Completion>>() == 4 * size_of::<u64>());
+
 impl Completion {
+    /// The operation was cancelled, or cannot be done.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.ended == Ended::Cancelled
+    }
+
     /// The message was longer than the buffer.
     pub(crate) fn is_truncated(&self) -> bool {
         self.bytes > self.capacity

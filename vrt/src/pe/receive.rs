@@ -7,7 +7,7 @@ use crate::mailbox::Pattern;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
-use crate::pe::{Completion, Engine, Started};
+use crate::pe::{Completion, Ended, Engine, Started};
 
 /// Where the data of an arriving message is, now.
 #[derive(Clone, Copy, Debug)]
@@ -354,7 +354,7 @@ impl Engine {
                 tag,
                 bytes: len,
                 capacity,
-                cancelled: false,
+                ended: Ended::Normally,
             });
         }
         let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
@@ -418,7 +418,7 @@ impl Engine {
         if !state.posted.cancel(&pattern, request) {
             return false;
         }
-        state.request_mut(request).outcome.cancelled = true;
+        state.request_mut(request).outcome.ended = Ended::Cancelled;
         let rank = self.current;
         self.complete(rank, request);
         true

@@ -16,7 +16,7 @@ use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
 use crate::pe::receive::Body;
-use crate::pe::{Completion, Engine, Started};
+use crate::pe::{Completion, Ended, Engine, Started};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Engine {
             && let Some(state) = self.rank(packet.to)
         {
             let outcome = &mut state.request_mut(packet.request).outcome;
-            outcome.cancelled = true;
+            outcome.ended = Ended::Cancelled;
             outcome.bytes = packet.data.word(1);
         }
         self.message_gone(packet.to, packet.request);
