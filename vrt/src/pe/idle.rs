@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Completion, Engine, Pe, run};
+use crate::pe::{self, Completion, Engine, Pe, Status, run};
 use crate::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -166,7 +166,9 @@ impl Engine {
     /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
     fn become_idle(&mut self, timers: bool) {
         self.net.publish_sent();
-        let outside = timers || self.ranks.iter().flatten().any(|rank| rank.waits_for_outside());
+        let mut ranks = self.ranks.iter().flatten();
+        let outside =
+            timers || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside());
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
         let block = self.shared.pe(self.id as usize);
         block.epoch.fetch_add(1, Ordering::SeqCst);

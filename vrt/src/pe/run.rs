@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::launch;
+use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
 use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended};
@@ -239,12 +240,13 @@ impl Engine {
         status == rank::PANICKED
     }
 
-    /// A rank is over: its slot is given back unless something is left in it.
+    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
+    /// somebody may still ask for what it has sent.
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
         state.drop_restored();
-        self.shared.settle(rank, ENDED, state.moves.wrapping_add(1));
+        state.posted = Posted::default();
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
             self.forget(&packet, parked);
         }
@@ -273,10 +275,24 @@ impl Engine {
                 }
             }
         }
+        self.ranks[rank as usize] = Some(state);
+        self.forget_rank_without_copies(rank);
         self.balancer.rank_ended();
         if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake_all();
         }
+    }
+
+    /// The last that is left of a rank that has ended are copies of its buffered sends; without them
+    /// it is forgotten.
+    pub(crate) fn forget_rank_without_copies(&mut self, rank: u32) {
+        let Some(state) = self.rank(rank) else { return };
+        if state.requests.iter().any(|request| request.in_use && request.copy) {
+            return;
+        }
+        let version = state.moves.wrapping_add(1);
+        self.ranks[rank as usize] = None;
+        self.shared.settle(rank, ENDED, version);
     }
 
     /// Rings every other PE's doorbell.

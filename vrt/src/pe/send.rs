@@ -16,7 +16,7 @@ use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
 use crate::pe::receive::Body;
-use crate::pe::{Completion, Ended, Engine, Started};
+use crate::pe::{Completion, Ended, Engine, Started, Status};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +212,9 @@ impl Engine {
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(rank) {
                 state.take_if_done(request);
+                if state.status == Status::Ended {
+                    self.forget_rank_without_copies(rank);
+                }
             }
         }
     }
