@@ -32,7 +32,7 @@ use crate::config::{Balancing, MoveBy, MovePinned};
 use crate::migrate::Stays;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
-use crate::pe::{self, Engine, RankState, Status};
+use crate::pe::{self, Engine, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]
@@ -296,8 +296,8 @@ impl Engine {
         if self.balancer.move_by.is_none() {
             return;
         }
-        let live = |state: &&Box<RankState>| state.status != Status::Ended;
-        let here = self.ranks.iter().flatten().filter(live).count();
+        let ranks = self.ranks.iter().flatten();
+        let here = ranks.filter(|state| state.status != Status::Ended).count();
         if offering.iter().filter(|(_, of)| of == round).count() == here {
             let loads = self.loads();
             self.tell(0, &Message::Arrived { loads });
