@@ -309,6 +309,9 @@ impl Engine {
         let began = Instant::now();
         let bytes = match self.balancer.by_state {
             true => self.move_by_state(rank, to)?,
+            false if !self.options.memory_moves => {
+                return Err(Stays::Pinned("ranks of this job can only move by their state"));
+            }
             false => {
                 self.may_move(rank)?;
                 self.end_offer(rank);

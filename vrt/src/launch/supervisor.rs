@@ -160,13 +160,17 @@ impl Job<'_> {
             }
             text.extend_from_slice(&buffer[..n as usize]);
         }
-        let text = String::from_utf8_lossy(&text);
-        let mut rows: Vec<&str> = text.lines().collect();
-        rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
-        eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
-        for row in rows {
-            eprintln!("  {row}");
-        }
+        print_deadlock_table(&String::from_utf8_lossy(&text));
+    }
+}
+
+/// Prints what all ranks wait for, a line each, by rank.
+pub(super) fn print_deadlock_table(text: &str) {
+    let mut rows: Vec<&str> = text.lines().collect();
+    rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
+    eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
+    for row in rows {
+        eprintln!("  {row}");
     }
 }
 
@@ -236,7 +240,8 @@ fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
     (cores.len() >= pes).then_some(cores)
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+/// A pipe, of which neither end makes anybody wait.
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let mut fds = [0; 2];
     // SAFETY: the call fills both; they are ours.
     unsafe {

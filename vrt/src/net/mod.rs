@@ -18,7 +18,10 @@
 //! | `Moved` | news: a rank is on another PE now | - |
 
 pub(crate) mod local;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
 pub(crate) mod parcel;
+pub(crate) mod remote;
 pub(crate) mod shared;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +29,9 @@ use vrt_shm::{CELL_PAYLOAD, CellData};
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
+
+/// Bytes from one packet to the next where packets lie in a row.
+pub(crate) const CELL: usize = 64;
 
 /// What a packet says; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -158,6 +158,8 @@ pub(crate) struct Request {
     pub(crate) outside: bool,
     /// `buffer` is the copy of a buffered send, which nobody waits for.
     pub(crate) copy: bool,
+    /// A transfer reads or writes the message's memory, so that it stays where it is.
+    pub(crate) direct: bool,
     /// The receive's buffer.
     #[serde(with = "crate::migrate::address")]
     pub(crate) buffer: *mut u8,
@@ -175,6 +177,7 @@ impl Request {
             done: false,
             outside: false,
             copy: false,
+            direct: false,
             buffer: std::ptr::null_mut(),
             outcome: Completion::default(),
             received: 0,

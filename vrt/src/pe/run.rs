@@ -22,6 +22,8 @@ use crate::rank::{self, Body, Resumed};
 const RESUMES_PER_POLL: u32 = 8;
 /// Packets taken from one ring before the next one has its turn.
 const PACKETS_PER_RING: usize = 64;
+/// Batches taken from a remote transport at a time.
+const BATCHES: usize = 8;
 /// Cycles between two turns of tokio, about 100 us.
 const TOKIO_PERIOD: u64 = 250_000;
 
@@ -158,13 +160,18 @@ impl Pe {
             }
             any |= taken > 0;
         }
+        if engine.net.remote().is_some() {
+            any |= engine.progress_remote();
+        }
         any | self.engine.progress_own()
     }
 
-    /// Whether a ring holds something.
+    /// Whether something has come.
     #[inline]
-    pub(crate) fn has_arrivals(&self) -> bool {
-        self.consumers.iter().any(|(_, ring)| ring.is_ready()) || !self.engine.injected.is_empty()
+    pub(crate) fn has_arrivals(&mut self) -> bool {
+        self.consumers.iter().any(|(_, ring)| ring.is_ready())
+            || !self.engine.injected.is_empty()
+            || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
     }
 
     /// Gives all room in the rings back, so that they are seen to be empty.
@@ -174,6 +181,38 @@ impl Pe {
 }
 
 impl Engine {
+    /// Takes what has come from PEs of other nodes, and sends off what was gathered for them.
+    #[inline(never)]
+    fn progress_remote(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..BATCHES {
+            let Some(remote) = self.net.remote() else { break };
+            remote.push();
+            if !remote.is_ready() {
+                break;
+            }
+            any = true;
+            self.naps = 0;
+            while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
+                self.transfer_done(transfer);
+            }
+            let Some(batch) = self.net.remote().and_then(|remote| remote.take()) else { continue };
+            self.receiving_from = batch.from;
+            let mut packets = 0;
+            // SAFETY: just taken; what is beside a packet is good until the batch is given back.
+            unsafe {
+                batch.for_each(|packet, beside| {
+                    self.handle(packet, beside);
+                    packets += 1;
+                });
+            }
+            if let Some(remote) = self.net.remote() {
+                remote.give_back(batch, packets);
+            }
+        }
+        any
+    }
+
     #[inline]
     fn progress_own(&mut self) -> bool {
         let mut any = false;
@@ -278,9 +317,7 @@ impl Engine {
         self.ranks[rank as usize] = Some(state);
         self.forget_rank_without_copies(rank);
         self.balancer.rank_ended();
-        if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.wake_all();
-        }
+        self.count_ended();
     }
 
     /// The last that is left of a rank that has ended are copies of its buffered sends; without them

@@ -12,6 +12,7 @@
 use crate::arena::{Arena, hooks};
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
+use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Request;
@@ -202,6 +203,14 @@ impl Engine {
         self.message_gone(packet.to, packet.request);
     }
 
+    /// All of a message has come or gone.
+    pub(crate) fn transfer_done(&mut self, Transfer { rank, request }: Transfer) {
+        if let Some(state) = self.rank(rank) {
+            state.request_mut(request).direct = false;
+        }
+        self.message_gone(rank, request);
+    }
+
     /// All of a message has gone, or reached its receiver.
     pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
         let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
@@ -285,10 +294,25 @@ impl Engine {
         };
         let Request { copy, buffer, .. } = *state.request_mut(packet.request);
         let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
-        let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
+        let [data, len, theirs] = [0, 1, 2].map(|i| packet.data.word(i));
         // A copy moves with its rank, to a place of its own.
         let data = if copy { buffer as u64 } else { data };
-        chunk.request = their_request as u32;
+        let number = (theirs >> 32) as u32;
+        if number != 0
+            && let Some(remote) = self.net.remote()
+        {
+            let of = Transfer { rank: packet.to, request: packet.request };
+            // SAFETY: the data is readable until the sender's request is done, and the rank stays
+            // where it is while the request is direct.
+            unsafe {
+                remote.transfer(packet.source as usize, number, data as *const u8, len, of);
+            }
+            if let Some(state) = self.rank(packet.to) {
+                state.request_mut(packet.request).direct = true;
+            }
+            return;
+        }
+        chunk.request = theirs as u32;
         let pe = self.shared.place(packet.from);
         self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }
