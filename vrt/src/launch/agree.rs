@@ -10,7 +10,9 @@
 //! without randomisation, which the kernel, or a container, may refuse.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 
 use crate::config::Config;
@@ -140,19 +142,29 @@ unsafe extern "C" fn look_at_object(
         let (info, objects) = (&*info, &mut *data.cast::<Objects>());
         let name = CStr::from_ptr(info.dlpi_name);
         (name, info.dlpi_addr).hash(&mut objects.addresses);
-        // The first is the program itself; its code is the same in memory as in its file.
+        // The first is the program itself.
         if objects.seen == 0 {
             for i in 0..usize::from(info.dlpi_phnum) {
                 let segment = &*info.dlpi_phdr.add(i);
                 if segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_X != 0 {
-                    let at = (info.dlpi_addr + segment.p_vaddr) as *const u8;
-                    objects.program.write(std::slice::from_raw_parts(at, segment.p_memsz as usize));
+                    hash_of_file(segment.p_offset, segment.p_filesz, &mut objects.program);
                 }
             }
         }
         objects.seen += 1;
     }
     0
+}
+
+/// Hashes a part of the program's file. Not of its memory: libraries of the network patch that.
+fn hash_of_file(offset: u64, len: u64, hash: &mut DefaultHasher) {
+    let mut bytes = vec![0; len as usize];
+    let read = File::open("/proc/self/exe").and_then(|file| file.read_exact_at(&mut bytes, offset));
+    match read {
+        Ok(()) => hash.write(&bytes),
+        // A program that was replaced since it started has no file any more.
+        Err(error) => error.to_string().hash(hash),
+    }
 }
 
 fn cpu_features() -> u64 {

@@ -117,7 +117,12 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
     };
     match ended {
         Ok(status) => ExitCode::from(status),
-        Err(error) => report_usage_error(&error),
+        Err(error) => {
+            let code = report_usage_error(&error);
+            #[cfg(feature = "mpi")]
+            mpi::abort_unless_well(i32::from(STATUS_USAGE));
+            code
+        }
     }
 }
 

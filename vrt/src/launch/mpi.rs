@@ -8,20 +8,23 @@
 //!   memory; the others of the node open both through /proc
 //! all take the canary of PE 0
 //! ranks run
-//! all have ended: MPI_Finalize, status 0        otherwise: _exit(status), the launcher ends the rest
+//! all have ended: MPI_Finalize, status 0      otherwise: MPI_Abort(status): the launcher ends the rest
 //! ```
 //!
 //! The launcher supervises: it reports a process that dies, ends the others, and returns a status
-//! (Open MPI's and MPICH's `mpirun`: that of the first process that failed). What `vrt` adds: a PE
-//! dies with the process that the launcher started it from; a PE that ends the job (a panic,
-//! `exit(n)`, a deadlock) says so as in any job, leaves with the status, and takes the PEs of its
-//! node with it.
+//! (Open MPI's and MPICH's `mpirun`: that of a process that failed). What `vrt` adds: a PE dies with
+//! the process that the launcher started it from; a PE that ends the job (a panic, `exit(n)`, a
+//! deadlock) says so as in any job, and has the launcher return its status. After a stack overflow
+//! nothing but `_exit` is safe: then the launcher may report the status of a PE that it has killed.
 //!
 //! This module and `net::mpi` are the only ones that call MPI, through symbols bound to the MPI
 //! library when the program was linked. Nothing here exports a symbol of MPI's.
 
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rsmpi::collective::{CommunicatorCollectives, Root};
 use rsmpi::datatype::PartitionMut;
@@ -53,6 +56,9 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let Some((universe, _)) = rsmpi::initialize_with_threading(Threading::Funneled) else {
         return Err(LaunchError::Disagreement("MPI was initialised before the job began".into()));
     };
+    STARTED.store(true, Ordering::Relaxed);
+    // MPI_Finalize is for a job that has ended well: it waits for the others.
+    let universe = ManuallyDrop::new(universe);
     let crowd = Crowd::gather(&universe.world())?;
     let config = &config.for_started_pes(crowd.pes)?;
     config.check()?;
@@ -62,11 +68,24 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let outcome = live(pe, config, &crowd);
     if let Outcome::Finished = outcome {
         drop(crowd);
-        // MPI_Finalize
-        drop(universe);
+        drop(ManuallyDrop::into_inner(universe));
         leave(0)
     }
     leave(STATUS_RUNTIME)
+}
+
+/// Whether this process is a PE that a launcher has started.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Tells the launcher that the job has failed: it ends the other PEs and returns this status. To be
+/// called by the thread of the PE.
+pub(super) fn abort_unless_well(status: i32) {
+    if status != 0 && STARTED.load(Ordering::Relaxed) {
+        // MPICH's launcher forgets what it has not read yet of the PEs' output.
+        std::thread::sleep(Duration::from_millis(100));
+        // SAFETY: MPI is initialised, and not finalised where something goes wrong.
+        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, status & 0xff) };
+    }
 }
 
 /// Runs the ranks of this PE; returns when the whole job has ended well, or in a deadlock.

@@ -100,6 +100,8 @@ pub(super) fn leave(status: i32) -> ! {
     hooks::use_heap(std::ptr::null_mut());
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
+    #[cfg(feature = "mpi")]
+    super::mpi::abort_unless_well(status);
     // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
     // image.
     unsafe {
