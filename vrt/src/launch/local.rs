@@ -84,7 +84,7 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         uid: NEXT_UID.fetch_add(1, Ordering::Relaxed),
         shared,
         events: vec![event.as_raw_fd()],
-        options: config.options(),
+        options: config.options()?,
         balancer: Balancer::new(None, false, 0, &shared),
         pool: SlotId(slots.0[0]),
         ranks: slots.0[1..].iter().enumerate().map(|(r, s)| (r as u32, SlotId(*s))).collect(),

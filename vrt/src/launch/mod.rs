@@ -98,6 +98,10 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
         print!("{}", lb_strategies::registry::list());
         return ExitCode::SUCCESS;
     }
+    if config.asks_for_protocols() {
+        print!("{}", crate::exchange::list());
+        return ExitCode::SUCCESS;
+    }
     // PEs run the program until the process ends, so it lives as long.
     match supervisor::run(&config, Box::leak(Box::new(program))) {
         Ok(status) => ExitCode::from(status),

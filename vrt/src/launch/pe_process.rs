@@ -9,7 +9,7 @@ use crate::balance::Balancer;
 use crate::config::{Balancing, Config};
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::shared::{Ended, Shared};
-use crate::pe::{self, Outcome, Pe, Setup};
+use crate::pe::{self, Options, Outcome, Pe, Setup};
 use crate::rank::Program;
 
 /// Rows of the deadlock table that one PE contributes.
@@ -22,6 +22,7 @@ static REPORT: AtomicI32 = AtomicI32::new(-1);
 pub(super) struct Birth<'a> {
     pub(super) id: u32,
     pub(super) config: &'a Config,
+    pub(super) options: Options,
     pub(super) arena: &'static Arena,
     pub(super) shared: Shared,
     pub(super) events: &'a [OwnedFd],
@@ -41,14 +42,14 @@ pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> std::ops::Range<u32>
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
-    let Birth { id, config, arena, shared, events, program, balancing, .. } = birth;
+    let Birth { id, config, options, arena, shared, events, program, balancing, .. } = birth;
     let ranks = first_ranks(id, config.pes(), config.ranks());
     let setup = Setup {
         id,
         uid: id + 1,
         shared,
         events: events.iter().map(AsRawFd::as_raw_fd).collect(),
-        options: config.options(),
+        options,
         balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
         pool: SlotId(config.ranks() + id),
         ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
@@ -131,7 +132,7 @@ fn prepare_process(birth: &Birth<'_>) {
     crash::set_job(birth.shared.job());
     crash::install();
     touch_process_wide_state();
-    crate::rank::check::begin(birth.config.options().check_stacks);
+    crate::rank::check::begin(birth.options.check_stacks);
     set_panic_hook();
 }
 

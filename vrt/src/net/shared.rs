@@ -67,7 +67,7 @@ impl JobState {
         first
     }
 
-    /// The first of `n` pairs of contexts that no communicator of the job has had.
+    /// The first of `n` sets of contexts that no communicator of the job has had.
     pub(crate) fn new_contexts(&self, n: u32) -> u32 {
         self.contexts.fetch_add(n, Ordering::Relaxed)
     }

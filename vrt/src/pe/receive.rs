@@ -229,7 +229,7 @@ impl Engine {
         }
     }
 
-    fn tell_finished(&mut self, packet: &Packet) {
+    pub(crate) fn tell_finished(&mut self, packet: &Packet) {
         let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
         answer.request = packet.request;
         self.post(&answer);
@@ -317,6 +317,7 @@ impl Engine {
                 Kind::Coming => self.expect(packet),
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
+                Kind::CountUp => self.counted_up(packet),
             }
         }
     }
