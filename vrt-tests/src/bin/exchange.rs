@@ -21,6 +21,9 @@ struct Arguments {
     /// Rounds of each pattern and protocol
     #[arg(long, default_value_t = 8)]
     rounds: u32,
+    /// The protocols to try [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    protocols: Vec<Protocol>,
     /// Bytes of the largest messages
     #[arg(long, default_value_t = 10 << 20)]
     largest: usize,
@@ -30,6 +33,12 @@ struct Arguments {
     /// Ranks are async
     #[arg(long)]
     asynchronous: bool,
+}
+
+impl Arguments {
+    fn protocols(&self) -> Vec<Protocol> {
+        if self.protocols.is_empty() { Protocol::all().collect() } else { self.protocols.clone() }
+    }
 }
 
 /// Who sends what to whom.
@@ -203,7 +212,7 @@ fn all_patterns(
     let (me, size) = (comm.rank(), comm.size());
     let mut compared = 0;
     for pattern in PATTERNS {
-        for protocol in Protocol::all() {
+        for protocol in arguments.protocols() {
             let rounds = if matches!(pattern, Pattern::Large) { 2 } else { arguments.rounds };
             for round in 0..rounds {
                 let sent = messages(pattern, round, me, size, arguments.largest);
@@ -232,7 +241,7 @@ async fn run_asynchronously(arguments: Arguments) {
     let (me, size) = (world.rank(), world.size());
     let mut compared = 0u64;
     for pattern in PATTERNS {
-        for protocol in Protocol::all() {
+        for protocol in arguments.protocols() {
             for round in 0..arguments.rounds.min(4) {
                 let sent = messages(pattern, round, me, size, arguments.largest);
                 let got = world.sparse_exchange_by_async(protocol, &sent).await;
