@@ -100,7 +100,7 @@ pub struct Config {
     #[arg(long, env = "VRT_EXCHANGE", value_name = "NAME", hide_env_values = true)]
     exchange: Option<String>,
 
-    /// Choose exchange protocols for the network whose parameters the program `loggp` wrote to this
+    /// Choose exchange protocols for the network whose parameters `sparse-mini loggp` wrote to this
     /// file [default: this computer's, as measured once]
     #[arg(long, env = "VRT_LOGGP", value_name = "FILE", hide_env_values = true)]
     loggp: Option<PathBuf>,
@@ -323,6 +323,17 @@ impl Config {
         self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
     }
 
+    /// How sparse exchanges find out who receives from whom, if that was said.
+    ///
+    /// # Errors
+    /// There is no such protocol.
+    pub fn exchange(&self) -> Result<Option<Protocol>, ConfigError> {
+        match &self.exchange {
+            None => Ok(None),
+            Some(_) => self.protocol().map(Some),
+        }
+    }
+
     /// Whether large heaps are to have 2 MiB pages.
     pub fn wants_huge_pages(&self) -> bool {
         self.huge_pages
@@ -528,13 +539,13 @@ fn forecast(text: &str) -> Result<Forecast, ConfigError> {
         .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
 }
 
-/// What `loggp` writes, of which this is read.
+/// What `sparse-mini loggp` writes, of which this is read.
 #[derive(serde::Deserialize)]
 struct MeasuredNetwork {
     parameters: LogGp,
 }
 
-/// The parameters in a file that `loggp` has written.
+/// The parameters in a file that `sparse-mini loggp` has written.
 fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))

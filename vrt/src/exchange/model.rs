@@ -44,7 +44,7 @@ fn rounds(ranks: usize) -> f64 {
 }
 
 impl LogGp {
-    /// Between ranks of `vrt` on one node, as `loggp` of `sparse-mini` measured it on a virtual
+    /// Between ranks of `vrt` on one node, as `sparse-mini loggp` measured it on a virtual
     /// machine with 2 cores.
     pub const RANKS: LogGp = LogGp {
         latency: 0.11,
