@@ -4,8 +4,12 @@
 //! |---|---|
 //! | [`microbenchmark`] | messages to k random others, nothing else |
 //! | [`simulate`] | the protocols on networks that are not here, up to a million processes |
+//! | [`bfs`] | breadth-first search of large graphs |
+//! | [`cg`] | conjugate gradients on sparse matrices |
 //!
 //! The program `sparse-mini` has a subcommand for each.
 
+pub mod bfs;
+pub mod cg;
 pub mod microbenchmark;
 pub mod simulate;

@@ -304,7 +304,7 @@ mod tests {
         let others = [Protocol::Pex, Protocol::Pcx].map(|it| time(&intrepid, it, 8192));
         let gain = others[0].min(others[1]) / time(&intrepid, Protocol::Nbx, 8192);
         assert!((gain / 5.6 - 1.0).abs() < 0.3, "Intrepid, 8192 processes: {gain}");
-        let found = crossover(&jaguar, &LOAD, 6000).unwrap() as f64;
+        let found = crossover(&jaguar, &LOAD, 3600).unwrap() as f64;
         assert!((found / 2048.0 - 1.0f64).abs() < 0.3, "Jaguar: {found}");
     }
 
@@ -317,7 +317,7 @@ mod tests {
         let nbx = time(&bigred, Protocol::Nbx, 400);
         let pcx = time(&bigred, Protocol::Pcx, 400);
         assert!((nbx / pcx - 1.0).abs() < 0.05, "{nbx} {pcx}");
-        let found = crossover(&bigred, &LOAD, 4000).unwrap();
+        let found = crossover(&bigred, &LOAD, 1500).unwrap();
         assert!((300..700).contains(&found), "{found}");
     }
 
