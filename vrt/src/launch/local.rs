@@ -86,7 +86,7 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         shared,
         events: Events { wake: vec![event.as_raw_fd()], own: event.as_raw_fd() },
         remote: None,
-        options: config.options(),
+        options: config.options()?,
         balancer: Balancer::new(None, false, 0, &shared),
         pool: SlotId(slots.0[0]),
         ranks: slots.0[1..].iter().enumerate().map(|(r, s)| (r as u32, SlotId(*s))).collect(),

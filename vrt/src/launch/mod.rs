@@ -107,6 +107,10 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
         print!("{}", lb_strategies::registry::list());
         return ExitCode::SUCCESS;
     }
+    if config.asks_for_protocols() {
+        print!("{}", crate::exchange::list());
+        return ExitCode::SUCCESS;
+    }
     // PEs run the program until the process ends, so it lives as long.
     let program: rank::Program = Box::leak(Box::new(program));
     let ended = match launcher::starts_pes(&config) {

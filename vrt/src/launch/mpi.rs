@@ -243,11 +243,11 @@ impl Crowd {
         self.comm.barrier();
         self.take_canary();
         self.die_with_parent();
-        pe_process::prepare_for_ranks(config, &shared);
         let remote = shared.nodes() > 1;
         let remote = remote.then(|| Endpoint::new(self.comm.as_raw(), self.id, self.pes as usize));
         let oversubscribed = self.machine_is_oversubscribed();
-        let options = Options { oversubscribed, memory_moves, ..config.options() };
+        let options = Options { oversubscribed, memory_moves, ..config.options()? };
+        pe_process::prepare_for_ranks(&shared, options.check_stacks);
         let setup = Setup {
             id: self.id,
             uid: self.id + 1,

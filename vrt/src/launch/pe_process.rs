@@ -10,7 +10,7 @@ use crate::config::{Balancing, Config};
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
-use crate::pe::{self, Outcome, Pe, Setup};
+use crate::pe::{self, Options, Outcome, Pe, Setup};
 use crate::rank::Program;
 
 /// Rows of the deadlock table that one PE contributes.
@@ -23,6 +23,7 @@ static REPORT: AtomicI32 = AtomicI32::new(-1);
 pub(super) struct Birth<'a> {
     pub(super) id: u32,
     pub(super) config: &'a Config,
+    pub(super) options: Options,
     pub(super) arena: &'static Arena,
     pub(super) shared: Shared,
     pub(super) events: &'a [OwnedFd],
@@ -42,7 +43,7 @@ pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> std::ops::Range<u32>
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
-    let Birth { id, config, arena, shared, events, program, balancing, .. } = birth;
+    let Birth { id, config, options, arena, shared, events, program, balancing, .. } = birth;
     let ranks = first_ranks(id, config.pes(), config.ranks());
     let setup = Setup {
         id,
@@ -53,7 +54,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
             own: events[id as usize].as_raw_fd(),
         },
         remote: None,
-        options: config.options(),
+        options,
         balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
         pool: SlotId(config.ranks() + id),
         ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
@@ -147,15 +148,15 @@ fn prepare_process(birth: &Birth<'_>) {
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
     }
-    prepare_for_ranks(birth.config, &birth.shared);
+    prepare_for_ranks(&birth.shared, birth.options.check_stacks);
 }
 
 /// Prepares what any process needs in which ranks run.
-pub(super) fn prepare_for_ranks(config: &Config, shared: &Shared) {
+pub(super) fn prepare_for_ranks(shared: &Shared, check_stacks: bool) {
     crash::set_job(shared.job());
     crash::install();
     touch_process_wide_state();
-    crate::rank::check::begin(config.options().check_stacks);
+    crate::rank::check::begin(check_stacks);
     set_panic_hook();
 }
 

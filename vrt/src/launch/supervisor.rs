@@ -186,7 +186,7 @@ fn fork_all(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: plain system call.
     let supervisor = unsafe { libc::getpid() };
-    let balancing = config.balancing()?;
+    let (balancing, options) = (config.balancing()?, config.options()?);
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
     let mut pids = Vec::new();
     for id in 0..config.pes() {
@@ -212,6 +212,7 @@ fn fork_all(
             0 => pe_process::live(Birth {
                 id,
                 config,
+                options,
                 arena,
                 shared,
                 events,

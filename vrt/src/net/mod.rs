@@ -16,6 +16,7 @@
 //! | `Coming` | a rank is about to be shipped to this PE: hold what comes for it | - |
 //! | `Memory` | a piece of the memory of a rank that is being shipped | - |
 //! | `Moved` | news: a rank is on another PE now | - |
+//! | `CountUp` | adds to a counter of a rank | `Finished` |
 
 pub(crate) mod local;
 #[cfg(feature = "mpi")]
@@ -48,6 +49,7 @@ pub(crate) enum Kind {
     Coming,
     Memory,
     Moved,
+    CountUp,
 }
 
 /// One cell of a ring; 60 bytes without padding.

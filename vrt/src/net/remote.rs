@@ -62,6 +62,7 @@ pub(crate) struct Batch {
     /// The PE that sent them.
     pub(crate) from: u32,
     /// Which of the transport's buffers they lie in, and how many bytes of it they fill.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "only transports look at it"))]
     pub(crate) buffer: usize,
     pub(crate) start: *const u8,
     pub(crate) len: usize,

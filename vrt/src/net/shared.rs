@@ -74,7 +74,7 @@ impl JobState {
         first
     }
 
-    /// The first of `n` pairs of contexts that no communicator of the job has had.
+    /// The first of `n` sets of contexts that no communicator of the job has had.
     pub(crate) fn new_contexts(&self, n: u32) -> u32 {
         self.contexts.fetch_add(n, Ordering::Relaxed)
     }
@@ -157,6 +157,7 @@ impl Shared {
 
     /// Maps the control memory of a node, which lies in a file that its PEs have opened. One of
     /// them, the first, initialises it.
+    #[cfg(feature = "mpi")]
     pub(crate) fn map_node(
         file: BorrowedFd<'_>,
         (pes, ranks, node_size): (usize, usize, usize),

@@ -131,6 +131,9 @@ pub(crate) struct Options {
     pub(crate) check_leaks: bool,
     /// Look for pointers into the PE's heap on the stacks of suspended ranks.
     pub(crate) check_stacks: bool,
+    /// How sparse exchanges go, and the network that they are chosen for.
+    pub(crate) exchange: crate::exchange::Protocol,
+    pub(crate) loggp: crate::exchange::LogGp,
 }
 
 /// What a PE is made from.

@@ -58,6 +58,8 @@ pub(crate) struct RankState {
     pub(crate) state_len: usize,
     /// Collective operations begun, by context.
     pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
+    /// Counters that others increase, by context and number of their exchange.
+    pub(crate) counters_of_exchanges: rustc_hash::FxHashMap<(u32, u32), u64>,
 }
 
 /// The encoded state of a rank, in some pool of the node.
@@ -217,6 +219,7 @@ impl RankState {
             restored: None,
             state_len: 0,
             collectives: rustc_hash::FxHashMap::default(),
+            counters_of_exchanges: rustc_hash::FxHashMap::default(),
         }
     }
 

@@ -233,7 +233,7 @@ impl Engine {
         }
     }
 
-    fn tell_finished(&mut self, packet: &Packet) {
+    pub(crate) fn tell_finished(&mut self, packet: &Packet) {
         let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
         answer.request = packet.request;
         self.post(&answer);
@@ -334,6 +334,7 @@ impl Engine {
                 Kind::Coming => self.expect(packet),
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
+                Kind::CountUp => self.counted_up(packet),
             }
         }
     }

@@ -141,7 +141,7 @@ impl Engine {
                 unsafe { self.net.send(pe, &packet, message.data) };
                 return self.started(synchronous, packet.request);
             }
-            let outside = !Arena::contains(message.data as usize);
+            let outside = message.len > 0 && !Arena::contains(message.data as usize);
             let request = self.running().new_request(Request { outside, ..Request::send() });
             self.net.send_later(pe, &packet, message.data, request);
             return Started::Pending(request);
