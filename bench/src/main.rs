@@ -50,7 +50,7 @@ enum Program {
         /// The operation
         #[arg(long, value_name = "OPERATION")]
         what: Operation,
-        /// Iterations of two operations each
+        /// Iterations, of one operation or two by each rank
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         iterations: u32,
     },

@@ -10,6 +10,7 @@
 //! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
 //! between is noticed.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -85,18 +86,24 @@ impl Pe {
 
     /// Looks for a while whether the running rank's request gets done, when there is nothing else
     /// to do: an answer from another PE comes sooner than two switches take.
-    #[inline]
-    pub(crate) fn look_for(&mut self, request: u32) -> Option<Completion> {
+    #[inline(always)]
+    pub(crate) fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
         let alone = self.engine.ready.is_empty();
         if !alone || self.consumers.is_empty() || self.engine.options.oversubscribed {
-            return None;
+            return false;
         }
+        self.look_long_for(request, outcome)
+    }
+
+    #[inline(never)]
+    fn look_long_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
         let began = run::now();
-        let mut outcome = None;
+        let mut found = false;
         for look in 0..LOOKS {
             if self.has_arrivals() && self.progress() {
-                outcome = self.engine.running().take_if_done(request);
-                if outcome.is_some() || !self.engine.ready.is_empty() {
+                outcome.set(self.engine.running().take_if_done(request));
+                found = outcome.get().is_some();
+                if found || !self.engine.ready.is_empty() {
                     break;
                 }
             }
@@ -108,7 +115,7 @@ impl Pe {
         let waited = run::now().wrapping_sub(began);
         self.engine.idle += waited;
         self.engine.stamp = self.engine.stamp.wrapping_add(waited);
-        outcome
+        found
     }
 
     fn doorbell(&self) -> &'static vrt_shm::Doorbell {
