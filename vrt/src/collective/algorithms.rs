@@ -348,20 +348,11 @@ impl Collective {
 
     /// Equal parts for and from all.
     pub(crate) async unsafe fn all_to_all(&self, input: In, out: Out) {
-        let (n, me) = (self.size(), self.rank());
+        let n = self.size();
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
-            if input.1 > 0 && input.1 <= MAX_UNIT && input.1 * n <= SMALL {
-                let each = input.1 / n;
-                let mut all = vec![0u8; input.1 * n];
-                let gathered = Out::of_slice(&mut all);
-                self.combine(What::Concatenate, None, 0, input, gathered).await;
-                for from in 0..n {
-                    let part = from * input.1 + me * each;
-                    let part = In::of_slice(&all[part..part + each]);
-                    out.range(from * each, each).copy_from(part);
-                }
-                return;
+            if input.1 > 0 && input.1 <= MAX_UNIT {
+                return self.combine(What::Exchange, None, 0, input, out).await;
             }
             self.all_to_all_parts(&input.parts(n), &out.parts(n)).await;
         }

@@ -46,6 +46,8 @@ pub(crate) enum What {
     Concatenate,
     /// Only the root contributes; everybody gets it.
     Broadcast,
+    /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
+    Exchange,
 }
 
 /// A small collective operation of one rank.
@@ -129,6 +131,8 @@ struct Part {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     rank: u32,
+    /// Its rank in the communicator.
+    place: u32,
     request: u32,
     #[serde(with = "crate::migrate::address")]
     out: *mut u8,
@@ -189,7 +193,7 @@ impl Engine {
             // SAFETY: as the caller promises.
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
-        let waiting = request.map(|request| Waiting { rank: me, request, out });
+        let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
         if self.begin_here.contains(&me) {
             self.contribute(spec, number, waiting, bytes);
         } else {
@@ -378,8 +382,7 @@ impl Engine {
         operation.covered_here = spec.size;
         operation.parts.append(&mut operation.remote);
         operation.fold();
-        let result = operation.result();
-        let result = &operation.data[result];
+        let result = operation.result(&spec);
         let mut away = Vec::new();
         for waiting in &operation.waiting {
             let Some(state) = self.ranks[waiting.rank as usize].as_deref_mut() else {
@@ -387,16 +390,21 @@ impl Engine {
                 continue;
             };
             // SAFETY: as the caller promises: `out` has room for the result.
-            unsafe { copy_short(result.as_ptr(), waiting.out, result.len()) };
+            unsafe { operation.hand_out(&spec, &result, waiting) };
             if state.finish(waiting.request) {
                 self.ready.push_back(waiting.rank);
             }
         }
         operation.waiting.clear();
-        if !away.is_empty() {
-            let result = result.to_vec();
-            // SAFETY: as the caller promises.
-            away.into_iter().for_each(|waiting| unsafe { self.finish_away(waiting, &result) });
+        for mut waiting in away {
+            let operation = self.combining.operation(context, number);
+            let mut bytes = vec![0u8; spec.result_len()];
+            let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
+            // SAFETY: the bytes have room for the result; `out` has, says the caller.
+            unsafe {
+                operation.hand_out(&spec, &result, &waiting);
+                self.finish_away(Waiting { out, ..waiting }, &bytes);
+            }
         }
         let operation = self.combining.operation(context, number);
         if operation.arrived == operation.here {
@@ -410,7 +418,7 @@ impl Engine {
     /// Its output is writable for the result.
     #[cold]
     unsafe fn finish_away(&mut self, waiting: Waiting, result: &[u8]) {
-        let Waiting { rank, request, out } = waiting;
+        let Waiting { rank, request, out, .. } = waiting;
         {
             // The rank's memory can be written here if it is its slot's and in this node.
             let leased = Arena::contains(out as usize).then(|| self.shared.lease_of(rank));
@@ -437,6 +445,7 @@ impl Spec {
             What::Fold(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
             What::Concatenate => (2, 0),
             What::Broadcast => (3, 0),
+            What::Exchange => (0, 0),
         };
         let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
         // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
@@ -522,7 +531,7 @@ impl Operation {
             What::Fold(operator) => Some(operator),
             // A barrier: there is nothing to lay side by side.
             What::Concatenate if spec.unit == 0 => None,
-            What::Concatenate | What::Broadcast => return,
+            What::Concatenate | What::Broadcast | What::Exchange => return,
         };
         let (parts, pairs, data) = (&mut self.parts, &mut self.pairs, self.data.as_mut_ptr());
         // Ranks come in turn: most often beginning with another one than the first.
@@ -567,20 +576,45 @@ impl Operation {
         pairs.clear();
     }
 
-    /// Where in `data` the result is, when all parts are there and folded.
-    fn result(&mut self) -> Range<usize> {
-        let Some(Spec { what, unit, size, .. }) = self.spec else { return 0..0 };
-        if what != What::Concatenate {
-            return self.parts.first().map_or(0..0, |part| part.at..part.at + unit);
+    /// Where in `data` the result is that all get, when all parts are there and folded.
+    fn result(&mut self, spec: &Spec) -> Range<usize> {
+        let Spec { what, unit, .. } = *spec;
+        match what {
+            What::Fold(_) | What::Broadcast => {
+                self.parts.first().map_or(0..0, |part| part.at..part.at + unit)
+            }
+            What::Exchange => 0..0,
+            What::Concatenate => {
+                let begin = self.data.len();
+                self.data.resize(begin + spec.result_len(), 0);
+                let (parts, result) = self.data.split_at_mut(begin);
+                for part in self.parts.iter().filter(|_| unit > 0) {
+                    let to = part.start as usize * unit;
+                    result[to..to + unit].copy_from_slice(&parts[part.at..part.at + unit]);
+                }
+                begin..self.data.len()
+            }
         }
-        let begin = self.data.len();
-        self.data.resize(begin + unit * size as usize, 0);
-        let (parts, result) = self.data.split_at_mut(begin);
-        for part in self.parts.iter().filter(|_| unit > 0) {
-            let to = part.start as usize * unit;
-            result[to..to + unit].copy_from_slice(&parts[part.at..part.at + unit]);
+    }
+
+    /// Gives a rank its result.
+    ///
+    /// # Safety
+    /// Its output has room for that.
+    #[inline]
+    unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
+        if spec.what != What::Exchange {
+            let result = &self.data[result.clone()];
+            // SAFETY: as the caller promises.
+            return unsafe { copy_short(result.as_ptr(), to.out, result.len()) };
         }
-        begin..self.data.len()
+        let each = spec.unit / spec.size as usize;
+        for part in &self.parts {
+            let at = part.at + to.place as usize * each;
+            let bytes = &self.data[at..at + each];
+            // SAFETY: a part for each rank fits.
+            unsafe { copy_short(bytes.as_ptr(), to.out.add(part.start as usize * each), each) };
+        }
     }
 
     /// Forgets everything.

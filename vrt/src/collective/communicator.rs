@@ -48,10 +48,16 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &mut R,
     ) {
         let site = site!("all_gather_into");
-        block(
-            start::gather(self.as_handle(), None, outgoing(sendbuf), Some(incoming(recvbuf)), site),
-            site,
-        );
+        let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
+        if !(from.is_packed() || to.is_staged()) {
+            start::expect_gathered(comm, from.len, to.len, site);
+            let (input, out) = (In::of(&from), Out::of(&to));
+            // SAFETY: the buffers are borrowed for the blocking call.
+            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
+                return;
+            }
+        }
+        block(start::gather(comm, None, from, Some(to), site), site);
     }
 
     /// [`all_gather_into`](Self::all_gather_into), as a request.
@@ -139,10 +145,16 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &mut R,
     ) {
         let site = site!("all_to_all_into");
-        block(
-            start::all_to_all(self.as_handle(), outgoing(sendbuf), incoming(recvbuf), site),
-            site,
-        );
+        let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
+        if !(from.is_packed() || to.is_staged() || from.len == 0) {
+            start::expect_equal_parts(comm, from.len, to.len, site);
+            let (input, out) = (In::of(&from), Out::of(&to));
+            // SAFETY: the buffers are borrowed for the blocking call.
+            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {
+                return;
+            }
+        }
+        block(start::all_to_all(comm, from, to, site), site);
     }
 
     /// [`all_to_all_into`](Self::all_to_all_into), as a request.

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Completion, Engine, Pe, run};
+use crate::pe::{self, Awaiting, Completion, Engine, Pe, run};
 use crate::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -88,21 +88,42 @@ impl Pe {
     /// to do: an answer from another PE comes sooner than two switches take.
     #[inline(always)]
     pub(crate) fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
-        let alone = self.engine.ready.is_empty();
-        if !alone || self.consumers.is_empty() || self.engine.options.oversubscribed {
+        self.may_look()
+            && self.look_long(|engine| {
+                outcome.set(engine.running().take_if_done(request));
+                outcome.get().is_some()
+            })
+    }
+
+    /// The same for whatever the running rank waits for. When it returns true the rank does not
+    /// have to suspend.
+    pub(crate) fn look_until_woken(&mut self) -> bool {
+        // Notified already: it yields.
+        if !self.may_look() || self.engine.running().notified {
             return false;
         }
-        self.look_long_for(request, outcome)
+        let found = self.look_long(|engine| engine.running().notified);
+        if found {
+            let state = self.engine.running();
+            state.notified = false;
+            state.awaiting = Awaiting::Nothing;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn may_look(&self) -> bool {
+        let alone = self.engine.ready.is_empty();
+        alone && !self.consumers.is_empty() && !self.engine.options.oversubscribed
     }
 
     #[inline(never)]
-    fn look_long_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
+    fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
         let began = run::now();
         let mut found = false;
         for look in 0..LOOKS {
             if self.has_arrivals() && self.progress() {
-                outcome.set(self.engine.running().take_if_done(request));
-                found = outcome.get().is_some();
+                found = is_done(&mut self.engine);
                 if found || !self.engine.ready.is_empty() {
                     break;
                 }
