@@ -36,7 +36,7 @@ use crate::arena::{Arena, Place, SlotId, exit_guard};
 use crate::balance::Balancer;
 use crate::config::{Config, ConfigError};
 use crate::launch::agree::{self, Likeness};
-use crate::launch::pe_process::{self, first_ranks, leave};
+use crate::launch::pe_process::{self, leave};
 use crate::launch::supervisor::print_deadlock_table;
 use crate::launch::{LaunchError, STATUS_RUNTIME, crash};
 use crate::net::local::Events;
@@ -262,9 +262,7 @@ impl Crowd {
                 &shared,
             ),
             pool: SlotId(config.ranks() + self.id),
-            ranks: first_ranks(self.id, config.pes(), config.ranks())
-                .map(|rank| (rank, SlotId(rank)))
-                .collect(),
+            ranks: shared.begin_at(self.id).map(|rank| (rank, SlotId(rank))).collect(),
         };
         // SAFETY: each PE has its own range of ranks and its own pool slot.
         Ok(unsafe { Pe::new(setup, program, arena) })

@@ -34,17 +34,10 @@ pub(super) struct Birth<'a> {
     pub(super) balancing: Option<&'a Balancing>,
 }
 
-/// The ranks that begin on a PE: consecutive ones, as even as possible.
-pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> std::ops::Range<u32> {
-    let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
-    edge(pe)..edge(pe + 1)
-}
-
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
     let Birth { id, config, options, arena, shared, events, program, balancing, .. } = birth;
-    let ranks = first_ranks(id, config.pes(), config.ranks());
     let setup = Setup {
         id,
         uid: id + 1,
@@ -57,7 +50,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
         options,
         balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
         pool: SlotId(config.ranks() + id),
-        ranks: ranks.map(|rank| (rank, SlotId(rank))).collect(),
+        ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
     };
     // SAFETY: each PE has its own range of ranks and its own pool slot.
     let mut pe = unsafe { Pe::new(setup, program, arena) };
@@ -188,19 +181,4 @@ fn set_panic_hook() {
             previous(info);
         });
     }));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_ranks;
-
-    #[test]
-    fn every_rank_begins_on_one_pe() {
-        for (pes, ranks) in [(1, 1), (2, 1), (3, 7), (4, 64), (7, 100_000), (5, 3)] {
-            let all: Vec<u32> = (0..pes).flat_map(|pe| first_ranks(pe, pes, ranks)).collect();
-            assert_eq!(all, (0..ranks).collect::<Vec<_>>());
-            let counts: Vec<usize> = (0..pes).map(|pe| first_ranks(pe, pes, ranks).len()).collect();
-            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
-        }
-    }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, exit_guard};
 use crate::config::{Config, available_cores};
-use crate::launch::pe_process::{self, Birth, first_ranks};
+use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
-use crate::net::shared::{Ended, Shared};
+use crate::net::shared::{Ended, Shared, first_ranks};
 use crate::rank::Program;
 
 /// Runs a job; returns its exit status.

@@ -139,7 +139,7 @@ impl Engine {
         state.state_len = offer.len;
         state.status = Status::Ready;
         state.awaiting = Awaiting::Nothing;
-        state.answer = std::ptr::null();
+        state.awaited = std::ptr::null();
         state.wait = Wait::default();
         state.requests = Vec::new();
         state.free_requests = Vec::new();

@@ -108,6 +108,12 @@ impl Outgoing {
         self.remote.as_deref_mut()
     }
 
+    /// Whether there are such PEs.
+    #[inline]
+    pub(crate) fn has_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// Takes the way to other nodes away: nothing is sent there any more.
     #[cfg(feature = "mpi")]
     pub(crate) fn take_remote(&mut self) -> Option<Box<dyn Remote>> {

@@ -84,18 +84,21 @@ pub(crate) struct Packet {
 pub(crate) struct Data(pub(crate) [u8; INLINE]);
 
 impl Data {
+    #[inline(always)]
     pub(crate) fn words(words: [u64; 3]) -> Data {
-        let mut bytes = [0; INLINE];
-        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        Data(bytes)
+        let mut data = Data([0; INLINE]);
+        data.set_word(0, words[0]);
+        data.set_word(1, words[1]);
+        data.set_word(2, words[2]);
+        data
     }
 
+    #[inline(always)]
     pub(crate) fn set_word(&mut self, i: usize, word: u64) {
         self.0[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
     }
 
+    #[inline(always)]
     pub(crate) fn word(&self, i: usize) -> u64 {
         let mut word = [0; 8];
         word.copy_from_slice(&self.0[8 * i..8 * i + 8]);
@@ -107,6 +110,7 @@ const _: () =
     assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
 
 impl Packet {
+    #[inline(always)]
     pub(crate) fn new(kind: Kind, from: u32, to: u32) -> Packet {
         Packet {
             kind,

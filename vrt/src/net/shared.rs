@@ -14,6 +14,7 @@
 //! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
 //! place a new version, so that old news never replaces newer.
 
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -145,6 +146,12 @@ impl Drop for Leased {
     }
 }
 
+/// The ranks that begin on a PE: consecutive ones, as even as possible.
+pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
+    let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
+    edge(pe)..edge(pe + 1)
+}
+
 impl Shared {
     /// Maps control memory for all PEs of a job, which are forked afterwards.
     pub(crate) fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
@@ -199,7 +206,7 @@ impl Shared {
     }
 
     /// Fills zeroed control memory with what is true when a job begins.
-    fn initialise(&self, nodes: std::ops::Range<usize>) {
+    fn initialise(&self, nodes: Range<usize>) {
         self.job().ranks_left.store(self.ranks as u32, Ordering::Relaxed);
         // Nodes that do not share the counter count in ranges of their own.
         let own = if self.spread { self.node * (CONTEXT_PAIRS / self.nodes()) } else { 0 };
@@ -272,6 +279,11 @@ impl Shared {
     /// The PE on which a rank began. Its contributions to collective operations always go there.
     pub(crate) fn home(&self, rank: u32) -> u32 {
         (u64::from(rank) * self.pes as u64 / self.ranks as u64) as u32
+    }
+
+    /// The ranks whose [`home`](Self::home) is a PE.
+    pub(crate) fn begin_at(&self, pe: u32) -> Range<u32> {
+        first_ranks(pe, self.pes as u32, self.ranks as u32)
     }
 
     /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
@@ -398,5 +410,20 @@ impl Shared {
         // SAFETY: the parts are laid out without overlap by the offsets above, aligned, valid
         // when zeroed, only reached through shared references, and mapped until `unmap`.
         unsafe { &*self.base.add(offset).cast::<T>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_ranks;
+
+    #[test]
+    fn every_rank_begins_on_one_pe() {
+        for (pes, ranks) in [(1, 1), (2, 1), (3, 7), (4, 64), (7, 100_000), (5, 3)] {
+            let all: Vec<u32> = (0..pes).flat_map(|pe| first_ranks(pe, pes, ranks)).collect();
+            assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+            let counts: Vec<usize> = (0..pes).map(|pe| first_ranks(pe, pes, ranks).len()).collect();
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
 //! between is noticed.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Completion, Engine, Pe, Status, run};
+use crate::pe::{self, Awaiting, Completion, Engine, Pe, Status, run};
 use crate::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -100,25 +101,49 @@ impl Pe {
 
     /// Looks for a while whether the running rank's request gets done, when there is nothing else
     /// to do: an answer from another PE comes sooner than two switches take.
-    #[inline]
-    pub(crate) fn look_for(&mut self, request: u32) -> Option<Completion> {
-        let alone = self.engine.ready.is_empty();
-        let remote = self.engine.net.remote();
-        if !alone
-            || (self.consumers.is_empty() && remote.is_none())
-            || self.engine.options.oversubscribed
-        {
-            return None;
+    #[inline(always)]
+    pub(crate) fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
+        self.may_look()
+            && self.look_long(|engine| {
+                outcome.set(engine.running().take_if_done(request));
+                outcome.get().is_some()
+            })
+    }
+
+    /// The same for whatever the running rank waits for. When it returns true the rank does not
+    /// have to suspend.
+    pub(crate) fn look_until_woken(&mut self) -> bool {
+        // Notified already: it yields.
+        if !self.may_look() || self.engine.running().notified {
+            return false;
         }
-        if let Some(remote) = remote {
+        let found = self.look_long(|engine| engine.running().notified);
+        if found {
+            let state = self.engine.running();
+            state.notified = false;
+            state.awaiting = Awaiting::Nothing;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn may_look(&self) -> bool {
+        let alone = self.engine.ready.is_empty();
+        let others = !self.consumers.is_empty() || self.engine.net.has_remote();
+        alone && others && !self.engine.options.oversubscribed
+    }
+
+    #[inline(never)]
+    fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
+        if let Some(remote) = self.engine.net.remote() {
             remote.push();
         }
         let began = run::now();
-        let mut outcome = None;
+        let mut found = false;
         for look in 0..LOOKS {
             if self.has_arrivals() && self.progress() {
-                outcome = self.engine.running().take_if_done(request);
-                if outcome.is_some() || !self.engine.ready.is_empty() {
+                found = is_done(&mut self.engine);
+                if found || !self.engine.ready.is_empty() {
                     break;
                 }
             }
@@ -130,7 +155,7 @@ impl Pe {
         let waited = run::now().wrapping_sub(began);
         self.engine.idle += waited;
         self.engine.stamp = self.engine.stamp.wrapping_add(waited);
-        outcome
+        found
     }
 
     fn doorbell(&self) -> &'static vrt_shm::Doorbell {

@@ -28,8 +28,8 @@ mod timers;
 
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
-    Awaiting, Completion, Counters, Encoded, Ended, Offer, RankState, Request, Started, Status,
-    Wait,
+    Awaited, Awaiting, Begun, Completion, Counters, Encoded, Ended, Offer, RankState, Request,
+    Started, Status, Wait, copy_short,
 };
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
@@ -40,6 +40,7 @@ pub(crate) use timers::monotonic;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use vrt_shm::Consumer;
@@ -78,6 +79,8 @@ pub(crate) struct Engine {
     /// The ranks that live here, by rank number.
     pub(crate) ranks: Vec<Option<Box<RankState>>>,
     pub(crate) ready: VecDeque<u32>,
+    /// The ranks that began here, wherever they are now.
+    pub(crate) begin_here: Range<u32>,
     /// The rank that runs, or ran last.
     pub(crate) current: u32,
     /// The slot whose heap keeps payloads of unexpected messages.
@@ -187,6 +190,7 @@ impl Pe {
                 net: Outgoing::new(shared, id as usize, events, remote),
                 ranks: states,
                 ready,
+                begin_here: shared.begin_at(id),
                 current: u32::MAX,
                 pool: pool_header,
                 combining: Combining::default(),
