@@ -59,7 +59,8 @@ pub(crate) struct Packet {
     pub(crate) kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
     pub(crate) wants_finish: bool,
-    reserved: u16,
+    /// In the first packet of a batch between nodes: how many packets that has.
+    pub(crate) in_batch: u16,
     /// Context of the communicator.
     pub(crate) context: u32,
     pub(crate) tag: i32,
@@ -115,7 +116,7 @@ impl Packet {
         Packet {
             kind,
             wants_finish: false,
-            reserved: 0,
+            in_batch: 0,
             context: 0,
             tag: 0,
             to,

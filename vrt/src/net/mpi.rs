@@ -36,8 +36,11 @@ pub(crate) struct Endpoint {
     receives: Vec<Receive>,
     /// The receive that completes next.
     next: usize,
-    /// It has: sender and length.
-    ready: Option<(u32, usize)>,
+    /// It has: the sender.
+    ready: Option<u32>,
+    /// Receives before the next one whose batches were given back, and that are not posted again
+    /// yet: that waits until there is nothing else to do.
+    used: usize,
     lanes: Vec<Lane>,
     /// Lanes in which something has been gathered.
     gathering: Vec<usize>,
@@ -95,6 +98,7 @@ impl Endpoint {
             receives: Vec::new(),
             next: 0,
             ready: None,
+            used: 0,
             lanes: (0..pes).map(|_| Lane::default()).collect(),
             gathering: Vec::new(),
             spare: Vec::new(),
@@ -124,16 +128,21 @@ impl Endpoint {
             };
             endpoint.check(code, "MPI_Recv_init");
             endpoint.receives.push(Receive { request, buffer });
-            endpoint.start(endpoint.receives.len() - 1);
         }
+        endpoint.used = RECEIVES;
+        endpoint.post_again();
         endpoint
     }
 
-    /// Posts a receive.
-    fn start(&mut self, receive: usize) {
-        // SAFETY: an inactive persistent request of ours.
-        let code = unsafe { ffi::MPI_Start(&mut self.receives[receive].request) };
-        self.check(code, "MPI_Start");
+    /// Posts the receives again whose batches were given back, in their order.
+    fn post_again(&mut self) {
+        while self.used > 0 {
+            let receive = (self.next + RECEIVES - self.used) % RECEIVES;
+            // SAFETY: an inactive persistent request of ours.
+            let code = unsafe { ffi::MPI_Start(&mut self.receives[receive].request) };
+            self.check(code, "MPI_Start");
+            self.used -= 1;
+        }
     }
 
     /// Sends off what a lane has gathered.
@@ -286,8 +295,10 @@ impl Remote for Endpoint {
         // buffer's address is.
         unsafe {
             let at = buffer.0.as_mut_ptr().add(*len);
-            at.cast::<Packet>().write(*packet);
+            // One that is passed on may say how many it came with.
+            at.cast::<Packet>().write(Packet { in_batch: 0, ..*packet });
             std::ptr::copy_nonoverlapping(beside.as_ptr(), at.add(CELL), beside.len());
+            (*buffer.0.as_mut_ptr().cast::<Packet>()).in_batch += 1;
         }
         *len += cells;
         self.counts.0 += 1;
@@ -316,26 +327,28 @@ impl Remote for Endpoint {
             let code = unsafe { ffi::MPI_Test(request, &mut flag, &mut status) };
             self.check(code, "MPI_Test");
             if flag != 0 {
-                let mut len = 0;
-                // SAFETY: the status of a receive that is done.
-                let code = unsafe { ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut len) };
-                self.check(code, "MPI_Get_count");
-                self.ready = Some((status.MPI_SOURCE as u32, len as usize));
+                self.ready = Some(status.MPI_SOURCE as u32);
+            } else if self.used > 0 {
+                self.post_again();
             }
         }
         self.ready.is_some() || !self.done.is_empty()
     }
 
     fn take(&mut self) -> Option<Batch> {
-        let (from, len) = self.ready.take()?;
-        let buffer = self.next;
+        let from = self.ready.take()?;
+        let start = self.receives[self.next].buffer.0.as_ptr();
         self.next = (self.next + 1) % RECEIVES;
-        Some(Batch { from, buffer, start: self.receives[buffer].buffer.0.as_ptr(), len })
+        Some(Batch { from, start })
     }
 
-    fn give_back(&mut self, batch: Batch, packets: u64) {
-        self.counts.1 += packets;
-        self.start(batch.buffer);
+    fn give_back(&mut self, batch: Batch) {
+        // SAFETY: its first packet is still there.
+        self.counts.1 += u64::from(unsafe { (*batch.start.cast::<Packet>()).in_batch });
+        self.used += 1;
+        if self.used > RECEIVES / 2 {
+            self.post_again();
+        }
     }
 
     unsafe fn expect(&mut self, at: *mut u8, len: u64, of: Transfer) -> Option<u32> {

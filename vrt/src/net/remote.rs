@@ -23,8 +23,8 @@ pub(crate) trait Remote {
     /// Takes the next batch that has come.
     fn take(&mut self) -> Option<Batch>;
 
-    /// Gives back a batch that has been read, and that held so many packets.
-    fn give_back(&mut self, batch: Batch, packets: u64);
+    /// Gives back a batch that has been read.
+    fn give_back(&mut self, batch: Batch);
 
     /// Expects a transfer to `at`. Returns the number under which it has to come, never 0, or
     /// `None` when too many are expected already.
@@ -56,16 +56,13 @@ pub(crate) struct Transfer {
     pub(crate) request: u32,
 }
 
-/// Packets that have come together.
+/// Packets that have come together; the first says how many they are.
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// The PE that sent them.
     pub(crate) from: u32,
-    /// Which of the transport's buffers they lie in, and how many bytes of it they fill.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "only transports look at it"))]
-    pub(crate) buffer: usize,
+    /// Where they begin, until the batch is given back.
     pub(crate) start: *const u8,
-    pub(crate) len: usize,
 }
 
 impl Batch {
@@ -76,14 +73,14 @@ impl Batch {
     /// job has put into it.
     #[inline]
     pub(crate) unsafe fn for_each(&self, mut f: impl FnMut(&Packet, *const u8)) {
-        let mut at = 0;
-        while at < self.len {
-            // SAFETY: each packet lies in a cell of its own, as the sender has written it, and
-            // what is beside it in the cells that follow.
-            unsafe {
-                let packet = &*self.start.add(at).cast::<Packet>();
-                f(packet, self.start.add(at + CELL));
-                at += cells_of(packet.beside());
+        let mut at = self.start;
+        // SAFETY: each packet lies in a cell of its own, as the sender has written it, and what is
+        // beside it in the cells that follow; as many follow as the first one says.
+        unsafe {
+            for _ in 0..(*at.cast::<Packet>()).in_batch {
+                let packet = &*at.cast::<Packet>();
+                f(packet, at.add(CELL));
+                at = at.add(cells_of(packet.beside()));
             }
         }
     }

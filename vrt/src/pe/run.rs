@@ -22,8 +22,6 @@ use crate::rank::{self, Body, Resumed};
 const RESUMES_PER_POLL: u32 = 8;
 /// Packets taken from one ring before the next one has its turn.
 const PACKETS_PER_RING: usize = 64;
-/// Batches taken from a remote transport at a time.
-const BATCHES: usize = 8;
 /// Cycles between two turns of tokio, about 100 us.
 const TOKIO_PERIOD: u64 = 250_000;
 
@@ -181,36 +179,27 @@ impl Pe {
 }
 
 impl Engine {
-    /// Takes what has come from PEs of other nodes, and sends off what was gathered for them.
+    /// Takes a batch that has come from another node, and sends off what was gathered for them.
     #[inline(never)]
     fn progress_remote(&mut self) -> bool {
-        let mut any = false;
-        for _ in 0..BATCHES {
-            let Some(remote) = self.net.remote() else { break };
-            remote.push();
-            if !remote.is_ready() {
-                break;
-            }
-            any = true;
-            self.naps = 0;
-            while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
-                self.transfer_done(transfer);
-            }
-            let Some(batch) = self.net.remote().and_then(|remote| remote.take()) else { continue };
+        let Some(remote) = self.net.remote() else { return false };
+        remote.push();
+        if !remote.is_ready() {
+            return false;
+        }
+        self.naps = 0;
+        while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
+            self.transfer_done(transfer);
+        }
+        if let Some(batch) = self.net.remote().and_then(|remote| remote.take()) {
             self.receiving_from = batch.from;
-            let mut packets = 0;
             // SAFETY: just taken; what is beside a packet is good until the batch is given back.
-            unsafe {
-                batch.for_each(|packet, beside| {
-                    self.handle(packet, beside);
-                    packets += 1;
-                });
-            }
+            unsafe { batch.for_each(|packet, beside| self.handle(packet, beside)) };
             if let Some(remote) = self.net.remote() {
-                remote.give_back(batch, packets);
+                remote.give_back(batch);
             }
         }
-        any
+        true
     }
 
     #[inline]
