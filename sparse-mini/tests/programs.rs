@@ -130,3 +130,23 @@ fn a_solver_that_gives_up_is_not_taken_for_right() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("WRONG: energy"));
 }
+
+/// The last number in front of some words of a line.
+#[track_caller]
+fn number_before(line: &str, words: &str) -> f64 {
+    let (before, _) = line.split_once(words).unwrap_or_else(|| panic!("no {words:?} in {line}"));
+    before.trim().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn balancing_takes_imbalance_away() {
+    let program = "nbody --bodies 3000 --steps 20 --cut volume --pes 2 --ranks 16";
+    let still = good(program);
+    let still = line(&still, "imbalance");
+    let promised = number_before(still, " of PEs if");
+    assert!(promised > 0.4, "{still}");
+    assert!((number_before(still, " as they went") - promised).abs() < 1e-3, "{still}");
+    let text = good(&format!("{program} --lb greedy-refine"));
+    let left = number_before(line(&text, "imbalance"), " as they went");
+    assert!(left < promised / 2.0, "{text}");
+}

@@ -71,6 +71,9 @@ struct State {
     seconds: f64,
     /// Interactions of all its bodies, in all steps.
     work: f64,
+    /// Over all steps, the interactions of the PE that had the most, and of all PEs.
+    most_of_pes: f64,
+    of_pes: f64,
 }
 
 /// Runs one rank.
@@ -92,12 +95,12 @@ pub fn run(args: &Args) -> ExitCode {
     let mut state: State = world.restore().unwrap_or_else(|| {
         let galaxy = Galaxy::new(&world, settings);
         let energy = galaxy.totals(&world).energy;
-        State { galaxy, energy, step: 0, seconds: 0.0, work: 0.0 }
+        State { galaxy, energy, step: 0, seconds: 0.0, work: 0.0, most_of_pes: 0.0, of_pes: 0.0 }
     });
     while state.step < args.steps {
         let began = mpi::time();
         state.galaxy.step(&world);
-        state.work += state.galaxy.bodies.iter().map(|body| body.work).sum::<f64>();
+        note_work(&world, args.vrt.pes() as usize, &mut state);
         state.step += 1;
         if args.migrate_every > 0 && state.step.is_multiple_of(args.migrate_every) {
             world.migrate(&mut state);
@@ -105,6 +108,18 @@ pub fn run(args: &Args) -> ExitCode {
         state.seconds += mpi::time() - began;
     }
     report(&world, args, &state)
+}
+
+/// Books the work of a step, by the PEs where ranks are now.
+fn note_work(world: &impl Communicator, pes: usize, state: &mut State) {
+    let work = state.galaxy.bodies.iter().map(|body| body.work).sum::<f64>();
+    state.work += work;
+    let mut mine = vec![0.0; pes];
+    mine[mpi::statistics().pe as usize] = work;
+    let mut all = mine.clone();
+    world.all_reduce_into(&mine[..], &mut all[..], SystemOperation::sum());
+    state.most_of_pes += all.iter().copied().fold(0.0, f64::max);
+    state.of_pes += all.iter().sum::<f64>();
 }
 
 fn report(world: &impl Communicator, args: &Args, state: &State) -> ExitCode {
@@ -128,7 +143,9 @@ fn report(world: &impl Communicator, args: &Args, state: &State) -> ExitCode {
     line("space", format!("cut {} times", state.galaxy.cuts));
     line("neighbours k", format!("at most {}", most[0]));
     line("migrated", format!("{migrated} bodies in {} steps", args.steps));
-    line("imbalance", imbalance(&work, args.vrt.pes() as usize));
+    let pes = args.vrt.pes() as usize;
+    let was = state.most_of_pes * pes as f64 / state.of_pes - 1.0;
+    line("imbalance", format!("{}, {was:.3} as they went", imbalance(&work, pes)));
     line("time", format!("{seconds:.6} s, {:.3} ms a step", seconds / f64::from(args.steps) * 1e3));
     let drift = totals.energy / state.energy - 1.0;
     line("energy", format!("{:.6}, changed by {:.4}%", totals.energy, drift * 100.0));
