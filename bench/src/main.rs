@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
-use vrt_bench::programs::{self, Effort, Operation, Outcome};
+use vrt_bench::programs::{self, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess};
 
 /// Benchmarks of vrt; each prints one line of JSON.
 #[derive(Parser)]
@@ -32,6 +32,39 @@ enum Program {
     Ring(Repeated),
     /// All ranks add a double
     Allreduce(Repeated),
+    /// All ranks call a collective operation
+    Collective {
+        /// The operation
+        #[arg(long, value_name = "OPERATION")]
+        what: CollectiveOperation,
+        /// Bytes that a rank contributes; to each rank, of alltoall; a multiple of 8, of allreduce
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        bytes: u32,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
+    /// A rank that reads or writes the memory of another
+    Onesided {
+        /// The access
+        #[arg(long, value_name = "ACCESS")]
+        what: RemoteAccess,
+        /// Bytes
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        bytes: u32,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
+    /// Columns of a matrix are packed
+    Pack {
+        /// Rows and columns
+        #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(2..=16384))]
+        size: u32,
+        /// By a loop instead of a datatype
+        #[arg(long)]
+        by_hand: bool,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
     /// All ranks relax a cube
     Jacobi(JacobiArgs),
     /// A rank that moves to and fro between two PEs
@@ -50,7 +83,7 @@ enum Program {
         /// The operation
         #[arg(long, value_name = "OPERATION")]
         what: Operation,
-        /// Iterations of two operations each
+        /// Iterations, of one operation or two by each rank
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         iterations: u32,
     },
@@ -97,6 +130,21 @@ fn main() -> ExitCode {
         }
         Program::Ring(repeated) => launch_repeated(repeated, programs::ring),
         Program::Allreduce(repeated) => launch_repeated(repeated, programs::allreduce),
+        Program::Collective { repeated, what, bytes } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::collective(world, what, bytes as usize, effort)
+            })
+        }
+        Program::Onesided { repeated, what, bytes } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::onesided(world, what, bytes as usize, effort)
+            })
+        }
+        Program::Pack { repeated, size, by_hand } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::pack(world, size as usize, by_hand, effort)
+            })
+        }
         Program::Jacobi(args) => launch(args.vrt, move |world| {
             let [size, iterations, check_every] =
                 [args.size, args.iterations, args.check_every].map(|n| n as usize);

@@ -41,6 +41,11 @@ pub struct Config {
     #[arg(long, env = "VRT_NODE_SIZE", value_name = "N", hide_env_values = true, value_parser = count)]
     node_size: Option<NonZeroU32>,
 
+    /// What carries messages between PEs: shared memory on this machine, or also MPI between PEs that
+    /// a launcher such as mpirun has started [default: MPI under such a launcher]
+    #[arg(long, env = "VRT_NET", value_name = "HOW", hide_env_values = true)]
+    net: Option<Net>,
+
     /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
     #[arg(long, env = "VRT_STACK", value_name = "SIZE", hide_env_values = true, value_parser = size)]
     stack: Option<usize>,
@@ -146,6 +151,15 @@ pub enum MovePinned {
     Error,
 }
 
+/// What carries messages between PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Net {
+    /// Shared memory; this process starts the PEs
+    Local,
+    /// MPI, and shared memory inside a machine; a launcher has started the PEs
+    Mpi,
+}
+
 /// How ranks move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum MoveBy {
@@ -228,6 +242,7 @@ impl Config {
             pes: env.pes.or(self.pes),
             ranks: env.ranks.or(self.ranks),
             node_size: env.node_size.or(self.node_size),
+            net: env.net.or(self.net),
             stack: env.stack.or(self.stack),
             slot: env.slot.or(self.slot),
             eager: env.eager.or(self.eager),
@@ -290,6 +305,12 @@ impl Config {
         Config { lb: Some(name.into()), ..self }
     }
 
+    /// Sets what carries messages between PEs.
+    #[must_use]
+    pub fn with_net(self, net: Net) -> Config {
+        Config { net: Some(net), ..self }
+    }
+
     /// Sets how ranks move.
     #[must_use]
     pub fn with_move(self, move_by: MoveBy) -> Config {
@@ -321,6 +342,45 @@ impl Config {
     /// The number of PEs that make a node.
     pub fn node_size(&self) -> u32 {
         self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
+    }
+
+    /// This configuration where memory means something else on each PE: ranks move by their state or
+    /// not at all. With what there is to say about that, if anything.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn without_moves_by_memory(self) -> (Config, Option<&'static str>) {
+        match (&self.lb, self.move_by) {
+            (_, Some(MoveBy::State)) => (self, None),
+            (None, _) => (self, Some("ranks can move by their state only (--move state)")),
+            (Some(_), _) => {
+                let config = Config { lb: None, ..self };
+                (config, Some("no balancing: ranks could move by their state only (--move state)"))
+            }
+        }
+    }
+
+    /// What carries messages between PEs, if that was said.
+    pub fn net(&self) -> Option<Net> {
+        self.net
+    }
+
+    /// Whether the number of PEs that make a node was said.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn chosen_node_size(&self) -> Option<u32> {
+        self.node_size.map(NonZeroU32::get)
+    }
+
+    /// This configuration for as many PEs as a launcher has started.
+    ///
+    /// # Errors
+    /// Another number was asked for.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn for_started_pes(&self, started: u32) -> Result<Config, ConfigError> {
+        match self.pes {
+            Some(asked) if asked.get() != started => Err(ConfigError::Option(format!(
+                "--pes {asked}: the launcher has started {started} processes, and each is a PE"
+            ))),
+            _ => Ok(self.clone().with_pes(started)),
+        }
     }
 
     /// How sparse exchanges find out who receives from whom, if that was said.
@@ -424,6 +484,7 @@ impl Config {
         Ok(Options {
             eager: self.eager.unwrap_or(8 << 10),
             oversubscribed: self.pes() as usize > available_cores(),
+            memory_moves: true,
             check_leaks: self.check_leaks,
             check_stacks: self.check_stacks,
             exchange: self.protocol()?,
@@ -458,6 +519,7 @@ impl Config {
             ("VRT_EXCHANGE", self.exchange.clone()),
             ("VRT_LOGGP", self.loggp.as_ref().map(|name| name.display().to_string())),
             ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
+            ("VRT_NET", self.net.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
             ("VRT_LB_PREDICT", self.lb_predict.clone()),
             ("VRT_LB_DUMP", self.lb_dump.as_ref().map(|name| name.display().to_string())),

@@ -100,6 +100,7 @@ impl<'a> DatatypeRef<'a> {
     }
 
     /// What every part of it is, if that is one kind of value.
+    #[inline]
     pub(crate) fn scalar(&self) -> Option<Scalar> {
         match self.0 {
             Kind::System(scalar) => Some(scalar),

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::mailbox::Pattern;
-use crate::pe::{self, Completion, Outbound, Probed, Started, Wait};
+use crate::pe::{self, Awaited, Completion, Outbound, Probed, Started, Wait};
 use crate::rank;
 
 /// Where and in which call an operation was started, for people.
@@ -134,7 +134,10 @@ pub(crate) async unsafe fn receive(
 
 /// Starts an operation of the current blocking rank and suspends the rank until it is done: what
 /// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
-#[inline]
+///
+/// What is read again soon is written once, to where it is read: a wide load of what was written
+/// in parts a moment ago waits until all of them have left the processor's store buffer.
+#[inline(always)]
 pub(crate) fn block_on_request(
     start: impl FnOnce(&mut pe::Engine) -> Started,
     pattern: Option<Pattern>,
@@ -144,28 +147,33 @@ pub(crate) fn block_on_request(
     if rank::locals::has_tasks() {
         return beside_tasks(start, pattern, site);
     }
-    let wait = site.wait(pattern);
-    let answer = Cell::new(None);
-    let request = match pe::with(|pe| {
-        let started = start(&mut pe.engine);
-        let Started::Pending(request) = started else { return started };
-        if let Some(outcome) = pe.look_for(request) {
-            return Started::Done(outcome);
+    let Site { call, location } = site;
+    let awaited = Awaited { outcome: Cell::new(None), call, location, pattern };
+    let pending = pe::with(|pe| {
+        let request = match start(&mut pe.engine) {
+            Started::Done(outcome) => {
+                awaited.outcome.set(Some(outcome));
+                return None;
+            }
+            Started::Pending(request) => request,
+        };
+        if pe.look_for(request, &awaited.outcome) {
+            return None;
         }
         // SAFETY: this function does not return before the rank has been resumed.
-        unsafe { pe.engine.running().await_answer(request, wait, &answer) };
-        started
-    }) {
-        Started::Done(outcome) => return outcome,
-        Started::Pending(request) => request,
+        unsafe { pe.engine.running().await_outcome(request, &awaited) };
+        Some(request)
+    });
+    let Some(request) = pending else {
+        return awaited.outcome.take().unwrap_or_default();
     };
     loop {
         rank::suspend_and_resume();
-        if let Some(outcome) = answer.take() {
+        if let Some(outcome) = awaited.outcome.take() {
             return outcome;
         }
         // SAFETY: as above.
-        pe::with(|pe| unsafe { pe.engine.running().await_answer(request, wait, &answer) });
+        pe::with(|pe| unsafe { pe.engine.running().await_outcome(request, &awaited) });
     }
 }
 

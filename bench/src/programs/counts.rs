@@ -1,5 +1,7 @@
 //! Operations for an instruction counter: one PE in this process, no clock.
 
+use mpi::collective::SystemOperation;
+use mpi::point_to_point::send_receive_into;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
@@ -13,11 +15,17 @@ pub enum Operation {
     Message,
     /// A probe that finds nothing, by a rank that is alone.
     Probe,
+    /// 8 bytes sent to the right and 8 received from the left by each rank of a
+    /// ring: the share of one rank.
+    Ring,
+    /// A sum of doubles that every rank gets: the share of one rank.
+    Allreduce,
 }
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 3] = [Self::Switch, Self::Message, Self::Probe];
+    pub const ALL: [Self; 5] =
+        [Self::Switch, Self::Message, Self::Probe, Self::Ring, Self::Allreduce];
 
     /// The name on the command line and in the file of committed figures.
     pub fn name(self) -> &'static str {
@@ -25,6 +33,8 @@ impl Operation {
             Self::Switch => "switch",
             Self::Message => "message",
             Self::Probe => "probe",
+            Self::Ring => "ring",
+            Self::Allreduce => "allreduce",
         }
     }
 
@@ -32,11 +42,20 @@ impl Operation {
         match self {
             Self::Switch | Self::Message => 2,
             Self::Probe => 1,
+            Self::Ring | Self::Allreduce => 32,
+        }
+    }
+
+    /// Operations of all ranks together in an iteration.
+    pub fn in_an_iteration(self) -> u32 {
+        match self {
+            Self::Switch | Self::Message | Self::Probe => 2,
+            Self::Ring | Self::Allreduce => self.ranks(),
         }
     }
 }
 
-/// Makes `iterations` iterations of two operations each.
+/// Makes `iterations` iterations of [`Operation::in_an_iteration`] operations.
 ///
 /// # Panics
 ///
@@ -52,6 +71,8 @@ pub fn count(operation: Operation, iterations: u32) {
                     assert!(world.any_process().immediate_probe().is_none());
                     assert!(world.any_process().immediate_probe().is_none());
                 }
+                Operation::Ring => pass_on(world, iteration),
+                Operation::Allreduce => add(world, iteration),
             }
         }
     });
@@ -69,4 +90,21 @@ fn exchange(world: &SimpleCommunicator, iteration: u32) {
         other.send(&u64::from(iteration));
     }
     assert_eq!(incoming, u64::from(iteration));
+}
+
+/// A number from the rank on the left.
+fn pass_on(world: &SimpleCommunicator, iteration: u32) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let right = world.process_at_rank((rank + 1) % ranks);
+    let left = world.process_at_rank((rank + ranks - 1) % ranks);
+    let mut incoming = 0_u64;
+    send_receive_into(&u64::from(iteration), &right, &mut incoming, &left);
+    assert_eq!(incoming, u64::from(iteration));
+}
+
+/// The sum of a number of each rank.
+fn add(world: &SimpleCommunicator, iteration: u32) {
+    let mut sum = 0.0;
+    world.all_reduce_into(&f64::from(iteration), &mut sum, SystemOperation::sum());
+    assert_eq!(sum, f64::from(iteration) * f64::from(world.size()));
 }

@@ -4,9 +4,12 @@
 //! measured. They check what they receive: a wrong value is an error.
 
 mod allreduce;
+mod collective;
 mod counts;
 mod jacobi;
 mod moving;
+mod onesided;
+mod pack;
 mod pingpong;
 mod ring;
 mod switch;
@@ -15,9 +18,12 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
 pub use allreduce::allreduce;
+pub use collective::{CollectiveOperation, collective};
 pub use counts::{Operation, count};
 pub use jacobi::jacobi;
 pub use moving::{first_touch, moving};
+pub use onesided::{RemoteAccess, onesided};
+pub use pack::pack;
 pub use pingpong::pingpong;
 pub use ring::ring;
 pub use switch::switch;

@@ -31,6 +31,28 @@ fn every_program_measures_something() {
 }
 
 #[test]
+fn collective_operations_of_every_kind_and_length_are_measured() {
+    use CollectiveOperation::{Allgather, Allreduce, Alltoall, Barrier, Broadcast};
+    for ranks in [1, 2, 5] {
+        for what in [Allgather, Allreduce, Alltoall, Barrier, Broadcast] {
+            for bytes in [8, 4096, 40_000] {
+                runs(ranks, |world| collective(world, what, bytes, EFFORT));
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_packed_and_accessed() {
+    for by_hand in [true, false] {
+        runs(1, |world| pack(world, 20, by_hand, EFFORT));
+    }
+    for what in [RemoteAccess::Put, RemoteAccess::Get] {
+        runs(2, |world| onesided(world, what, 8, EFFORT));
+    }
+}
+
+#[test]
 fn a_solver_returns_the_bits_of_its_c_twin() {
     mpi::run_local(3, |world: &SimpleCommunicator| {
         if let Some(measured) = jacobi(world, 20, 30, 10).unwrap() {

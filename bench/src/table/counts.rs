@@ -28,7 +28,6 @@ struct Committed {
 const DEFAULT_TOLERANCE: f64 = 0.02;
 const FEW_ITERATIONS: u32 = 1_000;
 const MANY_ITERATIONS: u32 = 11_000;
-const OPERATIONS_OF_AN_ITERATION: f64 = 2.0;
 
 /// Counts, and compares with the committed figures or replaces them.
 ///
@@ -102,8 +101,8 @@ fn line(operation: Operation, counted: f64, verdict: Verdict) -> String {
 fn instructions_of(program: &Path, operation: Operation) -> Result<f64, Error> {
     let few = count(program, operation, FEW_ITERATIONS)?;
     let many = count(program, operation, MANY_ITERATIONS)?;
-    let operations = f64::from(MANY_ITERATIONS - FEW_ITERATIONS) * OPERATIONS_OF_AN_ITERATION;
-    Ok((many as f64 - few as f64) / operations)
+    let operations = f64::from(MANY_ITERATIONS - FEW_ITERATIONS);
+    Ok((many as f64 - few as f64) / (operations * f64::from(operation.in_an_iteration())))
 }
 
 /// The instructions of a whole run of the program.

@@ -58,10 +58,16 @@ pub(super) enum Reference {
 pub(super) struct Program {
     pub full: &'static str,
     pub quick: &'static str,
+    /// Whether it is to run as MPI processes that share no memory.
+    pub through_mpi: bool,
 }
 
 const fn program(full: &'static str, quick: &'static str) -> Program {
-    Program { full, quick }
+    Program { full, quick, through_mpi: false }
+}
+
+const fn through_mpi(full: &'static str, quick: &'static str) -> Program {
+    Program { full, quick, through_mpi: true }
 }
 
 /// The names of all rows.
@@ -72,7 +78,10 @@ pub(super) fn names() -> Vec<&'static str> {
 /// All rows, in the order of the table.
 pub(super) fn all() -> Vec<Row> {
     let mut rows = messages();
+    rows.extend(messages_through_mpi());
     rows.extend(collectives());
+    rows.extend(more_collectives());
+    rows.extend(memory());
     rows.extend(moves());
     rows.extend(solvers());
     rows
@@ -135,6 +144,39 @@ fn messages() -> Vec<Row> {
     ]
 }
 
+fn messages_through_mpi() -> Vec<Row> {
+    vec![
+        Row {
+            name: "message-through-mpi",
+            title: "8 B message through the MPI transport, one way, to bare MPI",
+            target: Target::TimesReference(1.3),
+            unit: Unit::Time,
+            vrt: through_mpi(
+                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 20000 --repetitions 21",
+                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 10000 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 8 20000 21", "pingpong 8 10000 11"),
+                processes: 2,
+            },
+        },
+        Row {
+            name: "bandwidth-through-mpi",
+            title: "1 MiB through the MPI transport (ping-pong), to bare MPI",
+            target: Target::TimesReferenceBandwidth(0.95),
+            unit: Unit::Bandwidth(MEBIBYTE),
+            vrt: through_mpi(
+                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 100 --repetitions 21",
+                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 50 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),
+                processes: 2,
+            },
+        },
+    ]
+}
+
 fn collectives() -> Vec<Row> {
     vec![
         Row {
@@ -164,6 +206,121 @@ fn collectives() -> Vec<Row> {
                 program: program("allreduce 100 5", "allreduce 50 3"),
                 processes: 64,
             },
+        },
+    ]
+}
+
+/// A row of `collective`: operation, bytes, ranks, the target, and the operations of full and
+/// quick runs of vrt's program and of Open MPI's.
+macro_rules! collective_row {
+    ($what:literal, $bytes:literal, $size:literal, $ranks:literal, $target:expr,
+     $ours:literal / $ours_quick:literal, $theirs:literal / $theirs_quick:literal) => {
+        Row {
+            name: concat!($what, "-", $bytes, "-", $ranks),
+            title: concat!($what, ", ", $size, " a rank, ", $ranks, " ranks on 2 PEs"),
+            target: $target,
+            unit: Unit::Time,
+            vrt: program(
+                concat!(
+                    "collective --what ",
+                    $what,
+                    " --bytes ",
+                    $bytes,
+                    " --pes 2 --ranks ",
+                    $ranks,
+                    " --repetitions 11 --operations ",
+                    $ours
+                ),
+                concat!(
+                    "collective --what ",
+                    $what,
+                    " --bytes ",
+                    $bytes,
+                    " --pes 2 --ranks ",
+                    $ranks,
+                    " --repetitions 7 --operations ",
+                    $ours_quick
+                ),
+            ),
+            reference: Reference::OpenMpi {
+                program: program(
+                    concat!("collective ", $what, " ", $bytes, " ", $theirs, " 11"),
+                    concat!("collective ", $what, " ", $bytes, " ", $theirs_quick, " 7"),
+                ),
+                processes: $ranks,
+            },
+        }
+    };
+}
+
+/// As fast as Open MPI.
+const NO_SLOWER: Target = Target::TimesReference(1.0);
+
+#[rustfmt::skip]
+fn more_collectives() -> Vec<Row> {
+    vec![
+        collective_row!("allreduce", 8, "8 B", 2, NO_SLOWER, 20000/5000, 20000/5000),
+        collective_row!("allreduce", 8192, "8 KiB", 2, NO_SLOWER, 5000/1000, 5000/1000),
+        collective_row!("allreduce", 1048576, "1 MiB", 2, NO_SLOWER, 50/20, 50/20),
+        collective_row!("broadcast", 8, "8 B", 2, NO_SLOWER, 20000/5000, 20000/5000),
+        collective_row!("broadcast", 8192, "8 KiB", 2, NO_SLOWER, 5000/1000, 5000/1000),
+        collective_row!("broadcast", 1048576, "1 MiB", 2, NO_SLOWER, 50/20, 50/20),
+        collective_row!("alltoall", 8, "8 B", 2, NO_SLOWER, 20000/5000, 20000/5000),
+        collective_row!("alltoall", 8192, "8 KiB", 2, NO_SLOWER, 5000/1000, 5000/1000),
+        collective_row!("alltoall", 1048576, "1 MiB", 2, NO_SLOWER, 50/20, 50/20),
+        collective_row!("allgather", 8, "8 B", 2, NO_SLOWER, 20000/5000, 20000/5000),
+        collective_row!("allgather", 8192, "8 KiB", 2, NO_SLOWER, 5000/1000, 5000/1000),
+        collective_row!("allgather", 1048576, "1 MiB", 2, NO_SLOWER, 50/20, 50/20),
+        collective_row!("barrier", 8, "no data", 64, Target::Seconds(19e-6), 2000/500, 50/20),
+        collective_row!("allreduce", 65536, "64 KiB", 64, NO_SLOWER, 50/10, 20/10),
+        collective_row!("broadcast", 8, "8 B", 64, NO_SLOWER, 2000/500, 50/20),
+        collective_row!("broadcast", 65536, "64 KiB", 64, NO_SLOWER, 100/20, 20/10),
+        collective_row!("alltoall", 8, "8 B", 64, NO_SLOWER, 500/100, 20/10),
+        collective_row!("alltoall", 4096, "4 KiB", 64, NO_SLOWER, 50/10, 10/5),
+        collective_row!("allgather", 8, "8 B", 64, NO_SLOWER, 1000/200, 20/10),
+        collective_row!("allgather", 4096, "4 KiB", 64, NO_SLOWER, 50/10, 10/5),
+    ]
+}
+
+fn memory() -> Vec<Row> {
+    let onesided = |name, title, full, quick, c_full, c_quick| Row {
+        name,
+        title,
+        target: NO_SLOWER,
+        unit: Unit::Time,
+        vrt: program(full, quick),
+        reference: Reference::OpenMpi { program: program(c_full, c_quick), processes: 2 },
+    };
+    vec![
+        onesided(
+            "put",
+            "put of 8 B with its flush, 2 ranks on 2 PEs",
+            "onesided --what put --pes 2 --ranks 2 --operations 50000 --repetitions 11",
+            "onesided --what put --pes 2 --ranks 2 --operations 10000 --repetitions 7",
+            "onesided put 8 50000 11",
+            "onesided put 8 10000 7",
+        ),
+        onesided(
+            "get",
+            "get of 8 B with its flush, 2 ranks on 2 PEs",
+            "onesided --what get --pes 2 --ranks 2 --operations 50000 --repetitions 11",
+            "onesided --what get --pes 2 --ranks 2 --operations 10000 --repetitions 7",
+            "onesided get 8 50000 11",
+            "onesided get 8 10000 7",
+        ),
+        Row {
+            name: "pack",
+            title: "pack a column of 256^2 doubles, against a loop",
+            target: Target::TimesReference(1.1),
+            unit: Unit::Time,
+            vrt: program(
+                "pack --pes 1 --ranks 1 --operations 20000 --repetitions 11",
+                "pack --pes 1 --ranks 1 --operations 5000 --repetitions 7",
+            ),
+            reference: Reference::Vrt(program(
+                "pack --by-hand --pes 1 --ranks 1 --operations 20000 --repetitions 11",
+                "pack --by-hand --pes 1 --ranks 1 --operations 5000 --repetitions 7",
+            )),
         },
     ]
 }

@@ -348,20 +348,11 @@ impl Collective {
 
     /// Equal parts for and from all.
     pub(crate) async unsafe fn all_to_all(&self, input: In, out: Out) {
-        let (n, me) = (self.size(), self.rank());
+        let n = self.size();
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
-            if input.1 > 0 && input.1 <= MAX_UNIT && input.1 * n <= SMALL {
-                let each = input.1 / n;
-                let mut all = vec![0u8; input.1 * n];
-                let gathered = Out::of_slice(&mut all);
-                self.combine(What::Concatenate, None, 0, input, gathered).await;
-                for from in 0..n {
-                    let part = from * input.1 + me * each;
-                    let part = In::of_slice(&all[part..part + each]);
-                    out.range(from * each, each).copy_from(part);
-                }
-                return;
+            if input.1 > 0 && input.1 <= MAX_UNIT {
+                return self.combine(What::Exchange, None, 0, input, out).await;
             }
             self.all_to_all_parts(&input.parts(n), &out.parts(n)).await;
         }
@@ -421,19 +412,6 @@ impl Collective {
         }
     }
 
-    fn spec(&self, what: What, root: Option<usize>, unit: usize) -> Spec {
-        self.comm.combined.set(self.comm.combined.get().wrapping_add(1));
-        Spec {
-            what,
-            root: root.map(|root| root as u32),
-            context: self.context(),
-            rank: self.comm.rank as u32,
-            size: self.comm.size as u32,
-            first: self.comm.first(),
-            unit,
-        }
-    }
-
     async unsafe fn combine(
         &self,
         what: What,
@@ -443,52 +421,14 @@ impl Collective {
         out: Out,
     ) {
         let number = Some((self.number() << PHASE_BITS) | phase);
-        let spec = self.spec(what, root, input.1);
+        let spec = spec(&self.comm, what, root, input.1);
         // SAFETY: as the caller promises.
         let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, number, input.0, out.0) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request) => Pending::new(request, self.site, None).await,
         };
-        self.check_agreement(&outcome, input.1);
-    }
-
-    /// The same for a blocking rank, if the data is small enough: false when it is not.
-    ///
-    /// # Safety
-    /// The buffers are valid for their lengths during the call.
-    #[inline]
-    pub(crate) unsafe fn combine_now(
-        &self,
-        what: What,
-        root: Option<usize>,
-        input: In,
-        out: Out,
-    ) -> bool {
-        let all = if what == What::Concatenate { input.1 * self.size() } else { 0 };
-        if input.1 > MAX_UNIT || all > SMALL {
-            return false;
-        }
-        let spec = self.spec(what, root, input.1);
-        // SAFETY: as the caller promises.
-        let start =
-            |engine: &mut pe::Engine| unsafe { engine.combine(&spec, None, input.0, out.0) };
-        let outcome = operation::block_on_request(start, None, self.site);
-        self.check_agreement(&outcome, input.1);
-        true
-    }
-
-    fn check_agreement(&self, outcome: &Completion, unit: usize) {
-        if outcome.is_cancelled() {
-            let Site { call, location } = self.site;
-            panic!(
-                "rank {} in {call} at {location} contributes {unit} bytes; another rank calls \
-                 another operation, or with another root, operation, type or count: it \
-                 contributes {} bytes",
-                self.rank(),
-                outcome.bytes
-            );
-        }
+        check_agreement(&self.comm, self.site, &outcome, input.1);
     }
 
     pub(crate) fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
@@ -551,4 +491,59 @@ impl Collective {
             );
         }
     }
+}
+
+/// A small operation of a blocking rank, without a future, if the data is small enough: false when
+/// it is not.
+///
+/// # Safety
+/// The buffers are valid for their lengths during the call.
+#[inline]
+pub(crate) unsafe fn combine_now(
+    comm: &CommunicatorHandle,
+    site: Site,
+    what: What,
+    root: Option<usize>,
+    (input, out): &(In, Out),
+) -> bool {
+    if input.1 > MAX_UNIT || (what == What::Concatenate && input.1 * comm.size as usize > SMALL) {
+        return false;
+    }
+    let spec = spec(comm, what, root, input.1);
+    // SAFETY: as the caller promises.
+    let start = |engine: &mut pe::Engine| unsafe { engine.combine(&spec, None, input.0, out.0) };
+    let outcome = operation::block_on_request(start, None, site);
+    check_agreement(comm, site, &outcome, input.1);
+    true
+}
+
+#[inline]
+fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, unit: usize) -> Spec {
+    comm.combined.set(comm.combined.get().wrapping_add(1));
+    Spec {
+        what,
+        root: root.map(|root| root as u32),
+        context: comm.context + 1,
+        rank: comm.rank as u32,
+        size: comm.size as u32,
+        first: comm.first(),
+        unit,
+    }
+}
+
+#[inline]
+fn check_agreement(comm: &CommunicatorHandle, site: Site, outcome: &Completion, unit: usize) {
+    if outcome.is_cancelled() {
+        refuse_disagreement(comm, site, outcome.bytes, unit);
+    }
+}
+
+#[cold]
+fn refuse_disagreement(comm: &CommunicatorHandle, site: Site, theirs: u64, unit: usize) -> ! {
+    let Site { call, location } = site;
+    panic!(
+        "rank {} in {call} at {location} contributes {unit} bytes; another rank calls another \
+         operation, or with another root, operation, type or count: it contributes {theirs} bytes",
+        comm.rank
+    );
 }

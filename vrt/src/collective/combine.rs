@@ -23,16 +23,19 @@
 //! to its first PE, which answers it wherever it is then. So who has to contribute where never
 //! changes, however ranks move in the middle of an operation.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::collective::groups::Groups;
-use crate::collective::operator::Operator;
+use crate::collective::operator::{Operator, Pair};
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
+use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
-use crate::pe::{Completion, Ended, Engine, Request, Started};
+use crate::pe::{Completion, Ended, Engine, Request, Started, copy_short};
 
 /// What an operation makes of the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +46,8 @@ pub(crate) enum What {
     Concatenate,
     /// Only the root contributes; everybody gets it.
     Broadcast,
+    /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
+    Exchange,
 }
 
 /// A small collective operation of one rank.
@@ -72,14 +77,30 @@ const PART_HEADER: usize = 8;
 pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
 
+/// An operation's context and number.
+type Key = (u32, u32);
+
 /// The operations under way on a PE.
+///
+/// Ranks come to the same operation one after the other, so the one that somebody came to last is
+/// at hand, and no search is needed for it.
 #[derive(Debug, Default)]
 pub(crate) struct Combining {
-    open: FxHashMap<(u32, u32), Operation>,
-    spare: Vec<Operation>,
+    /// The operation at hand. Without a key it is an empty one, to be used next.
+    at_hand: Box<Operation>,
+    key: Option<Key>,
+    others: FxHashMap<Key, Box<Operation>>,
+    #[expect(
+        clippy::vec_box,
+        reason = "an operation goes from here to `open` and back, which would copy it"
+    )]
+    spare: Vec<Box<Operation>>,
+    /// Room for a packet's data, between packets.
+    outgoing: Vec<u8>,
     pub(super) groups: Groups,
 }
 
+/// Closed operations are used again, with the memory of their lists.
 #[derive(Debug, Default)]
 struct Operation {
     spec: Option<Spec>,
@@ -88,6 +109,8 @@ struct Operation {
     /// Of other PEs.
     remote: Vec<Part>,
     data: Vec<u8>,
+    /// Between two folds: nothing of interest.
+    pairs: Vec<Pair>,
     /// Ranks that the PE's own parts cover.
     covered_here: u32,
     /// Ranks of this PE that have begun it, and that will.
@@ -108,9 +131,12 @@ struct Part {
     at: usize,
 }
 
+/// A rank that wants the result.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     rank: u32,
+    /// Its rank in the communicator.
+    place: u32,
     request: u32,
     #[serde(with = "crate::migrate::address")]
     out: *mut u8,
@@ -135,10 +161,9 @@ struct Contribution<'a> {
 
 impl Engine {
     /// The number of the running rank's next operation on a context.
+    #[inline]
     pub(crate) fn next_collective(&mut self, context: u32) -> u32 {
-        let number = self.running().collectives.entry(context).or_default();
-        *number = number.wrapping_add(1);
-        *number
+        self.running().collectives.next(context)
     }
 
     /// Starts a small collective operation of the running rank.
@@ -172,11 +197,11 @@ impl Engine {
             // SAFETY: as the caller promises.
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
-        let waiting = request.map(|request| Waiting { rank: me, request, out });
-        let home = self.shared.home(me);
-        if home == self.id {
+        let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
+        if self.begin_here.contains(&me) {
             self.contribute(spec, number, waiting, bytes);
         } else {
+            let home = self.shared.home(me);
             let contribution = Contribution { spec: *spec, number, waiting, bytes };
             match crate::encoding::encode(&contribution) {
                 Ok(all) => {
@@ -208,22 +233,19 @@ impl Engine {
         let Spec { root, rank, context, .. } = *spec;
         let broadcast = spec.what == What::Broadcast;
         let is_root = root == Some(rank);
-        let here = self.combining.groups.begin(self.shared, self.id, spec);
         let operation = self.combining.operation(context, number);
-        match operation.spec {
-            None => {
-                operation.spec = Some(*spec);
-                operation.here = here;
-                operation.conflict = operation.others.filter(|o| *o != spec.disagreement());
-            }
-            Some(known) if known.disagreement() == spec.disagreement() => {}
+        match &operation.spec {
+            Some(known) if known.agrees_with(spec) => {}
             Some(known) => {
+                let known = *known;
                 operation.conflict = Some(known.disagreement());
                 operation.waiting.extend(waiting);
                 self.spread_conflict(spec, &known, number);
                 return self.report_conflict(context, number);
             }
+            None => self.combining.begin(self.shared, self.id, spec, number),
         }
+        let operation = self.combining.operation(context, number);
         operation.arrived += 1;
         if !broadcast || is_root {
             let level = if broadcast { EVERYBODY } else { 0 };
@@ -243,7 +265,6 @@ impl Engine {
             // SAFETY: the outputs of all who wait are writable, as each promised.
             unsafe { self.finish_if_complete(context, number) };
         }
-        self.combining.groups.contributed(spec);
     }
 
     /// Parts have come from another PE.
@@ -277,7 +298,7 @@ impl Engine {
     /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
     #[cold]
     fn spread_conflict(&mut self, one: &Spec, other: &Spec, number: u32) {
-        for target in self.combining.groups.elsewhere(one) {
+        for &target in self.combining.groups.elsewhere(one).iter() {
             for spec in [one, other] {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
                 packet.tag = spec.disagreement().fingerprint as i32;
@@ -311,43 +332,42 @@ impl Engine {
 
     /// Sends what this PE has to those who need it.
     fn send_parts(&mut self, spec: &Spec, number: u32) {
-        let targets = match (spec.what, spec.root) {
-            (What::Broadcast, _) | (_, None) => self.combining.groups.elsewhere(spec),
-            (_, Some(root)) => {
-                vec![self.shared.home(self.combining.groups.job_rank(spec, root))]
+        let rooted = spec.root.is_some() && spec.what != What::Broadcast;
+        let targets = match spec.root {
+            Some(root) if rooted => {
+                [self.shared.home(self.combining.groups.job_rank(spec, root))].into()
             }
+            _ => self.combining.groups.elsewhere(spec),
         };
+        let mut bytes = std::mem::take(&mut self.combining.outgoing);
         let operation = self.combining.operation(spec.context, number);
         operation.fold();
-        let mut packets: Vec<Vec<u8>> = Vec::new();
-        for part in &operation.parts {
-            if packets.last().is_none_or(|p| p.len() + PART_HEADER + spec.unit > MAX_BESIDE) {
-                packets.push(Vec::new());
+        let mut packet = Packet::new(Kind::Collective, 0, 0);
+        packet.tag = spec.disagreement().fingerprint as i32;
+        packet.context = spec.context;
+        packet.order = number;
+        packet.request = spec.unit as u32;
+        let mut parts = operation.parts.iter().peekable();
+        while parts.peek().is_some() {
+            bytes.clear();
+            while bytes.len() + PART_HEADER + spec.unit <= MAX_BESIDE
+                && let Some(part) = parts.next()
+            {
+                bytes.extend_from_slice(&part.start.to_ne_bytes());
+                bytes.extend_from_slice(&part.level.to_ne_bytes());
+                bytes.extend_from_slice(&operation.data[part.at..part.at + spec.unit]);
             }
-            if let Some(packet) = packets.last_mut() {
-                packet.extend_from_slice(&part.start.to_ne_bytes());
-                packet.extend_from_slice(&part.level.to_ne_bytes());
-                packet.extend_from_slice(&operation.data[part.at..part.at + spec.unit]);
+            packet.len = bytes.len() as u32;
+            if bytes.len() <= INLINE {
+                packet.data.0[..bytes.len()].copy_from_slice(&bytes);
             }
-        }
-        let leaves =
-            !targets.contains(&self.id) && spec.root.is_some() && spec.what != What::Broadcast;
-        for target in targets.into_iter().filter(|target| *target != self.id) {
-            for bytes in &packets {
-                let mut packet = Packet::new(Kind::Collective, 0, 0);
-                packet.tag = spec.disagreement().fingerprint as i32;
-                packet.context = spec.context;
-                packet.order = number;
-                packet.request = spec.unit as u32;
-                packet.len = bytes.len() as u32;
-                if bytes.len() <= INLINE {
-                    packet.data.0[..bytes.len()].copy_from_slice(bytes);
-                }
+            for target in targets.iter().filter(|target| **target != self.id) {
                 // SAFETY: `bytes` is what lies beside the packet, if anything does.
-                unsafe { self.net.send(target as usize, &packet, bytes.as_ptr()) };
+                unsafe { self.net.send(*target as usize, &packet, bytes.as_ptr()) };
             }
         }
-        if leaves {
+        self.combining.outgoing = bytes;
+        if rooted && !targets.contains(&self.id) {
             // The root's PE has it all now; nobody waits here.
             self.combining.close(spec.context, number);
         }
@@ -358,7 +378,7 @@ impl Engine {
     /// # Safety
     /// The outputs of those who wait are writable for the result.
     unsafe fn finish_if_complete(&mut self, context: u32, number: u32) {
-        let Some(operation) = self.combining.open.get_mut(&(context, number)) else { return };
+        let operation = self.combining.operation(context, number);
         let Some(spec) = operation.spec else { return };
         if operation.covered(spec.size) < spec.size {
             return;
@@ -366,53 +386,70 @@ impl Engine {
         operation.covered_here = spec.size;
         operation.parts.append(&mut operation.remote);
         operation.fold();
-        let waiting = std::mem::take(&mut operation.waiting);
-        let copy_to = |out: *mut u8| {
-            for part in &operation.parts {
-                let at = if spec.what == What::Concatenate { part.start as usize } else { 0 };
-                let bytes = &operation.data[part.at..part.at + spec.unit];
-                if spec.unit > 0 {
-                    // SAFETY: as the caller promises: unit `at` of the result lies in `out`.
-                    unsafe {
-                        let to = out.add(at * spec.unit);
-                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, spec.unit);
-                    }
-                }
-            }
-        };
+        let result = operation.result(&spec);
         let mut away = Vec::new();
-        for Waiting { rank, out, .. } in &waiting {
-            // The memory of a rank that lives elsewhere can be written here if it is its slot's
-            // and in this node.
-            let leased = Arena::contains(*out as usize).then(|| self.shared.lease_of(*rank));
-            if self.ranks[*rank as usize].is_some() || matches!(leased, Some(Some(_))) {
-                copy_to(*out);
-            } else if spec.result_len() > 0 {
-                let mut result = vec![0u8; spec.result_len()];
-                copy_to(result.as_mut_ptr());
-                away.push((*rank, result));
+        for waiting in &operation.waiting {
+            let Some(state) = self.ranks[waiting.rank as usize].as_deref_mut() else {
+                away.push(*waiting);
+                continue;
+            };
+            // SAFETY: as the caller promises: `out` has room for the result.
+            unsafe { operation.hand_out(&spec, &result, waiting) };
+            if state.finish(waiting.request) {
+                self.ready.push_back(waiting.rank);
             }
         }
-        let all_here = operation.arrived == operation.here;
-        for Waiting { rank, request, .. } in &waiting {
-            match away.iter().position(|(r, _)| r == rank) {
-                None => self.complete(*rank, *request),
-                Some(at) => self.send_result(*rank, *request, away.swap_remove(at).1),
+        operation.waiting.clear();
+        for mut waiting in away {
+            let operation = self.combining.operation(context, number);
+            let mut bytes = vec![0u8; spec.result_len()];
+            let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
+            // SAFETY: the bytes have room for the result; `out` has, says the caller.
+            unsafe {
+                operation.hand_out(&spec, &result, &waiting);
+                self.finish_away(Waiting { out, ..waiting }, &bytes);
             }
         }
-        if all_here {
+        let operation = self.combining.operation(context, number);
+        if operation.arrived == operation.here {
             self.combining.close(context, number);
         }
+    }
+
+    /// Gives the result to a rank that lives elsewhere.
+    ///
+    /// # Safety
+    /// Its output is writable for the result.
+    #[cold]
+    unsafe fn finish_away(&mut self, waiting: Waiting, result: &[u8]) {
+        let Waiting { rank, request, out, .. } = waiting;
+        {
+            // The rank's memory can be written here if it is its slot's and in this node.
+            let leased = Arena::contains(out as usize).then(|| self.shared.lease_of(rank));
+            if !result.is_empty() && !matches!(leased, Some(Some(_))) {
+                return self.send_result(rank, request, result.to_vec());
+            }
+            // SAFETY: as the caller promises.
+            unsafe { copy_short(result.as_ptr(), out, result.len()) };
+        }
+        self.complete(rank, request);
     }
 }
 
 impl Spec {
-    /// What all ranks have to agree about.
+    /// Whether both mean the same operation.
+    #[inline]
+    fn agrees_with(&self, other: &Spec) -> bool {
+        (self.unit, self.root, self.what) == (other.unit, other.root, other.what)
+    }
+
+    /// What all ranks have to agree about, in short.
     fn disagreement(&self) -> Disagreement {
         let (kind, operator) = match self.what {
             What::Fold(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
             What::Concatenate => (2, 0),
             What::Broadcast => (3, 0),
+            What::Exchange => (0, 0),
         };
         let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
         // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
@@ -427,31 +464,60 @@ impl Spec {
 }
 
 impl Combining {
+    /// An operation, begun or not.
+    #[inline]
     fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
-        let spare = &mut self.spare;
-        self.open.entry((context, number)).or_insert_with(|| spare.pop().unwrap_or_default())
+        if self.key != Some((context, number)) {
+            self.take_to_hand((context, number));
+        }
+        &mut self.at_hand
     }
 
-    fn close(&mut self, context: u32, number: u32) {
-        if let Some(mut operation) = self.open.remove(&(context, number)) {
-            operation.spec = None;
-            operation.parts.clear();
-            operation.remote.clear();
-            operation.data.clear();
-            operation.waiting.clear();
-            operation.arrived = 0;
-            operation.covered_here = 0;
-            operation.conflict = None;
-            operation.others = None;
-            self.spare.push(operation);
+    fn take_to_hand(&mut self, key: Key) {
+        let next = self.others.remove(&key);
+        match self.key.replace(key) {
+            Some(before) => {
+                let next = next.or_else(|| self.spare.pop()).unwrap_or_default();
+                self.others.insert(before, std::mem::replace(&mut self.at_hand, next));
+            }
+            None => {
+                if let Some(next) = next {
+                    self.spare.push(std::mem::replace(&mut self.at_hand, next));
+                }
+            }
         }
+    }
+
+    /// The first rank of this PE has come to an operation.
+    fn begin(&mut self, shared: Shared, id: u32, spec: &Spec, number: u32) {
+        let here = self.groups.begin(shared, id, spec);
+        let operation = self.operation(spec.context, number);
+        operation.spec = Some(*spec);
+        operation.here = here;
+        operation.conflict = operation.others.filter(|others| *others != spec.disagreement());
+    }
+
+    /// All ranks of this PE have come, and what they wait for is done.
+    fn close(&mut self, context: u32, number: u32) {
+        let operation = self.operation(context, number);
+        if let Some(spec) = operation.spec.take() {
+            let arrived = operation.arrived;
+            operation.clear();
+            self.groups.contributed(&spec, arrived);
+        }
+        self.key = None;
     }
 }
 
 impl Operation {
+    #[inline]
     fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Part {
         let at = self.data.len();
-        self.data.extend_from_slice(bytes);
+        match bytes.first_chunk::<8>() {
+            // One number.
+            Some(word) if bytes.len() == 8 => self.data.extend_from_slice(word),
+            _ => self.data.extend_from_slice(bytes),
+        }
         Part { start, level, at }
     }
 
@@ -465,12 +531,27 @@ impl Operation {
     /// Folds what can be folded now; see the module's text for the order.
     fn fold(&mut self) {
         let Some(spec) = self.spec else { return };
-        let What::Fold(operator) = spec.what else { return };
-        self.parts.sort_unstable_by_key(|part| part.start);
-        let mut folded: Vec<Part> = Vec::with_capacity(8);
-        for part in std::mem::take(&mut self.parts) {
-            folded.push(part);
-            while let Some(top) = folded.last_mut() {
+        let operator = match spec.what {
+            What::Fold(operator) => Some(operator),
+            // A barrier: there is nothing to lay side by side.
+            What::Concatenate if spec.unit == 0 => None,
+            What::Concatenate | What::Broadcast | What::Exchange => return,
+        };
+        let (parts, pairs, data) = (&mut self.parts, &mut self.pairs, self.data.as_mut_ptr());
+        // Ranks come in turn: most often beginning with another one than the first.
+        if let Some(turn) = parts.windows(2).position(|pair| pair[0].start > pair[1].start) {
+            parts.rotate_left(turn + 1);
+            if !parts.is_sorted_by_key(|part| part.start) {
+                parts.sort_unstable_by_key(|part| part.start);
+            }
+        }
+        // What is folded replaces the parts from the front on.
+        let mut folded = 0;
+        for next in 0..parts.len() {
+            parts[folded] = parts[next];
+            folded += 1;
+            loop {
+                let top = &mut parts[folded - 1];
                 let half = 1u32 << top.level;
                 if top.start.is_multiple_of(2 * half) {
                     if top.level < EVERYBODY - 1 && top.start + half >= spec.size && top.start > 0 {
@@ -481,25 +562,76 @@ impl Operation {
                     break;
                 }
                 let right = *top;
-                let Some(left) = folded.len().checked_sub(2).map(|i| folded[i]) else { break };
+                let Some(left) = folded.checked_sub(2).map(|i| &mut parts[i]) else { break };
                 if left.level != right.level || left.start + half != right.start {
                     break;
                 }
-                let (a, b) = self.data.split_at_mut(left.at.max(right.at));
-                let (to, from) = if left.at < right.at {
-                    (a[left.at..].as_mut_ptr(), b.as_ptr())
-                } else {
-                    (b.as_mut_ptr(), a[right.at..].as_ptr())
-                };
-                // SAFETY: the two parts have `unit` bytes of elements each and do not overlap.
-                unsafe { operator.fold(to, from, spec.unit) };
-                folded.pop();
-                if let Some(left) = folded.last_mut() {
-                    left.level += 1;
-                }
+                // SAFETY: each part has `unit` bytes in `data`, and no two overlap.
+                pairs.push(unsafe { (data.add(left.at), data.add(right.at)) });
+                left.level += 1;
+                folded -= 1;
             }
         }
-        self.parts = folded;
+        parts.truncate(folded);
+        if let Some(operator) = operator {
+            // SAFETY: as said above.
+            unsafe { operator.fold_pairs(pairs, spec.unit) };
+        }
+        pairs.clear();
+    }
+
+    /// Where in `data` the result is that all get, when all parts are there and folded.
+    fn result(&mut self, spec: &Spec) -> Range<usize> {
+        let Spec { what, unit, .. } = *spec;
+        match what {
+            What::Fold(_) | What::Broadcast => {
+                self.parts.first().map_or(0..0, |part| part.at..part.at + unit)
+            }
+            What::Exchange => 0..0,
+            What::Concatenate => {
+                let begin = self.data.len();
+                self.data.resize(begin + spec.result_len(), 0);
+                let (parts, result) = self.data.split_at_mut(begin);
+                for part in self.parts.iter().filter(|_| unit > 0) {
+                    let to = part.start as usize * unit;
+                    result[to..to + unit].copy_from_slice(&parts[part.at..part.at + unit]);
+                }
+                begin..self.data.len()
+            }
+        }
+    }
+
+    /// Gives a rank its result.
+    ///
+    /// # Safety
+    /// Its output has room for that.
+    #[inline]
+    unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
+        if spec.what != What::Exchange {
+            let result = &self.data[result.clone()];
+            // SAFETY: as the caller promises.
+            return unsafe { copy_short(result.as_ptr(), to.out, result.len()) };
+        }
+        let each = spec.unit / spec.size as usize;
+        for part in &self.parts {
+            let at = part.at + to.place as usize * each;
+            let bytes = &self.data[at..at + each];
+            // SAFETY: a part for each rank fits.
+            unsafe { copy_short(bytes.as_ptr(), to.out.add(part.start as usize * each), each) };
+        }
+    }
+
+    /// Forgets everything.
+    fn clear(&mut self) {
+        self.spec = None;
+        self.parts.clear();
+        self.remote.clear();
+        self.data.clear();
+        self.waiting.clear();
+        self.arrived = 0;
+        self.covered_here = 0;
+        self.conflict = None;
+        self.others = None;
     }
 }
 

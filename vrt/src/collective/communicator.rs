@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::Count;
-use crate::collective::algorithms::{Collective, In, Out};
+use crate::collective::algorithms::{In, Out, combine_now};
 use crate::collective::block;
 use crate::collective::combine::What;
 use crate::collective::fold::Fold;
@@ -12,6 +12,7 @@ use crate::collective::start::{self, datatype, parts_in, parts_out};
 use crate::datatype::wire::{self, incoming, incoming_result, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
+    UncommittedDatatype,
 };
 use crate::point_to_point::site;
 use crate::request::{Request, Scope, StaticScope, immediate};
@@ -23,10 +24,9 @@ pub trait CommunicatorCollectives: Communicator {
     #[track_caller]
     fn barrier(&self) {
         let site = site!("barrier");
-        let nothing = (In(std::ptr::null(), 0), Out(std::ptr::null_mut(), 0));
-        let collective = Collective::begin(self.as_handle(), site);
+        let (input, out) = (In(std::ptr::null(), 0), Out(std::ptr::null_mut(), 0));
         // SAFETY: nothing is read or written.
-        unsafe { collective.combine_now(What::Concatenate, None, nothing.0, nothing.1) };
+        unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &(input, out)) };
     }
 
     /// [`barrier`](Self::barrier), as a request.
@@ -48,10 +48,16 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &mut R,
     ) {
         let site = site!("all_gather_into");
-        block(
-            start::gather(self.as_handle(), None, outgoing(sendbuf), Some(incoming(recvbuf)), site),
-            site,
-        );
+        let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
+        if !(from.is_packed() || to.is_staged()) {
+            start::expect_gathered(comm, from.len, to.len, site);
+            let (input, out) = (In::of(&from), Out::of(&to));
+            // SAFETY: the buffers are borrowed for the blocking call.
+            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
+                return;
+            }
+        }
+        block(start::gather(comm, None, from, Some(to), site), site);
     }
 
     /// [`all_gather_into`](Self::all_gather_into), as a request.
@@ -139,10 +145,16 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &mut R,
     ) {
         let site = site!("all_to_all_into");
-        block(
-            start::all_to_all(self.as_handle(), outgoing(sendbuf), incoming(recvbuf), site),
-            site,
-        );
+        let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
+        if !(from.is_packed() || to.is_staged() || from.len == 0) {
+            start::expect_equal_parts(comm, from.len, to.len, site);
+            let (input, out) = (In::of(&from), Out::of(&to));
+            // SAFETY: the buffers are borrowed for the blocking call.
+            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {
+                return;
+            }
+        }
+        block(start::all_to_all(comm, from, to, site), site);
     }
 
     /// [`all_to_all_into`](Self::all_to_all_into), as a request.
@@ -247,20 +259,20 @@ pub trait CommunicatorCollectives: Communicator {
         op: O,
     ) {
         let site = site!("all_reduce_into");
-        let (comm, kind) = (self.as_handle(), datatype(sendbuf));
+        let comm = self.as_handle();
         let (from, to) = (outgoing(sendbuf), incoming_result(sendbuf, recvbuf, false));
-        if let (Fold::Predefined(operator), false) =
-            (Fold::new(op.function(), &kind, site), from.is_packed() || to.is_staged())
+        if !(from.is_packed() || to.is_staged())
+            && let Some(operator) =
+                Fold::predefined(op.function(), sendbuf.as_datatype().datatype_ref(), site)
         {
             start::expect_room(to.len, from.len, site);
-            let collective = Collective::begin(comm, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { collective.combine_now(What::Fold(operator), None, input, out) } {
+            if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) } {
                 return;
             }
         }
-        block(start::reduce(comm, None, from, Some(to), kind, op, site), site);
+        block(start::reduce(comm, None, from, Some(to), datatype(sendbuf), op, site), site);
     }
 
     /// [`all_reduce_into`](Self::all_reduce_into), as a request.

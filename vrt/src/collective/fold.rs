@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::Count;
 use crate::collective::operation::Function;
-use crate::collective::operator::Operator;
-use crate::datatype::{DynBuffer, DynBufferMut, OwnedDatatype};
+use crate::collective::operator::{Op, Operator};
+use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
 use crate::ffi::MPI_Datatype;
 use crate::operation::Site;
 use crate::raw::AsRaw;
@@ -25,24 +25,28 @@ impl<'a> Fold<'a> {
     /// # Panics
     /// When the operation is predefined, but not for these elements.
     pub(crate) fn new(function: Function<'a>, datatype: &OwnedDatatype, site: Site) -> Fold<'a> {
-        let Function::Predefined(op) = function else {
-            return Fold::User { function, datatype: datatype.clone(), site };
-        };
-        let Some(scalar) = datatype.datatype_ref().scalar() else {
-            panic!(
-                "{} at {}: {op:?} is defined for built-in types only; a struct needs a user \
-                 operation",
-                site.call, site.location
-            );
-        };
-        let operator = Operator { op, scalar };
-        if !operator.is_defined() {
-            panic!(
-                "{} at {}: {op:?} is not defined for {scalar:?} (MPI-4.1 section 6.9.2)",
-                site.call, site.location
-            );
+        match Fold::predefined(function, datatype.datatype_ref(), site) {
+            Some(operator) => Fold::Predefined(operator),
+            None => Fold::User { function, datatype: datatype.clone(), site },
         }
-        Fold::Predefined(operator)
+    }
+
+    /// A predefined operation on elements of a datatype; `None` when it is a user's.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[inline]
+    pub(crate) fn predefined(
+        function: Function<'_>,
+        datatype: DatatypeRef<'_>,
+        site: Site,
+    ) -> Option<Operator> {
+        let Function::Predefined(op) = function else { return None };
+        let operator = datatype.scalar().map(|scalar| Operator { op, scalar });
+        if !operator.is_some_and(Operator::is_defined) {
+            refuse(op, operator, site);
+        }
+        operator
     }
 
     /// `left = left op right`; `right` is used up.
@@ -117,6 +121,19 @@ impl<'a> Fold<'a> {
             blocks = above;
         }
         blocks.pop().unwrap_or_default()
+    }
+}
+
+#[cold]
+fn refuse(op: Op, operator: Option<Operator>, Site { call, location }: Site) -> ! {
+    match operator {
+        None => panic!(
+            "{call} at {location}: {op:?} is defined for built-in types only; a struct needs a \
+             user operation"
+        ),
+        Some(Operator { scalar, .. }) => panic!(
+            "{call} at {location}: {op:?} is not defined for {scalar:?} (MPI-4.1 section 6.9.2)"
+        ),
     }
 }
 

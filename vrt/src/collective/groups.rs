@@ -7,6 +7,8 @@
 //! all that they contributed has come (a rank's last contribution may take a longer way than its
 //! farewell).
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +32,7 @@ struct Group {
     /// Members whose home is here.
     here: u32,
     /// Other PEs that have some.
-    elsewhere: Vec<u32>,
+    elsewhere: Rc<[u32]>,
     /// Members of this PE that have dropped the communicator.
     left: u32,
     /// Contributions that have come, and those that ranks which left say they made.
@@ -61,7 +63,7 @@ impl Group {
         elsewhere.sort_unstable();
         elsewhere.dedup();
         elsewhere.retain(|pe| *pe != id);
-        Group { members, here, elsewhere, ..Group::default() }
+        Group { members, here, elsewhere: elsewhere.into(), ..Group::default() }
     }
 }
 
@@ -75,20 +77,20 @@ impl Groups {
         group.here
     }
 
-    /// What a rank contributed has been dealt with.
-    pub(super) fn contributed(&mut self, spec: &Spec) {
+    /// What ranks of this PE contributed to an operation has been dealt with.
+    pub(super) fn contributed(&mut self, spec: &Spec, contributions: u32) {
         if spec.first == REGISTERED {
             if let Some(group) = self.0.get_mut(&(spec.context, REGISTERED)) {
-                group.came = group.came.wrapping_add(1);
+                group.came = group.came.wrapping_add(contributions);
             }
             self.forget_if_over(spec.context);
         }
     }
 
     /// The other PEs that have members.
-    pub(super) fn elsewhere(&self, spec: &Spec) -> Vec<u32> {
+    pub(super) fn elsewhere(&self, spec: &Spec) -> Rc<[u32]> {
         let group = self.0.get(&(spec.context, spec.first));
-        group.map(|group| group.elsewhere.clone()).unwrap_or_default()
+        group.map(|group| Rc::clone(&group.elsewhere)).unwrap_or_default()
     }
 
     /// The rank of the job that is `rank` in the group.
@@ -141,7 +143,7 @@ impl Engine {
     /// The running rank has dropped a communicator after so many combined operations.
     pub(crate) fn leave_group(&mut self, context: u32, contributions: u32) {
         let home = self.shared.home(self.current);
-        self.running().collectives.remove(&context);
+        self.running().collectives.forget(context);
         if home == self.id {
             self.combining.groups.leave(context, contributions);
         } else {

@@ -55,48 +55,66 @@ impl Operator {
     /// Both are valid for `bytes` bytes of elements of this type and do not overlap; they need not
     /// be aligned.
     pub(crate) unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
-        match self.op {
-            Op::Nothing => return,
-            // SAFETY: as the caller promises.
-            Op::Replace => unsafe {
-                return std::ptr::copy_nonoverlapping(right, left, bytes);
-            },
-            _ => {}
-        }
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_pairs(&[(left, right)], bytes) };
+    }
+
+    /// [`fold`](Self::fold) of each left and right block, one pair after the other.
+    ///
+    /// # Safety
+    /// As there, for each pair.
+    pub(crate) unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
+        let blocks = Blocks { pairs, bytes };
         // SAFETY: as the caller promises, for the element type chosen by the scalar.
         unsafe {
-            match self.scalar {
-                Scalar::U8 => integer::<u8>(self.op, left, right, bytes),
-                Scalar::U16 => integer::<u16>(self.op, left, right, bytes),
-                Scalar::U32 => integer::<u32>(self.op, left, right, bytes),
-                Scalar::U64 => integer::<u64>(self.op, left, right, bytes),
-                Scalar::I8 => integer::<i8>(self.op, left, right, bytes),
-                Scalar::I16 => integer::<i16>(self.op, left, right, bytes),
-                Scalar::I32 => integer::<i32>(self.op, left, right, bytes),
-                Scalar::I64 => integer::<i64>(self.op, left, right, bytes),
-                Scalar::F32 => float::<f32>(self.op, left, right, bytes),
-                Scalar::F64 => float::<f64>(self.op, left, right, bytes),
-                Scalar::Bool => boolean(self.op, left, right, bytes),
-                Scalar::C32 => complex::<f32>(self.op, left, right, bytes),
-                Scalar::C64 => complex::<f64>(self.op, left, right, bytes),
-                Scalar::F32At => located::<f32>(self.op, left, right, bytes),
-                Scalar::F64At => located::<f64>(self.op, left, right, bytes),
-                Scalar::I32At => located::<i32>(self.op, left, right, bytes),
-                Scalar::I64At => located::<i64>(self.op, left, right, bytes),
+            match (self.op, self.scalar) {
+                (Op::Nothing, _) => {}
+                (Op::Replace, _) => blocks.each::<u8>(|_, right| right),
+                (op, Scalar::U8) => integer::<u8>(op, blocks),
+                (op, Scalar::U16) => integer::<u16>(op, blocks),
+                (op, Scalar::U32) => integer::<u32>(op, blocks),
+                (op, Scalar::U64) => integer::<u64>(op, blocks),
+                (op, Scalar::I8) => integer::<i8>(op, blocks),
+                (op, Scalar::I16) => integer::<i16>(op, blocks),
+                (op, Scalar::I32) => integer::<i32>(op, blocks),
+                (op, Scalar::I64) => integer::<i64>(op, blocks),
+                (op, Scalar::F32) => float::<f32>(op, blocks),
+                (op, Scalar::F64) => float::<f64>(op, blocks),
+                (op, Scalar::Bool) => boolean(op, blocks),
+                (op, Scalar::C32) => complex::<f32>(op, blocks),
+                (op, Scalar::C64) => complex::<f64>(op, blocks),
+                (op, Scalar::F32At) => located::<f32>(op, blocks),
+                (op, Scalar::F64At) => located::<f64>(op, blocks),
+                (op, Scalar::I32At) => located::<i32>(op, blocks),
+                (op, Scalar::I64At) => located::<i64>(op, blocks),
             }
         }
     }
 }
 
-/// # Safety
-/// As [`Operator::fold`] for elements of type `T`.
-unsafe fn each<T: Copy>(left: *mut u8, right: *const u8, bytes: usize, f: impl Fn(T, T) -> T) {
-    let (left, right) = (left.cast::<T>(), right.cast::<T>());
-    for i in 0..bytes / size_of::<T>() {
-        // SAFETY: element `i` lies inside both.
-        unsafe {
-            let at = left.add(i);
-            at.write_unaligned(f(at.read_unaligned(), right.add(i).read_unaligned()));
+/// Where a left block and a right one begin.
+pub(crate) type Pair = (*mut u8, *const u8);
+
+/// Pairs of blocks, all of the same length.
+#[derive(Clone, Copy)]
+struct Blocks<'a> {
+    pairs: &'a [Pair],
+    bytes: usize,
+}
+
+impl Blocks<'_> {
+    /// # Safety
+    /// As [`Operator::fold_pairs`], for elements of type `T`.
+    unsafe fn each<T: Copy>(self, f: impl Fn(T, T) -> T) {
+        for (left, right) in self.pairs {
+            let (left, right) = (left.cast::<T>(), right.cast::<T>());
+            for i in 0..self.bytes / size_of::<T>() {
+                // SAFETY: element `i` lies inside both.
+                unsafe {
+                    let at = left.add(i);
+                    at.write_unaligned(f(at.read_unaligned(), right.add(i).read_unaligned()));
+                }
+            }
         }
     }
 }
@@ -127,26 +145,26 @@ macro_rules! integers {
 integers!(u8, u16, u32, u64, i8, i16, i32, i64);
 
 /// # Safety
-/// As [`Operator::fold`] for elements of type `T`.
-unsafe fn integer<T: Integer>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+/// As [`Operator::fold_pairs`] for elements of type `T`.
+unsafe fn integer<T: Integer>(op: Op, blocks: Blocks<'_>) {
     // SAFETY: as the caller promises.
     unsafe {
         match op {
-            Op::Max => each::<T>(left, right, bytes, T::max),
-            Op::Min => each::<T>(left, right, bytes, T::min),
-            Op::Sum => each::<T>(left, right, bytes, T::wrapping_add_),
-            Op::Product => each::<T>(left, right, bytes, T::wrapping_mul_),
-            Op::BitwiseAnd => each::<T>(left, right, bytes, T::and),
-            Op::BitwiseOr => each::<T>(left, right, bytes, T::or),
-            Op::BitwiseXor => each::<T>(left, right, bytes, T::xor),
+            Op::Max => blocks.each::<T>(T::max),
+            Op::Min => blocks.each::<T>(T::min),
+            Op::Sum => blocks.each::<T>(T::wrapping_add_),
+            Op::Product => blocks.each::<T>(T::wrapping_mul_),
+            Op::BitwiseAnd => blocks.each::<T>(T::and),
+            Op::BitwiseOr => blocks.each::<T>(T::or),
+            Op::BitwiseXor => blocks.each::<T>(T::xor),
             Op::LogicalAnd => {
-                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() && b.truth()));
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() && b.truth()));
             }
             Op::LogicalOr => {
-                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() || b.truth()));
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() || b.truth()));
             }
             Op::LogicalXor => {
-                each::<T>(left, right, bytes, |a, b| T::from_truth(a.truth() != b.truth()));
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() != b.truth()));
             }
             _ => unreachable!("refused by `is_defined`"),
         }
@@ -177,47 +195,47 @@ impl Float for f64 {
 }
 
 /// # Safety
-/// As [`Operator::fold`] for elements of type `T`.
-unsafe fn float<T: Float>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+/// As [`Operator::fold_pairs`] for elements of type `T`.
+unsafe fn float<T: Float>(op: Op, blocks: Blocks<'_>) {
     // SAFETY: as the caller promises.
     unsafe {
         match op {
-            Op::Max => each::<T>(left, right, bytes, T::larger),
-            Op::Min => each::<T>(left, right, bytes, T::smaller),
-            Op::Sum => each::<T>(left, right, bytes, |a, b| a + b),
-            Op::Product => each::<T>(left, right, bytes, |a, b| a * b),
+            Op::Max => blocks.each::<T>(T::larger),
+            Op::Min => blocks.each::<T>(T::smaller),
+            Op::Sum => blocks.each::<T>(|a, b| a + b),
+            Op::Product => blocks.each::<T>(|a, b| a * b),
             _ => unreachable!("refused by `is_defined`"),
         }
     }
 }
 
 /// # Safety
-/// As [`Operator::fold`] for bools.
-unsafe fn boolean(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+/// As [`Operator::fold_pairs`] for bools.
+unsafe fn boolean(op: Op, blocks: Blocks<'_>) {
     // SAFETY: as the caller promises; these keep 0 and 1.
     unsafe {
         match op {
-            Op::LogicalAnd | Op::BitwiseAnd => each::<u8>(left, right, bytes, |a, b| a & b),
-            Op::LogicalOr | Op::BitwiseOr => each::<u8>(left, right, bytes, |a, b| a | b),
-            Op::LogicalXor | Op::BitwiseXor => each::<u8>(left, right, bytes, |a, b| a ^ b),
+            Op::LogicalAnd | Op::BitwiseAnd => blocks.each::<u8>(|a, b| a & b),
+            Op::LogicalOr | Op::BitwiseOr => blocks.each::<u8>(|a, b| a | b),
+            Op::LogicalXor | Op::BitwiseXor => blocks.each::<u8>(|a, b| a ^ b),
             _ => unreachable!("refused by `is_defined`"),
         }
     }
 }
 
 /// # Safety
-/// As [`Operator::fold`] for complex numbers of parts of type `T`.
-unsafe fn complex<T>(op: Op, left: *mut u8, right: *const u8, bytes: usize)
+/// As [`Operator::fold_pairs`] for complex numbers of parts of type `T`.
+unsafe fn complex<T>(op: Op, blocks: Blocks<'_>)
 where
     T: Float + std::ops::Sub<Output = T>,
 {
     // SAFETY: as the caller promises.
     unsafe {
         match op {
-            Op::Sum => each::<[T; 2]>(left, right, bytes, |a, b| [a[0] + b[0], a[1] + b[1]]),
-            Op::Product => each::<[T; 2]>(left, right, bytes, |a, b| {
-                [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
-            }),
+            Op::Sum => blocks.each::<[T; 2]>(|a, b| [a[0] + b[0], a[1] + b[1]]),
+            Op::Product => {
+                blocks.each::<[T; 2]>(|a, b| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]])
+            }
             _ => unreachable!("refused by `is_defined`"),
         }
     }
@@ -232,15 +250,15 @@ struct At<T> {
 }
 
 /// # Safety
-/// As [`Operator::fold`] for located values of type `T`.
-unsafe fn located<T: Copy + PartialOrd>(op: Op, left: *mut u8, right: *const u8, bytes: usize) {
+/// As [`Operator::fold_pairs`] for located values of type `T`.
+unsafe fn located<T: Copy + PartialOrd>(op: Op, blocks: Blocks<'_>) {
     let wins = |a: T, b: T| if op == Op::MaxLocation { a > b } else { a < b };
     let choose = |a: At<T>, b: At<T>| {
         let (x, y) = (a.value, b.value);
         if wins(x, y) || (!wins(y, x) && a.location <= b.location) { a } else { b }
     };
     // SAFETY: as the caller promises.
-    unsafe { each::<At<T>>(left, right, bytes, choose) };
+    unsafe { blocks.each::<At<T>>(choose) };
 }
 
 #[cfg(test)]

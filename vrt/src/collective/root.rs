@@ -6,7 +6,7 @@
 use std::panic::Location;
 use std::process::Command;
 
-use crate::collective::algorithms::{Collective, In, Out};
+use crate::collective::algorithms::{In, Out, combine_now};
 use crate::collective::block;
 use crate::collective::combine::What;
 use crate::collective::operation::Operation;
@@ -30,12 +30,9 @@ pub trait Root: AsCommunicator {
         let site = site!("broadcast_into");
         let (comm, root, data) = (handle(self), self.root_rank(), incoming_filled(buffer));
         if !data.is_staged() {
-            let collective = Collective::begin(comm, site);
-            let (input, out) = (In(data.at, data.len), Out::of(&data));
+            let (root, input, out) = (Some(root as usize), In(data.at, data.len), Out::of(&data));
             // SAFETY: the buffer is borrowed for the blocking call.
-            let done =
-                unsafe { collective.combine_now(What::Broadcast, Some(root as usize), input, out) };
-            if done {
+            if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) } {
                 return;
             }
         }

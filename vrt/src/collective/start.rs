@@ -40,6 +40,20 @@ pub(crate) fn expect_room(got: usize, needed: usize, site: Site) {
     }
 }
 
+/// Checks that what all contribute fits a buffer.
+#[track_caller]
+pub(crate) fn expect_gathered(comm: &CommunicatorHandle, from: usize, to: usize, site: Site) {
+    expect_bytes("receive buffer", to, from * comm.size as usize, site);
+}
+
+/// Checks that buffers have an equal part for each rank.
+#[track_caller]
+pub(crate) fn expect_equal_parts(comm: &CommunicatorHandle, from: usize, to: usize, site: Site) {
+    expect_bytes("receive buffer", to, from, site);
+    let size = comm.size as usize;
+    expect_bytes("send buffer", from, from / size * size, site);
+}
+
 /// Checks that a call for (or not for) the root is made by the right rank.
 pub(crate) fn expect_root(comm: &CommunicatorHandle, at: i32, root: bool, site: Site) {
     let rank = comm.rank;
@@ -149,7 +163,7 @@ pub(crate) fn gather(
     site: Site,
 ) -> impl Future<Output = ()> + use<> {
     if let Some(to) = &to {
-        expect_bytes("receive buffer", to.len, from.len * comm.size as usize, site);
+        expect_gathered(comm, from.len, to.len, site);
     }
     let collective = Collective::begin(comm, site);
     async move {
@@ -218,9 +232,7 @@ pub(crate) fn all_to_all(
     mut to: Incoming,
     site: Site,
 ) -> impl Future<Output = ()> + use<> {
-    expect_bytes("receive buffer", to.len, from.len, site);
-    let size = comm.size as usize;
-    expect_bytes("send buffer", from.len, from.len / size * size, site);
+    expect_equal_parts(comm, from.len, to.len, site);
     let collective = Collective::begin(comm, site);
     async move {
         // SAFETY: as the caller promises.

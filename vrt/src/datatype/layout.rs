@@ -215,11 +215,11 @@ impl Layout {
     /// not overlap.
     pub(crate) unsafe fn pack(&self, from: *const u8, count: usize, to: *mut u8) {
         let mut to = to;
-        self.each(from as isize, count, &mut |at, len| {
-            // SAFETY: as the caller promises; the copies together have `count * size` bytes.
+        self.runs(from as isize, count, &mut |run| {
+            // SAFETY: as the caller promises; the runs together have `count * size` bytes.
             unsafe {
-                copy(at as *const u8, to, len);
-                to = to.add(len);
+                copy_run(run.at as *const u8, run.stride, to, run.len as isize, run);
+                to = to.add(run.count * run.len);
             }
             true
         });
@@ -233,27 +233,41 @@ impl Layout {
     /// overlap.
     pub(crate) unsafe fn unpack(&self, from: *const u8, len: usize, to: *mut u8, count: usize) {
         let (mut from, mut left) = (from, len);
-        self.each(to as isize, count, &mut |at, len| {
-            let len = len.min(left);
-            // SAFETY: as the caller promises.
+        self.runs(to as isize, count, &mut |run| {
+            let whole = Run { count: run.count.min(left / run.len.max(1)), ..run };
+            let len = whole.count * whole.len;
+            // SAFETY: as the caller promises: `whole` and `rest` are parts of the run.
             unsafe {
-                copy(from, at as *mut u8, len);
+                copy_run(from, whole.len as isize, run.at as *mut u8, run.stride, whole);
                 from = from.add(len);
+                left -= len;
+                if whole.count < run.count {
+                    let rest = run.at + whole.count as isize * run.stride;
+                    std::ptr::copy_nonoverlapping(from, rest as *mut u8, left);
+                    left = 0;
+                }
             }
-            left -= len;
             left > 0
         });
     }
 
-    /// Calls `f(address, len)` for all pieces of `count` elements in their order, until it returns
-    /// false.
-    pub(crate) fn each(&self, base: isize, count: usize, f: &mut impl FnMut(isize, usize) -> bool) {
+    /// Calls `f` for all runs of `count` elements in their order, until it returns false.
+    fn runs(&self, base: isize, count: usize, f: &mut impl FnMut(Run) -> bool) {
         for i in 0..count as isize {
             if !walk(&self.steps, base + i * self.extent(), f) {
                 return;
             }
         }
     }
+}
+
+/// Pieces of `len` bytes in memory, `stride` bytes apart.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    at: isize,
+    stride: isize,
+    count: usize,
+    len: usize,
 }
 
 impl Step {
@@ -265,47 +279,51 @@ impl Step {
     }
 }
 
-fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(isize, usize) -> bool) -> bool {
+fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(Run) -> bool) -> bool {
     for step in steps {
-        match step {
+        let more = match step {
             Step::Copy { offset, len } => {
-                if !f(base + offset, *len) {
-                    return false;
-                }
+                f(Run { at: base + offset, stride: 0, count: 1, len: *len })
             }
-            Step::Loop { offset, count, stride, body } => {
-                let start = base + offset;
-                // The innermost loop over one run, without recursion.
-                if let [Step::Copy { offset, len }] = **body {
-                    for i in 0..*count as isize {
-                        if !f(start + i * stride + offset, len) {
-                            return false;
-                        }
-                    }
-                    continue;
+            Step::Loop { offset: begin, count, stride, body } => match **body {
+                // The innermost loop.
+                [Step::Copy { offset, len }] => {
+                    f(Run { at: base + begin + offset, stride: *stride, count: *count, len })
                 }
-                for i in 0..*count as isize {
-                    if !walk(body, start + i * stride, f) {
-                        return false;
-                    }
-                }
-            }
+                _ => (0..*count as isize).all(|i| walk(body, base + begin + i * stride, f)),
+            },
+        };
+        if !more {
+            return false;
         }
     }
     true
 }
 
+/// Copies the pieces of a run that lie so many bytes apart on each side.
+///
 /// # Safety
-/// Both are valid for `len` bytes and do not overlap.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: as the caller promises. One number is by far the most frequent length.
-    unsafe {
-        match len {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            _ => std::ptr::copy_nonoverlapping(from, to, len),
-        }
+/// All pieces are valid on both sides and do not overlap.
+unsafe fn copy_run(from: *const u8, from_stride: isize, to: *mut u8, to_stride: isize, run: Run) {
+    let (count, len) = (run.count, run.len);
+    // A length that the compiler knows makes each copy a load and a store.
+    macro_rules! copy {
+        ($len:expr) => {
+            for i in 0..count as isize {
+                let (from, to) =
+                    (from.wrapping_offset(i * from_stride), to.wrapping_offset(i * to_stride));
+                // SAFETY: as the caller promises.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, $len) };
+            }
+        };
+    }
+    match len {
+        8 => copy!(8),
+        4 => copy!(4),
+        16 => copy!(16),
+        1 => copy!(1),
+        2 => copy!(2),
+        _ => copy!(len),
     }
 }
 
@@ -315,8 +333,8 @@ mod tests {
 
     fn pieces(layout: &Layout, count: usize) -> Vec<(isize, usize)> {
         let mut all = Vec::new();
-        layout.each(0, count, &mut |at, len| {
-            all.push((at, len));
+        layout.runs(0, count, &mut |run| {
+            all.extend((0..run.count as isize).map(|i| (run.at + i * run.stride, run.len)));
             true
         });
         all

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, exit_guard};
 use crate::config::{Config, available_cores};
-use crate::launch::pe_process::{self, Birth, first_ranks};
+use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
-use crate::net::shared::{Ended, Shared};
+use crate::net::shared::{Ended, Shared, first_ranks};
 use crate::rank::Program;
 
 /// Runs a job; returns its exit status.
@@ -160,13 +160,17 @@ impl Job<'_> {
             }
             text.extend_from_slice(&buffer[..n as usize]);
         }
-        let text = String::from_utf8_lossy(&text);
-        let mut rows: Vec<&str> = text.lines().collect();
-        rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
-        eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
-        for row in rows {
-            eprintln!("  {row}");
-        }
+        print_deadlock_table(&String::from_utf8_lossy(&text));
+    }
+}
+
+/// Prints what all ranks wait for, a line each, by rank.
+pub(super) fn print_deadlock_table(text: &str) {
+    let mut rows: Vec<&str> = text.lines().collect();
+    rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
+    eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
+    for row in rows {
+        eprintln!("  {row}");
     }
 }
 
@@ -237,7 +241,8 @@ fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
     (cores.len() >= pes).then_some(cores)
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+/// A pipe, of which neither end makes anybody wait.
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let mut fds = [0; 2];
     // SAFETY: the call fills both; they are ours.
     unsafe {

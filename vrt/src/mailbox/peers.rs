@@ -81,11 +81,11 @@ impl<M> Peers<M> {
         next
     }
 
-    /// Whether the message `number` from `peer` is the next one and no other came early: it can be
-    /// delivered at once, which [`is_next`](Self::is_next) then has to be told.
+    /// [`is_next`](Self::is_next) while no message is kept that came early: then no other becomes
+    /// the next one by this.
     #[inline(always)]
-    pub(crate) fn goes_straight(&mut self, peer: u32, number: u32) -> bool {
-        self.early.is_empty() && self.peer(peer).next_in == number
+    pub(crate) fn takes_next(&mut self, peer: u32, number: u32) -> bool {
+        self.early.is_empty() && self.is_next(peer, number)
     }
 
     /// Keeps a message that is not the next one.

@@ -55,10 +55,18 @@ impl Posted {
             return None;
         }
         if self.many.is_none() {
+            // Most often the first one.
+            if let Some((first, request)) = self.few.front()
+                && first.matches(message)
+            {
+                let request = *request;
+                self.few.pop_front();
+                self.len -= 1;
+                return Some(request);
+            }
             let at = self.few.iter().position(|(pattern, _)| pattern.matches(message));
             if self.few.len() <= LINEAR || at.is_some_and(|at| at <= LINEAR) {
-                let at = at?;
-                let taken = if at == 0 { self.few.pop_front() } else { self.few.remove(at) };
+                let taken = self.few.remove(at?);
                 self.removed();
                 return taken.map(|(_, request)| request);
             }

@@ -43,11 +43,37 @@ impl<M> Unexpected<M> {
         self.many.as_ref().map_or(self.few.len(), |index| index.messages.len())
     }
 
+    /// Whether there is an index.
+    #[inline(always)]
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.many.is_some()
+    }
+
+    /// [`push`](Self::push) while there is no index: the message is made in its place.
+    #[inline(always)]
+    pub(crate) fn push_to_list(&mut self, key: Pattern, message: M) {
+        debug_assert!(self.many.is_none());
+        self.few.push_back((key, message));
+    }
+
     pub(crate) fn push(&mut self, key: Pattern, message: M) {
         match &mut self.many {
             None => self.few.push_back((key, message)),
             Some(index) => index.push(key, message),
         }
+    }
+
+    /// The earliest message, if a pattern asks for it and the search ends there.
+    #[inline(always)]
+    pub(crate) fn first(&self, pattern: &Pattern) -> Option<&M> {
+        let (key, message) = self.few.front()?;
+        pattern.matches(key).then_some(message)
+    }
+
+    /// Takes away what [`first`](Self::first) found.
+    #[inline(always)]
+    pub(crate) fn drop_first(&mut self) {
+        self.few.pop_front();
     }
 
     /// Finds the first match in the list; a long search leads to an index.

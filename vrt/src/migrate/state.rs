@@ -3,7 +3,6 @@
 //! Everything is numbers, bytes, and addresses that mean the same in all PEs: in a rank's slot, in
 //! the program, and, unless the rank leaves its node, in the pools of the node's PEs.
 
-use std::cell::Cell;
 use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaiting, Completion, Counters, Encoded, Parked, RankState, Request, Status, Wait,
+    Awaited, Awaiting, Begun, Counters, Encoded, Parked, RankState, Request, Status, Wait,
 };
 
 type Message = (Packet, Parked);
@@ -25,7 +24,7 @@ pub(super) struct MovingRank {
     slot: u64,
     ready: bool,
     awaiting: Awaiting,
-    answer: u64,
+    awaited: u64,
     notified: bool,
     posted: Vec<(Pattern, u32)>,
     unexpected: Vec<(Pattern, Message)>,
@@ -69,7 +68,7 @@ impl MovingRank {
             slot,
             status,
             awaiting,
-            answer,
+            awaited,
             notified,
             posted,
             unexpected,
@@ -96,7 +95,7 @@ impl MovingRank {
             slot: slot as usize as u64,
             ready: status == Status::Ready,
             awaiting,
-            answer: answer as usize as u64,
+            awaited: awaited as usize as u64,
             notified,
             posted: posted.into_list(),
             unexpected: unexpected.into_list(),
@@ -109,7 +108,7 @@ impl MovingRank {
             free_requests,
             wait: MovingWait::pack(wait),
             counters,
-            collectives: collectives.into_iter().collect(),
+            collectives: collectives.into_list(),
             counters_of_exchanges: counters_of_exchanges.into_iter().collect(),
             coordinates,
             moves: moves.wrapping_add(1),
@@ -136,7 +135,7 @@ impl MovingRank {
             slot: super::slot_at(self.slot as usize),
             status: if self.ready { Status::Ready } else { Status::Waiting },
             awaiting: self.awaiting,
-            answer: self.answer as usize as *const Cell<Option<Completion>>,
+            awaited: self.awaited as usize as *const Awaited,
             notified: self.notified,
             posted,
             unexpected,
@@ -154,7 +153,7 @@ impl MovingRank {
             ordered: self.ordered,
             restored: self.restored,
             state_len: self.state_len,
-            collectives: self.collectives.into_iter().collect(),
+            collectives: Begun::from_list(self.collectives),
             counters_of_exchanges: self.counters_of_exchanges.into_iter().collect(),
         };
         (self.rank, state, self.timers)

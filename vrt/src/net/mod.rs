@@ -19,7 +19,10 @@
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
 
 pub(crate) mod local;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
 pub(crate) mod parcel;
+pub(crate) mod remote;
 pub(crate) mod shared;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +30,9 @@ use vrt_shm::{CELL_PAYLOAD, CellData};
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
+
+/// Bytes from one packet to the next where packets lie in a row.
+pub(crate) const CELL: usize = 64;
 
 /// What a packet says; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,18 +84,21 @@ pub(crate) struct Packet {
 pub(crate) struct Data(pub(crate) [u8; INLINE]);
 
 impl Data {
+    #[inline(always)]
     pub(crate) fn words(words: [u64; 3]) -> Data {
-        let mut bytes = [0; INLINE];
-        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        Data(bytes)
+        let mut data = Data([0; INLINE]);
+        data.set_word(0, words[0]);
+        data.set_word(1, words[1]);
+        data.set_word(2, words[2]);
+        data
     }
 
+    #[inline(always)]
     pub(crate) fn set_word(&mut self, i: usize, word: u64) {
         self.0[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
     }
 
+    #[inline(always)]
     pub(crate) fn word(&self, i: usize) -> u64 {
         let mut word = [0; 8];
         word.copy_from_slice(&self.0[8 * i..8 * i + 8]);
@@ -101,6 +110,7 @@ const _: () =
     assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
 
 impl Packet {
+    #[inline(always)]
     pub(crate) fn new(kind: Kind, from: u32, to: u32) -> Packet {
         Packet {
             kind,

@@ -1,4 +1,6 @@
-//! The control memory of a job: mapped shared before the PEs are forked, at one address in all.
+//! The control memory of a job: mapped by all its PEs, or by those of each node by themselves where
+//! nodes are different machines. Then it is *spread*: what is said here of the job is only what
+//! the node knows of it, and `pe::census` keeps the nodes in agreement.
 //!
 //! | part | written by | read by |
 //! |---|---|---|
@@ -12,6 +14,8 @@
 //! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
 //! place a new version, so that old news never replaces newer.
 
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use vrt_shm::{Doorbell, Ring};
@@ -25,6 +29,9 @@ pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
 
 /// The location of a rank that has ended.
 pub(crate) const ENDED: u32 = u32::MAX;
+
+/// Pairs of contexts that communicators can have.
+const CONTEXT_PAIRS: usize = 1 << 30;
 
 /// How a job ended, in [`JobState::ended`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +49,8 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct JobState {
-    /// Ranks that have not ended.
+    /// Ranks that have not ended. Where control memory is spread: in the node of PE 0; elsewhere all
+    /// of them, until none is left.
     pub(crate) ranks_left: AtomicU32,
     ended: AtomicU32,
     status: AtomicU32,
@@ -117,6 +125,8 @@ pub(crate) struct Shared {
     node_size: usize,
     /// The node of whoever holds this.
     node: usize,
+    /// Other nodes have control memory of their own.
+    spread: bool,
 }
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
@@ -136,30 +146,74 @@ impl Drop for Leased {
     }
 }
 
+/// The ranks that begin on a PE: consecutive ones, as even as possible.
+pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
+    let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
+    edge(pe)..edge(pe + 1)
+}
+
 impl Shared {
-    /// Maps zeroed control memory for a job.
+    /// Maps control memory for all PEs of a job, which are forked afterwards.
     pub(crate) fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
-        let mut shared = Shared { base: std::ptr::null_mut(), pes, ranks, node_size, node: 0 };
-        let size = shared.ring_offset(pes, 0);
-        // SAFETY: a fresh anonymous mapping.
+        let base = std::ptr::null_mut();
+        let shared = Shared { base, pes, ranks, node_size, node: 0, spread: false };
+        let shared = shared.mapped(None)?;
+        shared.initialise(0..shared.nodes());
+        Ok(shared)
+    }
+
+    /// Maps the control memory of a node, which lies in a file that its PEs have opened. One of
+    /// them, the first, initialises it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn map_node(
+        file: BorrowedFd<'_>,
+        (pes, ranks, node_size): (usize, usize, usize),
+        node: usize,
+        first: bool,
+    ) -> std::io::Result<Shared> {
+        let base = std::ptr::null_mut();
+        let shared = Shared { base, pes, ranks, node_size, node, spread: node_size < pes };
+        let shared = shared.mapped(Some(file))?;
+        if first {
+            shared.initialise(node..node + 1);
+        }
+        Ok(shared)
+    }
+
+    fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
+        let size = self.ring_offset(self.pes, 0);
+        let fd = file.map_or(-1, |file| file.as_raw_fd());
+        let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
+        // SAFETY: a fresh mapping; the file is only ever made longer.
         let base = unsafe {
+            if file.is_some() && libc::ftruncate(fd, size as libc::off_t) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
             libc::mmap(
                 std::ptr::null_mut(),
                 size,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | kind,
+                fd,
                 0,
             )
         };
         if base == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        shared.base = base.cast();
-        shared.job().ranks_left.store(ranks as u32, Ordering::Relaxed);
-        for node in 0..shared.nodes() {
-            let there = shared.in_node(node);
-            for rank in 0..ranks as u32 {
+        self.base = base.cast();
+        Ok(self)
+    }
+
+    /// Fills zeroed control memory with what is true when a job begins.
+    fn initialise(&self, nodes: Range<usize>) {
+        self.job().ranks_left.store(self.ranks as u32, Ordering::Relaxed);
+        // Nodes that do not share the counter count in ranges of their own.
+        let own = if self.spread { self.node * (CONTEXT_PAIRS / self.nodes()) } else { 0 };
+        self.job().contexts.store(own as u32, Ordering::Relaxed);
+        for node in nodes {
+            let there = self.in_node(node);
+            for rank in 0..self.ranks as u32 {
                 let home = there.home(rank);
                 there.settle(rank, home, 0);
                 if there.is_near(home) {
@@ -168,12 +222,16 @@ impl Shared {
                 there.lease(rank).store(AWAY, Ordering::Relaxed);
             }
         }
-        Ok(shared)
+    }
+
+    /// Whether other nodes have control memory of their own.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.spread
     }
 
     /// The same memory, as a PE of `node` sees it.
-    pub(crate) fn in_node(self, node: usize) -> Shared {
-        Shared { node, ..self }
+    pub(crate) fn in_node(&self, node: usize) -> Shared {
+        Shared { node, ..*self }
     }
 
     /// Number of nodes.
@@ -221,6 +279,11 @@ impl Shared {
     /// The PE on which a rank began. Its contributions to collective operations always go there.
     pub(crate) fn home(&self, rank: u32) -> u32 {
         (u64::from(rank) * self.pes as u64 / self.ranks as u64) as u32
+    }
+
+    /// The ranks whose [`home`](Self::home) is a PE.
+    pub(crate) fn begin_at(&self, pe: u32) -> Range<u32> {
+        first_ranks(pe, self.pes as u32, self.ranks as u32)
     }
 
     /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
@@ -347,5 +410,20 @@ impl Shared {
         // SAFETY: the parts are laid out without overlap by the offsets above, aligned, valid
         // when zeroed, only reached through shared references, and mapped until `unmap`.
         unsafe { &*self.base.add(offset).cast::<T>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_ranks;
+
+    #[test]
+    fn every_rank_begins_on_one_pe() {
+        for (pes, ranks) in [(1, 1), (2, 1), (3, 7), (4, 64), (7, 100_000), (5, 3)] {
+            let all: Vec<u32> = (0..pes).flat_map(|pe| first_ranks(pe, pes, ranks)).collect();
+            assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+            let counts: Vec<usize> = (0..pes).map(|pe| first_ranks(pe, pes, ranks).len()).collect();
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::panic::Location;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, SlotHeader, hooks};
@@ -27,8 +28,8 @@ pub(crate) struct RankState {
     pub(crate) status: Status,
     /// What has to happen before it is resumed.
     pub(crate) awaiting: Awaiting,
-    /// Where, on the rank's stack, it looks for the outcome of the request it awaits, or null.
-    pub(crate) answer: *const Cell<Option<Completion>>,
+    /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
+    pub(crate) awaited: *const Awaited,
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
     pub(crate) posted: Posted,
@@ -57,9 +58,54 @@ pub(crate) struct RankState {
     /// Bytes that its encoded state had the last time.
     pub(crate) state_len: usize,
     /// Collective operations begun, by context.
-    pub(crate) collectives: rustc_hash::FxHashMap<u32, u32>,
+    pub(crate) collectives: Begun,
     /// Counters that others increase, by context and number of their exchange.
-    pub(crate) counters_of_exchanges: rustc_hash::FxHashMap<(u32, u32), u64>,
+    pub(crate) counters_of_exchanges: FxHashMap<(u32, u32), u64>,
+}
+
+/// Numbers of the collective operations that a rank has begun, by context.
+#[derive(Debug, Default)]
+pub(crate) struct Begun {
+    /// The context of the last one, with its number.
+    last: Option<(u32, u32)>,
+    /// All contexts; that of the last one with an older number.
+    all: FxHashMap<u32, u32>,
+}
+
+impl Begun {
+    /// The number of the next operation on a context.
+    #[inline]
+    pub(crate) fn next(&mut self, context: u32) -> u32 {
+        let known = match self.last {
+            Some((last, number)) if last == context => number,
+            _ => self.recall(context),
+        };
+        let number = known.wrapping_add(1);
+        self.last = Some((context, number));
+        number
+    }
+
+    fn recall(&mut self, context: u32) -> u32 {
+        self.all.extend(self.last);
+        self.all.get(&context).copied().unwrap_or_default()
+    }
+
+    /// Forgets a context that nobody uses any more.
+    pub(crate) fn forget(&mut self, context: u32) {
+        self.last.take_if(|(last, _)| *last == context);
+        self.all.remove(&context);
+    }
+
+    /// All contexts with their numbers.
+    pub(crate) fn into_list(mut self) -> Vec<(u32, u32)> {
+        self.all.extend(self.last);
+        self.all.into_iter().collect()
+    }
+
+    /// The opposite of [`into_list`](Self::into_list).
+    pub(crate) fn from_list(list: Vec<(u32, u32)>) -> Begun {
+        Begun { last: None, all: list.into_iter().collect() }
+    }
 }
 
 /// The encoded state of a rank, in some pool of the node.
@@ -94,6 +140,32 @@ pub(crate) struct Counters {
     pub(crate) reported: u64,
 }
 
+/// What came of a message that was to be put straight into a receive.
+pub(super) enum Delivery {
+    /// It was; `ready`: the rank is to be put in the queue of ready ranks.
+    Received { ready: bool },
+    /// It is the next of its pair, and counted as such, but has no receive yet.
+    Unexpected,
+    /// It is not the next, or others of the rank came early. Nothing has changed.
+    TooEarly,
+}
+
+/// Copies bytes that are most often one number.
+///
+/// # Safety
+/// Both are valid for `len` bytes. They may overlap: a message to oneself.
+#[inline(always)]
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if len == 8 {
+            to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
+        } else if len > 0 {
+            std::ptr::copy(from, to, len);
+        }
+    }
+}
+
 /// What a rank waits for, for the table of a deadlock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wait {
@@ -102,6 +174,17 @@ pub(crate) struct Wait {
     /// Context, partner and tag where it has them.
     pub(crate) pattern: Option<Pattern>,
     pub(crate) location: Option<&'static Location<'static>>,
+}
+
+/// What a blocked rank has on its stack for its PE.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    /// The outcome of its request, once it is there.
+    pub(crate) outcome: Cell<Option<Completion>>,
+    /// For people, as in [`Wait`].
+    pub(crate) call: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) pattern: Option<Pattern>,
 }
 
 /// How an operation that was just started stands.
@@ -160,6 +243,8 @@ pub(crate) struct Request {
     pub(crate) outside: bool,
     /// `buffer` is the copy of a buffered send, which nobody waits for.
     pub(crate) copy: bool,
+    /// A transfer reads or writes the message's memory, so that it stays where it is.
+    pub(crate) direct: bool,
     /// The receive's buffer.
     #[serde(with = "crate::migrate::address")]
     pub(crate) buffer: *mut u8,
@@ -177,6 +262,7 @@ impl Request {
             done: false,
             outside: false,
             copy: false,
+            direct: false,
             buffer: std::ptr::null_mut(),
             outcome: Completion::default(),
             received: 0,
@@ -197,7 +283,7 @@ impl RankState {
             slot,
             status: Status::Ready,
             awaiting: Awaiting::Nothing,
-            answer: std::ptr::null(),
+            awaited: std::ptr::null(),
             notified: false,
             posted: Posted::default(),
             unexpected: Unexpected::default(),
@@ -215,8 +301,8 @@ impl RankState {
             ordered: None,
             restored: None,
             state_len: 0,
-            collectives: rustc_hash::FxHashMap::default(),
-            counters_of_exchanges: rustc_hash::FxHashMap::default(),
+            collectives: Begun::default(),
+            counters_of_exchanges: FxHashMap::default(),
         }
     }
 
@@ -242,6 +328,15 @@ impl RankState {
         }
     }
 
+    /// Posts a receive.
+    #[inline(always)]
+    pub(super) fn post(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Started {
+        let request = self.new_request(Request::receive(buffer, capacity, Some(pattern)));
+        self.posted.push(pattern, request);
+        Started::Pending(request)
+    }
+
+    #[inline(always)]
     pub(crate) fn request_mut(&mut self, number: u32) -> &mut Request {
         &mut self.requests[number as usize]
     }
@@ -260,41 +355,40 @@ impl RankState {
         Some(outcome)
     }
 
-    /// Puts a message into the receive that waits for it, if one does and the message is the next
-    /// of its pair. Returns whether the rank is to be put in the queue of ready ranks then.
+    /// Marks a request as done. Returns whether the rank is to be put in the queue of ready ranks.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, number: u32) -> bool {
+        self.requests[number as usize].done = true;
+        self.note(Some(number))
+    }
+
+    /// Puts a message into the receive that waits for it, if it is the next of its pair.
     ///
     /// # Safety
     /// `data` is readable for `len` bytes, and the buffers of posted receives are writable.
     #[inline(always)]
-    pub(crate) unsafe fn deliver(
+    pub(super) unsafe fn deliver(
         &mut self,
         from: u32,
         order: u32,
         key: &Pattern,
         data: *const u8,
         len: u64,
-    ) -> Option<bool> {
-        if !self.peers.goes_straight(from, order) {
-            return None;
+    ) -> Delivery {
+        if !self.peers.takes_next(from, order) {
+            return Delivery::TooEarly;
         }
-        let number = self.posted.take(key)?;
-        self.peers.is_next(from, order);
+        let Some(number) = self.posted.take(key) else {
+            return Delivery::Unexpected;
+        };
         let receive = &mut self.requests[number as usize];
         let room = len.min(receive.outcome.capacity) as usize;
-        // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
-        unsafe {
-            if room == 8 {
-                // One number: by far the most frequent length of small messages.
-                receive.buffer.cast::<u64>().write_unaligned(data.cast::<u64>().read_unaligned());
-            } else if room > 0 {
-                std::ptr::copy(data, receive.buffer, room);
-            }
-        }
+        // SAFETY: as the caller promises.
+        unsafe { copy_short(data, receive.buffer, room) };
         receive.outcome.source = key.source;
         receive.outcome.tag = key.tag;
         receive.outcome.bytes = len;
-        receive.done = true;
-        Some(self.note(Some(number)))
+        Delivery::Received { ready: self.finish(number) }
     }
 
     /// Something has happened that concerns the rank, the end of a request or (`None`) anything.
@@ -334,21 +428,26 @@ impl RankState {
         self.wait = wait;
     }
 
-    /// Notes that the running rank waits for this request alone, and where it wants the outcome.
-    /// The request is over when the outcome is there.
+    /// Notes that the running rank waits for this request alone. The request is over when its
+    /// outcome is there.
     ///
     /// # Safety
-    /// `answer` lives until the rank goes on after it was resumed.
+    /// `awaited` lives until the rank goes on after it was resumed.
     #[inline(always)]
-    pub(crate) unsafe fn await_answer(
-        &mut self,
-        request: u32,
-        wait: Wait,
-        answer: &Cell<Option<Completion>>,
-    ) {
+    pub(crate) unsafe fn await_outcome(&mut self, request: u32, awaited: &Awaited) {
         self.awaiting = Awaiting::Request(request);
-        self.answer = answer;
-        self.wait = wait;
+        self.awaited = awaited;
+    }
+
+    /// What it waits for. To be asked of a suspended rank.
+    pub(crate) fn waits_for(&self) -> Wait {
+        if self.awaited.is_null() {
+            return self.wait;
+        }
+        // SAFETY: `await_outcome` was promised that it lives until the rank goes on.
+        let awaited = unsafe { &*self.awaited };
+        let Awaited { call, location, pattern, .. } = *awaited;
+        Wait { call, pattern, location: Some(location) }
     }
 
     /// Whether something from outside can wake it.
@@ -383,8 +482,7 @@ impl Engine {
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else {
             return self.complete_elsewhere(rank, number);
         };
-        state.request_mut(number).done = true;
-        if state.note(Some(number)) {
+        if state.finish(number) {
             self.ready.push_back(rank);
         }
     }
@@ -407,13 +505,13 @@ impl Engine {
         state.status = Status::Running;
         state.notified = false;
         if let Awaiting::Request(request) = state.awaiting
-            && !state.answer.is_null()
+            && !state.awaited.is_null()
         {
             if let Some(outcome) = state.take_if_done(request) {
-                // SAFETY: `await_answer` was promised that it lives until the rank goes on.
-                unsafe { (*state.answer).set(Some(outcome)) };
+                // SAFETY: `await_outcome` was promised that it lives until the rank goes on.
+                unsafe { (*state.awaited).outcome.set(Some(outcome)) };
             }
-            state.answer = std::ptr::null();
+            state.awaited = std::ptr::null();
         }
         state.awaiting = Awaiting::Nothing;
         let slot = state.slot;

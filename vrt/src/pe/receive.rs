@@ -4,10 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::hooks;
 use crate::mailbox::Pattern;
+use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
-use crate::pe::ranks::Request;
-use crate::pe::{Completion, Ended, Engine, Started};
+use crate::pe::ranks::{Delivery, Request};
+use crate::pe::{Completion, Ended, Engine, Started, copy_short};
+
+/// Messages this long go to other nodes without a copy in between, where the transport can do that.
+const DIRECT: u64 = 16 << 10;
 
 /// Where the data of an arriving message is, now.
 #[derive(Clone, Copy, Debug)]
@@ -65,15 +69,20 @@ impl Engine {
         if !data.is_null() {
             let (from, order, len) = (packet.from, packet.order, packet.message_len());
             // SAFETY: as the caller promises; posted buffers belong to their receives.
-            let taken = unsafe { state.deliver(from, order, &key(packet), data, len) };
-            if let Some(ready) = taken {
-                if ready {
-                    self.ready.push_back(packet.to);
+            let delivery = unsafe { state.deliver(from, order, &key(packet), data, len) };
+            match delivery {
+                Delivery::Received { ready } => {
+                    if ready {
+                        self.ready.push_back(packet.to);
+                    }
+                    if packet.wants_finish {
+                        self.tell_finished(packet);
+                    }
+                    return;
                 }
-                if packet.wants_finish {
-                    self.tell_finished(packet);
-                }
-                return;
+                // SAFETY: as the caller promises.
+                Delivery::Unexpected => return unsafe { self.keep_unexpected(packet, body) },
+                Delivery::TooEarly => {}
             }
         }
         if !state.peers.is_next(packet.from, packet.order) {
@@ -104,7 +113,20 @@ impl Engine {
             return;
         }
         // SAFETY: as the caller promises.
-        let message = unsafe { self.park(packet, body) };
+        unsafe { self.keep_unexpected(packet, body) };
+    }
+
+    /// Keeps a message, the next of its pair, for which there is no receive.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[inline]
+    pub(super) unsafe fn keep_unexpected(&mut self, packet: &Packet, body: Body) {
+        let message = match body {
+            Body::Inline => (*packet, Parked::Inline),
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.park(packet, body) },
+        };
         if let Some(state) = self.rank(packet.to) {
             state.unexpected.push(key(packet), message);
             // A rank in a probe waits for no request of its own.
@@ -253,10 +275,23 @@ impl Engine {
         receive.outcome.source = packet.source;
         receive.outcome.tag = packet.tag;
         receive.outcome.bytes = packet.message_len();
+        let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         let mut answer = Packet::new(Kind::ClearToSend, packet.to, packet.from);
         answer.request = packet.request;
         let (address, len) = (packet.data.word(0), packet.data.word(1));
-        answer.data = Data::words([address, len, u64::from(request)]);
+        let mut number = 0;
+        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.place(packet.from)) {
+            let of = Transfer { rank: packet.to, request };
+            // SAFETY: the buffer belongs to the receive until it is done, and the rank stays where
+            // it is while the request is direct.
+            let expected = self.net.remote().and_then(|it| unsafe { it.expect(buffer, len, of) });
+            if let (Some(expected), Some(state)) = (expected, self.rank(packet.to)) {
+                number = expected;
+                state.request_mut(request).direct = true;
+            }
+        }
+        answer.source = self.id as i32;
+        answer.data = Data::words([address, len, u64::from(number) << 32 | u64::from(request)]);
         self.post(&answer);
     }
 
@@ -326,7 +361,7 @@ impl Engine {
     ///
     /// # Safety
     /// `buffer` is writable for `capacity` bytes until the request is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn receive(
         &mut self,
         pattern: Pattern,
@@ -334,30 +369,45 @@ impl Engine {
         capacity: usize,
     ) -> Started {
         let state = self.running();
-        let taken =
-            if state.unexpected.is_empty() { None } else { state.unexpected.take(&pattern) };
-        let Some((_, (packet, parked))) = taken else {
-            let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
-            state.posted.push(pattern, request);
-            return Started::Pending(request);
-        };
-        if let (Parked::Inline, false) = (parked, packet.wants_finish) {
-            // Short and here: done without a request.
-            let (len, capacity) = (packet.message_len(), capacity as u64);
-            // SAFETY: the packet holds `len` bytes; the caller promises `capacity` at `buffer`.
-            unsafe {
-                let from = packet.data.0.as_ptr();
-                std::ptr::copy_nonoverlapping(from, buffer, len.min(capacity) as usize);
-            }
-            let (source, tag) = (packet.source, packet.tag);
-            return Started::Done(Completion {
-                source,
-                tag,
-                bytes: len,
-                capacity,
-                ended: Ended::Normally,
-            });
+        if state.unexpected.is_empty() {
+            return state.post(pattern, buffer, capacity);
         }
+        if let Some((packet, Parked::Inline)) = state.unexpected.first(&pattern)
+            && !packet.wants_finish
+        {
+            // Short and here: done without a request.
+            let outcome = Completion {
+                source: packet.source,
+                tag: packet.tag,
+                bytes: packet.message_len(),
+                capacity: capacity as u64,
+                ended: Ended::Normally,
+            };
+            let len = outcome.bytes.min(outcome.capacity) as usize;
+            // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
+            unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
+            state.unexpected.drop_first();
+            return Started::Done(outcome);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.receive_kept(pattern, buffer, capacity) }
+    }
+
+    /// [`receive`](Self::receive), when messages have come of which the first is another one, or
+    /// not a short one.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn receive_kept(
+        &mut self,
+        pattern: Pattern,
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Started {
+        let state = self.running();
+        let Some((_, (packet, parked))) = state.unexpected.take(&pattern) else {
+            return state.post(pattern, buffer, capacity);
+        };
         let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
         self.fill_parked(&packet, parked, request);
         self.outcome(request)
@@ -373,7 +423,11 @@ impl Engine {
 
     /// Looks for a message without receiving it.
     pub(crate) fn probe(&mut self, pattern: Pattern) -> Option<Probed> {
-        self.running().unexpected.find(&pattern).map(|(_, (packet, _))| Probed {
+        let state = self.running();
+        if state.unexpected.is_empty() {
+            return None;
+        }
+        state.unexpected.find(&pattern).map(|(_, (packet, _))| Probed {
             source: packet.source,
             tag: packet.tag,
             bytes: packet.message_len(),

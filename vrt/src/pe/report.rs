@@ -17,9 +17,10 @@ impl Engine {
         });
         waiting
             .map(|(rank, state)| {
-                let call = if state.wait.call.is_empty() { "something" } else { state.wait.call };
+                let wait = state.waits_for();
+                let call = if wait.call.is_empty() { "something" } else { wait.call };
                 let mut row = format!("rank {rank} (PE {}) waits in {call}", self.id);
-                if let Some(pattern) = state.wait.pattern {
+                if let Some(pattern) = wait.pattern {
                     let or_any = |n: i32| if n == ANY { "any".to_owned() } else { n.to_string() };
                     row += &format!(
                         " with rank {}, tag {}",
@@ -27,7 +28,7 @@ impl Engine {
                         or_any(pattern.tag)
                     );
                 }
-                if let Some(location) = state.wait.location {
+                if let Some(location) = wait.location {
                     row += &format!(" at {}:{}", location.file(), location.line());
                 }
                 match state.unexpected.len() {

@@ -12,11 +12,12 @@
 use crate::arena::{Arena, hooks};
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
+use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
-use crate::pe::ranks::Request;
-use crate::pe::receive::Body;
-use crate::pe::{Completion, Ended, Engine, Started};
+use crate::pe::ranks::{Delivery, Request};
+use crate::pe::receive::{Body, Parked};
+use crate::pe::{Completion, Ended, Engine, Started, Status};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,17 +58,42 @@ impl Engine {
             // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
             return Started::Done(Completion::default());
         }
+        let mut unexpected = false;
         let here = pe == self.id;
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
-            // The receive is there: the data goes straight into it, whatever the mode.
             let Outbound { context, source, tag, data, len, .. } = *message;
             let key = Pattern { context, source, tag };
             // SAFETY: as the caller promises; posted buffers belong to their receives.
-            if let Some(ready) = unsafe { state.deliver(from, order, &key, data, len as u64) } {
-                if ready {
-                    self.ready.push_back(message.to);
+            match unsafe { state.deliver(from, order, &key, data, len as u64) } {
+                // The receive was there: the data has gone straight into it, whatever the mode.
+                Delivery::Received { ready } => {
+                    if ready {
+                        self.ready.push_back(message.to);
+                    }
+                    return Started::Done(Completion::default());
                 }
-                return Started::Done(Completion::default());
+                Delivery::Unexpected => {
+                    let is_number = len == 8 && message.mode != Mode::Synchronous;
+                    if is_number && !state.unexpected.is_indexed() {
+                        // Written to its place in the list, without a packet on the way.
+                        let mut packet = Packet::new(Kind::Eager, from, message.to);
+                        packet.context = context;
+                        packet.tag = tag;
+                        packet.source = source;
+                        packet.order = order;
+                        packet.len = 8;
+                        // SAFETY: the caller promises `len` bytes.
+                        let number = unsafe { data.cast::<u64>().read_unaligned() };
+                        packet.data = Data::words([number, 0, 0]);
+                        state.unexpected.push_to_list(key, (packet, Parked::Inline));
+                        if state.probing {
+                            self.notify(message.to, None);
+                        }
+                        return Started::Done(Completion::default());
+                    }
+                    unexpected = true;
+                }
+                Delivery::TooEarly => {}
             }
         }
         let mut packet = Packet::new(Kind::Eager, from, message.to);
@@ -77,14 +103,25 @@ impl Engine {
         packet.order = order;
         // SAFETY: as the caller promises.
         unsafe {
-            if here { self.send_here(packet, message) } else { self.send_away(pe, packet, message) }
+            if here {
+                self.send_here(packet, message, unexpected)
+            } else {
+                self.send_away(pe, packet, message)
+            }
         }
     }
 
+    /// `unexpected`: it is known that there is no receive for it.
+    ///
     /// # Safety
     /// As [`send`](Self::send).
     #[inline]
-    unsafe fn send_here(&mut self, mut packet: Packet, message: &Outbound) -> Started {
+    unsafe fn send_here(
+        &mut self,
+        mut packet: Packet,
+        message: &Outbound,
+        unexpected: bool,
+    ) -> Started {
         let by_copy = message.len <= self.options.eager
             || message.mode == Mode::Buffered
             || !Arena::contains(message.data as usize);
@@ -108,7 +145,13 @@ impl Engine {
             Body::InArena(message.data)
         };
         // SAFETY: the data is readable for the message's length.
-        unsafe { self.arrive(&packet, body) };
+        unsafe {
+            if unexpected {
+                self.keep_unexpected(&packet, body);
+            } else {
+                self.arrive(&packet, body);
+            }
+        }
         self.started(waits, packet.request)
     }
 
@@ -202,6 +245,14 @@ impl Engine {
         self.message_gone(packet.to, packet.request);
     }
 
+    /// All of a message has come or gone.
+    pub(crate) fn transfer_done(&mut self, Transfer { rank, request }: Transfer) {
+        if let Some(state) = self.rank(rank) {
+            state.request_mut(request).direct = false;
+        }
+        self.message_gone(rank, request);
+    }
+
     /// All of a message has gone, or reached its receiver.
     pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
         let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
@@ -212,6 +263,9 @@ impl Engine {
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(rank) {
                 state.take_if_done(request);
+                if state.status == Status::Ended {
+                    self.forget_rank_without_copies(rank);
+                }
             }
         }
     }
@@ -282,10 +336,25 @@ impl Engine {
         };
         let Request { copy, buffer, .. } = *state.request_mut(packet.request);
         let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
-        let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
+        let [data, len, theirs] = [0, 1, 2].map(|i| packet.data.word(i));
         // A copy moves with its rank, to a place of its own.
         let data = if copy { buffer as u64 } else { data };
-        chunk.request = their_request as u32;
+        let number = (theirs >> 32) as u32;
+        if number != 0
+            && let Some(remote) = self.net.remote()
+        {
+            let of = Transfer { rank: packet.to, request: packet.request };
+            // SAFETY: the data is readable until the sender's request is done, and the rank stays
+            // where it is while the request is direct.
+            unsafe {
+                remote.transfer(packet.source as usize, number, data as *const u8, len, of);
+            }
+            if let Some(state) = self.rank(packet.to) {
+                state.request_mut(packet.request).direct = true;
+            }
+            return;
+        }
+        chunk.request = theirs as u32;
         let pe = self.shared.place(packet.from);
         self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }

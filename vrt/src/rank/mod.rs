@@ -93,7 +93,7 @@ fn drive<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        if !locals::poll_tasks(&mut context) {
+        if !locals::poll_tasks(&mut context) && !pe::with(pe::Pe::look_until_woken) {
             suspend_and_resume();
         }
     }

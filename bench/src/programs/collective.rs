@@ -1,0 +1,85 @@
+//! All ranks call one collective operation again and again: the twin of
+//! `c/collective.c`.
+
+use std::time::Instant;
+
+use mpi::collective::SystemOperation;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
+use super::{Effort, Outcome, expect_value, outcome};
+
+/// A collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CollectiveOperation {
+    /// A sum of doubles for every rank.
+    Allreduce,
+    /// Bytes of rank 0 for every rank.
+    Broadcast,
+    /// Bytes of each rank for each rank.
+    Alltoall,
+    /// Bytes of each rank for every rank.
+    Allgather,
+    /// No bytes.
+    Barrier,
+}
+
+const FROM_ROOT: u8 = 77;
+
+/// Seconds of one operation to which each rank contributes so many bytes (of
+/// which an all-to-all has as many for each rank).
+///
+/// # Errors
+///
+/// When a wrong value arrives.
+pub fn collective(
+    world: &SimpleCommunicator,
+    what: CollectiveOperation,
+    bytes: usize,
+    effort: Effort,
+) -> Outcome {
+    use CollectiveOperation::{Allgather, Allreduce, Alltoall, Barrier, Broadcast};
+    let (rank, ranks) = (world.rank(), world.size() as usize);
+    let root = world.process_at_rank(0);
+    let addends: Vec<f64> = (0..bytes / 8).map(|i| f64::from(rank) + i as f64).collect();
+    let mut sums = vec![0.0; addends.len()];
+    let outgoing = vec![rank as u8 + 1; if what == Alltoall { bytes * ranks } else { bytes }];
+    let incoming_bytes = if what == Broadcast { bytes } else { bytes * ranks };
+    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
+    for repetition in 0..=effort.repetitions {
+        let mut incoming = vec![0; incoming_bytes];
+        if what == Broadcast && rank == 0 {
+            incoming.fill(FROM_ROOT);
+        }
+        world.barrier();
+        let start = Instant::now();
+        for _ in 0..effort.operations {
+            match what {
+                Allreduce => {
+                    world.all_reduce_into(&addends[..], &mut sums[..], SystemOperation::sum());
+                }
+                Broadcast => root.broadcast_into(&mut incoming[..]),
+                Alltoall => world.all_to_all_into(&outgoing[..], &mut incoming[..]),
+                Allgather => world.all_gather_into(&outgoing[..], &mut incoming[..]),
+                Barrier => world.barrier(),
+            }
+        }
+        // A root runs ahead of its broadcasts: all have to be there.
+        world.barrier();
+        let operation = start.elapsed().as_secs_f64() / f64::from(effort.operations);
+        if repetition > 0 {
+            seconds.push(operation);
+        }
+        let sum = |i: usize| (ranks * (ranks - 1) / 2 + ranks * i) as f64;
+        let is_right = match what {
+            Allreduce => sums.iter().enumerate().all(|(i, value)| *value == sum(i)),
+            Broadcast => incoming.iter().all(|byte| *byte == FROM_ROOT),
+            Alltoall | Allgather => {
+                incoming.iter().enumerate().all(|(i, byte)| *byte == (i / bytes + 1) as u8)
+            }
+            Barrier => true,
+        };
+        expect_value(is_right, "collective", repetition)?;
+    }
+    outcome(world, "collective", seconds)
+}
