@@ -206,12 +206,21 @@ impl Engine {
                 Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
             }
         }
-        match request {
-            None => Started::Done(Completion::default()),
-            Some(request) => match self.running().take_if_done(request) {
-                Some(outcome) => Started::Done(outcome),
-                None => Started::Pending(request),
-            },
+        let request = match request {
+            Some(request) => request,
+            None if broadcast && self.net.has_backlog() => {
+                // The root shall not flood those who come later.
+                let request = self.running().new_request(Request::send());
+                if !self.net.finish_when_sent(me, request) {
+                    self.complete(me, request);
+                }
+                request
+            }
+            None => return Started::Done(Completion::default()),
+        };
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::Pending(request),
         }
     }
 

@@ -335,6 +335,7 @@ impl Engine {
                 Kind::Coming => self.expect(packet),
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
+                Kind::Access => self.access_came(packet, beside),
             }
         }
     }
