@@ -28,7 +28,6 @@ pub fn jacobi(
     let run = solve(world, &settings, None, |_, _| ())?;
     Ok(run.map(|run| Measured {
         bytes_per_rank: None,
-        bytes_per_rank: None,
         figure: "jacobi".to_owned(),
         seconds: run.seconds,
         least: None,
