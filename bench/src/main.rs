@@ -2,11 +2,14 @@
 //! output. `scripts/bench` runs it beside the C programs.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
-use vrt_bench::programs::{self, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess};
+use vrt_bench::programs::{
+    self, Aspect, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess,
+};
 
 /// Benchmarks of vrt; each prints one line of JSON.
 #[derive(Parser)]
@@ -40,6 +43,14 @@ enum Program {
         /// Bytes that a rank contributes; to each rank, of alltoall; a multiple of 8, of allreduce
         #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
         bytes: u32,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
+    /// Very many ranks: their start, their memory, and what they do together
+    Many {
+        /// What is measured
+        #[arg(long, value_name = "ASPECT")]
+        what: Aspect,
         #[command(flatten)]
         repeated: Repeated,
     },
@@ -133,6 +144,12 @@ fn main() -> ExitCode {
         Program::Collective { repeated, what, bytes } => {
             launch_repeated(repeated, move |world, effort| {
                 programs::collective(world, what, bytes as usize, effort)
+            })
+        }
+        Program::Many { repeated, what } => {
+            let begin = Instant::now();
+            launch_repeated(repeated, move |world, effort| {
+                programs::many(world, what, begin, effort)
             })
         }
         Program::Onesided { repeated, what, bytes } => {

@@ -21,6 +21,9 @@ pub struct Measured {
     /// The repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetitions: Option<u32>,
+    /// Memory of the PEs for each rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_rank: Option<f64>,
     /// The cells updated in a second, of a solver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells_per_second: Option<f64>,
@@ -47,6 +50,7 @@ impl Measured {
             least: seconds.first().copied(),
             most: seconds.last().copied(),
             repetitions: Some(seconds.len() as u32),
+            bytes_per_rank: None,
             cells_per_second: None,
             residual: None,
             checksum: None,

@@ -29,6 +29,7 @@ fn number_before(text: &str, word: &str) -> u64 {
 
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
+const WINDOWS: &str = env!("CARGO_BIN_EXE_windows");
 const ROAM: &str = env!("CARGO_BIN_EXE_roam");
 
 /// All PEs in one node, two nodes, and a node for each PE.
@@ -153,15 +154,17 @@ fn random_traffic_arrives_while_ranks_move() {
 }
 
 #[test]
-fn windows_between_nodes_are_refused() {
-    let output = Command::new(ROAM)
-        .args("--pes 2 --ranks 4 --node-size 1".split(' '))
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .unwrap();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(101), "{err}");
-    assert!(err.contains("several nodes") && err.contains("create_window"), "{err}");
+fn windows_reach_ranks_wherever_they_are() {
+    for nodes in NODES {
+        for kind in ["", "--asynchronous"] {
+            let still = "--pes 4 --ranks 9 --rounds 5";
+            let (out, _) = run(WINDOWS, &format!("{still} {nodes} {kind}"));
+            assert!(out.contains("ok"), "{out}");
+            let chaos = "--pes 4 --ranks 9 --rounds 30 --lb random --lb-period 500us";
+            let (out, _) = run(WINDOWS, &format!("{chaos} {nodes} {kind}"));
+            assert!(number_before(&out, "moves") > 20, "{out}");
+        }
+    }
 }
 
 #[test]
@@ -187,6 +190,9 @@ fn communicators_windows_and_persistent_requests_move_along() {
     assert!(out.contains("ok"), "{out}");
     let (out, _) = run(ROAM, "--pes 4 --ranks 9 --rounds 60 --lb random --lb-period 300us");
     assert!(out.contains("ok") && number_before(&out, "moves") > 100, "{out}");
+    let (out, _) =
+        run(ROAM, "--pes 4 --ranks 9 --rounds 60 --node-size 2 --lb random --lb-period 1ms");
+    assert!(out.contains("ok"), "{out}");
     let (out, _) = run(ROAM, "--pes 2 --ranks 33 --rounds 40 --lb random --lb-period 300us");
     assert!(out.contains("ok"), "{out}");
 }

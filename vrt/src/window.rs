@@ -1,14 +1,15 @@
 //! One-sided communication (MPI-4.1 chapter 12): a rank reads and writes the memory of others.
 //!
 //! A [`Window`] is made by all ranks of a communicator, each with memory of its own heap or stack.
-//! Inside a node an access is loads, stores and atomics on the other rank's slot, done when the
-//! call returns; a rank that is moved inside its node keeps the addresses of its memory, so windows
-//! survive moves. All accesses go through one function (`access`), which is where one to another
-//! node becomes a message to the owner.
+//! Inside a node an access is loads, stores and atomics on the other rank's slot; to another node
+//! it is a message to the rank, whose PE does the same there and answers. Either way it is done
+//! when the call returns. A rank that is moved keeps the addresses of its memory, so windows survive
+//! moves.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `access` | reading, writing, folding the memory of another rank |
+//! | `access` | reading, writing, folding the memory of another rank of the node |
+//! | `remote` | the same, and locking, of a rank on another node |
 //! | `epoch` | fence, post/start/complete/wait, locks |
 //!
 //! Accesses are allowed inside an epoch only, as the standard says; what is wrong is said with the
@@ -17,6 +18,7 @@
 
 mod access;
 mod epoch;
+mod remote;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,7 +28,9 @@ use crate::arena::Arena;
 use crate::collective::SystemOperation;
 use crate::collective::operator::Operator;
 use crate::datatype::{Equivalence, UncommittedDatatype};
+use crate::net::shared::Leased;
 use crate::operation::Site;
+use crate::pe;
 use crate::point_to_point::site;
 use crate::rank::block_on_at;
 use crate::topology::handle::{CommunicatorHandle, Shape};
@@ -51,7 +55,11 @@ pub trait OneSided: Communicator {
     where
         T: Equivalence + Copy,
     {
-        Window::new(self.as_handle(), Memory::Borrowed(memory), site!("create_window"))
+        block_on_at(
+            Window::make(self.as_handle(), Memory::Borrowed(memory), site!("create_window")),
+            "create_window",
+            Location::caller(),
+        )
     }
 
     /// A window over new memory of each rank, so many values (`MPI_Win_allocate`). Collective.
@@ -60,7 +68,20 @@ pub trait OneSided: Communicator {
     where
         T: Equivalence + Copy,
     {
-        Window::new(self.as_handle(), Memory::Owned(values), site!("allocate_window"))
+        block_on_at(
+            Window::make(self.as_handle(), Memory::Owned(values), site!("allocate_window")),
+            "allocate_window",
+            Location::caller(),
+        )
+    }
+
+    /// [`allocate_window`](Self::allocate_window) for async ranks.
+    #[track_caller]
+    fn allocate_window_async<T>(&self, values: Vec<T>) -> impl Future<Output = Window<'static, T>>
+    where
+        T: Equivalence + Copy + 'static,
+    {
+        Window::make(self.as_handle(), Memory::Owned(values), site!("allocate_window_async"))
     }
 }
 
@@ -108,6 +129,8 @@ pub struct Window<'a, T: Equivalence + Copy> {
     /// Ranks that the epochs of post and start, and locks, are about.
     accessed: RefCell<Vec<Rank>>,
     exposed_to: RefCell<Vec<Rank>>,
+    /// All ranks of the job share memory.
+    one_node: bool,
     freed: bool,
 }
 
@@ -118,7 +141,11 @@ impl<T: Equivalence + Copy> fmt::Debug for Window<'_, T> {
 }
 
 impl<'a, T: Equivalence + Copy> Window<'a, T> {
-    fn new(comm: &CommunicatorHandle, mut memory: Memory<'a, T>, site: Site) -> Window<'a, T> {
+    async fn make(
+        comm: &CommunicatorHandle,
+        mut memory: Memory<'a, T>,
+        site: Site,
+    ) -> Window<'a, T> {
         let slice: &mut [T] = match &mut memory {
             Memory::Borrowed(slice) => slice,
             Memory::Owned(values) => values,
@@ -131,23 +158,12 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 comm.rank, site.call, site.location
             );
         }
-        if crate::pe::with(|pe| pe.engine.shared.nodes()) > 1 {
-            panic!(
-                "rank {} in {} at {}: windows are memory that all ranks of a job share, and this \
-                 job has several nodes: run it without --node-size, or send messages",
-                comm.rank, site.call, site.location
-            );
-        }
         let control = Box::new(Control::default());
         let control_at = std::ptr::from_ref(&*control) as usize;
         let words = [at, len, control_at].map(|word| word as u64);
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-        let make = async {
-            let own = create::same_ranks(comm, Shape::Plain, site).await;
-            let all = create::all_gather(&own, [a[0], a[1], b[0], b[1], c[0], c[1]], site).await;
-            (own, all)
-        };
-        let (own, all) = block_on_at(make, site.call, site.location);
+        let own = create::same_ranks(comm, Shape::Plain, site).await;
+        let all = create::all_gather(&own, [a[0], a[1], b[0], b[1], c[0], c[1]], site).await;
         let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
         let targets = all.iter().map(|[a, b, c, d, e, f]| Target {
             address: word(*a, *b) as usize,
@@ -162,6 +178,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             epoch: Cell::new(Epoch::None),
             accessed: RefCell::default(),
             exposed_to: RefCell::default(),
+            one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
             freed: false,
         }
     }
@@ -279,6 +296,38 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         before
     }
 
+    /// [`put`](Self::put) for async ranks.
+    ///
+    /// # Panics
+    /// As there.
+    pub async fn put_async(&self, rank: Rank, at: usize, values: &[T]) {
+        let site = Site::here("put_async", Location::caller());
+        let from = values.as_ptr().cast();
+        self.access_async(rank, at, values.len(), Access::Put { from }, site).await;
+    }
+
+    /// [`get`](Self::get) for async ranks.
+    ///
+    /// # Panics
+    /// As there.
+    pub async fn get_async(&self, rank: Rank, at: usize, into: &mut [T]) {
+        let site = Site::here("get_async", Location::caller());
+        let to = into.as_mut_ptr().cast();
+        self.access_async(rank, at, into.len(), Access::Get { to }, site).await;
+    }
+
+    /// [`accumulate`](Self::accumulate) for async ranks.
+    ///
+    /// # Panics
+    /// As there.
+    pub async fn accumulate_async(&self, rank: Rank, at: usize, values: &[T], op: SystemOperation) {
+        let site = Site::here("accumulate_async", Location::caller());
+        let (from, fetched, operator) =
+            (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
+        let fold = Access::Fold { from, fetched, operator };
+        self.access_async(rank, at, values.len(), fold, site).await;
+    }
+
     /// A value of the calling rank's own part, at any time.
     ///
     /// # Panics
@@ -332,12 +381,75 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
     }
 
+    /// Keeps a rank's memory in this node, if it is here.
+    #[inline]
+    fn in_reach(&self, rank: Rank) -> Option<Leased> {
+        if self.one_node {
+            return Some(Leased::always());
+        }
+        let rank = self.comm.job_rank(rank);
+        pe::with(|pe| pe.engine.shared.lease_of(rank))
+    }
+
     fn access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
         self.expect_access(rank, site);
         self.checked_access(rank, at, len, access, site);
     }
 
     fn checked_access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
+        self.expect_place(rank, at, len, site);
+        // SAFETY: the caller's own memory is borrowed during the call.
+        unsafe {
+            if !self.access_here(rank, at, len, access) {
+                let elsewhere = self.access_elsewhere(rank, at, len, access, site);
+                block_on_at(elsewhere, site.call, site.location);
+            }
+        }
+    }
+
+    async fn access_async(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
+        self.expect_access(rank, site);
+        self.expect_place(rank, at, len, site);
+        // SAFETY: the twins borrow the caller's own memory as long as they live.
+        unsafe {
+            if !self.access_here(rank, at, len, access) {
+                self.access_elsewhere(rank, at, len, access, site).await;
+            }
+        }
+    }
+
+    /// Does it, if the memory is in this node.
+    ///
+    /// # Safety
+    /// The values lie in the target's memory, and the caller's own memory is valid for them.
+    #[inline]
+    unsafe fn access_here(&self, rank: Rank, at: usize, len: usize, access: Access) -> bool {
+        let each = size_of::<T>();
+        let Some(_leased) = self.in_reach(rank) else { return false };
+        let target = &self.targets[rank as usize];
+        // SAFETY: the target's memory is in this node as long as it is leased, and stays until all
+        // ranks have freed the window.
+        unsafe { access::access(target, at * each, len, each, access) };
+        true
+    }
+
+    /// # Safety
+    /// As [`access_here`](Self::access_here), until the future is ready.
+    async unsafe fn access_elsewhere(
+        &self,
+        rank: Rank,
+        at: usize,
+        len: usize,
+        access: Access,
+        site: Site,
+    ) {
+        let (target, each) = (&self.targets[rank as usize], size_of::<T>());
+        let rank = self.comm.job_rank(rank);
+        // SAFETY: as the caller promises.
+        unsafe { remote::access(rank, target, at * each, len, each, access, site) }.await;
+    }
+
+    fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {
         let me = self.comm.rank;
         let Some(target) = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank))
         else {
@@ -355,9 +467,6 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 site.call, site.location, target.len
             );
         }
-        // SAFETY: the values lie in the target's memory, which stays until all ranks have freed
-        // the window; the caller's own memory is borrowed during the call.
-        unsafe { access::access(target, at * size_of::<T>(), len, size_of::<T>(), access) };
     }
 
     /// Waits until all ranks free the window, for async ranks.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use vrt::collective::SystemOperation;
-use vrt::datatype::{Located, PartitionMut};
+use vrt::datatype::{Located, Partition, PartitionMut};
 use vrt::request::{CancelGuard, WaitGuard, generalized, scope, start_all};
 use vrt::topology::{
     Color, CommunicatorRelation, GroupRelation, IntoTopology, MergeOrder, SystemGroup, Topology,
@@ -99,6 +99,16 @@ fn grids_have_neighbours() {
         let mut again = [-1; 4];
         grid.neighbor_all_gather_into(&grid.rank(), &mut again);
         assert_eq!(again[2..], [other, other]);
+        let mut later = [[-1; 4]; 2];
+        let [parts, same] = &mut later;
+        let rank = grid.rank();
+        scope(|scope| {
+            let parts = grid.immediate_neighbor_all_to_all_into(scope, &mine, parts);
+            let same = grid.immediate_neighbor_all_gather_into(scope, &rank, same);
+            same.wait();
+            parts.wait();
+        });
+        assert_eq!(later, [theirs, again]);
         let IntoTopology::Cartesian(copy) = grid.duplicate().into_topology() else {
             panic!("a duplicate of a grid is a grid")
         };
@@ -133,7 +143,28 @@ fn graphs_have_neighbours() {
         let mut got = vec![0; 2 * sources.len()];
         let mut parts = PartitionMut::new(&mut got, &counts[..], &places[..]);
         graph.neighbor_all_gather_varcount_into(&[me, me + 1], &mut parts);
-        assert!(got.chunks(2).zip(&sources).all(|(got, rank)| got == [*rank, rank + 1]));
+        let right =
+            |got: &[i32]| got.chunks(2).zip(&sources).all(|(got, rank)| got == [*rank, rank + 1]);
+        assert!(right(&got));
+        let (mut gathered, mut exchanged) = (vec![0; got.len()], vec![0; got.len()]);
+        let targets = graph.destinations().len();
+        let (sent, starts) = (vec![2; targets], vec![0; targets]);
+        let mine = [me, me + 1];
+        let outgoing = Partition::new(&mine[..], &sent[..], &starts[..]);
+        let mut to_gather = PartitionMut::new(&mut gathered, &counts[..], &places[..]);
+        let mut to_exchange = PartitionMut::new(&mut exchanged, &counts[..], &places[..]);
+        scope(|scope| {
+            let exchange = graph.immediate_neighbor_all_to_all_varcount_into(
+                scope,
+                &outgoing,
+                &mut to_exchange,
+            );
+            let gather =
+                graph.immediate_neighbor_all_gather_varcount_into(scope, &mine, &mut to_gather);
+            exchange.wait();
+            gather.wait();
+        });
+        assert!(right(&gathered) && right(&exchanged));
         let ring = world.create_graph_communicator(&[2, 4, 6], &[1, 2, 0, 2, 0, 1], false);
         assert_eq!(ring.is_some(), me < 3);
         assert_eq!(ring.map(|ring| ring.neighbors().len()), (me < 3).then_some(2));

@@ -44,7 +44,11 @@ pub fn collective(
     let addends: Vec<f64> = (0..bytes / 8).map(|i| f64::from(rank) + i as f64).collect();
     let mut sums = vec![0.0; addends.len()];
     let outgoing = vec![rank as u8 + 1; if what == Alltoall { bytes * ranks } else { bytes }];
-    let incoming_bytes = if what == Broadcast { bytes } else { bytes * ranks };
+    let incoming_bytes = match what {
+        Allreduce | Barrier => 0,
+        Broadcast => bytes,
+        Alltoall | Allgather => bytes * ranks,
+    };
     let mut seconds = Vec::with_capacity(effort.repetitions as usize);
     for repetition in 0..=effort.repetitions {
         let mut incoming = vec![0; incoming_bytes];

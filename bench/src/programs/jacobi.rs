@@ -27,6 +27,7 @@ pub fn jacobi(
     };
     let run = solve(world, &settings, None, |_, _| ())?;
     Ok(run.map(|run| Measured {
+        bytes_per_rank: None,
         figure: "jacobi".to_owned(),
         seconds: run.seconds,
         least: None,

@@ -43,6 +43,20 @@ fn collective_operations_of_every_kind_and_length_are_measured() {
 }
 
 #[test]
+fn many_ranks_are_measured() {
+    use Aspect::{Allreduce, Barrier, Ring, Start, Switch};
+    for what in [Start, Switch, Barrier, Allreduce, Ring] {
+        mpi::run_local(50, |world: &SimpleCommunicator| {
+            let begin = std::time::Instant::now();
+            if let Some(measured) = many(world, what, begin, EFFORT).unwrap() {
+                assert!(measured.seconds > 0.0);
+                assert!(measured.bytes_per_rank.unwrap() > 4096.0);
+            }
+        });
+    }
+}
+
+#[test]
 fn memory_is_packed_and_accessed() {
     for by_hand in [true, false] {
         runs(1, |world| pack(world, 20, by_hand, EFFORT));

@@ -210,12 +210,21 @@ impl Engine {
                 Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
             }
         }
-        match request {
-            None => Started::Done(Completion::default()),
-            Some(request) => match self.running().take_if_done(request) {
-                Some(outcome) => Started::Done(outcome),
-                None => Started::Pending(request),
-            },
+        let request = match request {
+            Some(request) => request,
+            None if broadcast && self.net.has_backlog() => {
+                // The root shall not flood those who come later.
+                let request = self.running().new_request(Request::send());
+                if !self.net.finish_when_sent(me, request) {
+                    self.complete(me, request);
+                }
+                request
+            }
+            None => return Started::Done(Completion::default()),
+        };
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::Pending(request),
         }
     }
 
@@ -605,13 +614,22 @@ impl Operation {
     ///
     /// # Safety
     /// Its output has room for that.
-    #[inline]
+    #[inline(always)]
     unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
-        if spec.what != What::Exchange {
-            let result = &self.data[result.clone()];
-            // SAFETY: as the caller promises.
-            return unsafe { copy_short(result.as_ptr(), to.out, result.len()) };
+        // SAFETY: as the caller promises.
+        unsafe {
+            if spec.what == What::Exchange {
+                return self.hand_out_parts(spec, to);
+            }
+            let result = &self.data[result.start..result.end];
+            copy_short(result.as_ptr(), to.out, result.len());
         }
+    }
+
+    /// # Safety
+    /// As [`hand_out`](Self::hand_out).
+    #[inline(never)]
+    unsafe fn hand_out_parts(&self, spec: &Spec, to: &Waiting) {
         let each = spec.unit / spec.size as usize;
         for part in &self.parts {
             let at = part.at + to.place as usize * each;

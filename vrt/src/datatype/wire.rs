@@ -138,6 +138,7 @@ pub(crate) fn incoming_filled<B: BufferMut + ?Sized>(buffer: &mut B) -> Incoming
 /// Room for the result of a reduction, which has the type of what was contributed. If the receive
 /// buffer has as many integers of another size, they are converted at the end. (MPI forbids that,
 /// and the `mpi` crate then writes behind the buffer; programs that get away with it are met.)
+#[inline]
 pub(crate) fn incoming_result<S, R>(contributed: &S, buffer: &mut R, filled: bool) -> Incoming
 where
     S: Buffer + ?Sized,

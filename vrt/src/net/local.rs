@@ -172,6 +172,16 @@ impl Outgoing {
         self.wait(pe, waiting);
     }
 
+    /// Finishes a request when what now waits for room has gone, at least for one PE. Returns
+    /// whether anything waits.
+    pub(crate) fn finish_when_sent(&mut self, rank: u32, request: u32) -> bool {
+        let last = self
+            .lanes
+            .iter_mut()
+            .find_map(|lane| lane.backlog.back_mut().filter(|waiting| waiting.done.is_none()));
+        last.map(|waiting| waiting.done = Some((rank, request))).is_some()
+    }
+
     /// Sends `len` bytes at `data` in chunks like `packet` (whose first data word becomes the
     /// offset), and then finishes the sender's request.
     pub(crate) fn stream(

@@ -10,6 +10,7 @@
 //! | `Staged` | a message whose data lies outside the arena; the sender waits | `ClearToSend` |
 //! | `ClearToSend` | the receive for a staged message is there | `Chunk`s |
 //! | `Chunk` | a part of a staged message | - |
+//! | `Access` | what to do to the memory of a window's rank, from another node | `Chunk`s or `Finished` |
 //! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
 //! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
 //! | `Parcel` | bytes of any length for a PE itself, in pieces (see [`parcel`]) | - |
@@ -50,6 +51,7 @@ pub(crate) enum Kind {
     Memory,
     Moved,
     CountUp,
+    Access,
 }
 
 /// One cell of a ring; 60 bytes without padding.

@@ -138,6 +138,14 @@ const MOVING: u32 = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Leased(Option<&'static AtomicU32>);
 
+impl Leased {
+    /// In a job of one node: no rank can leave it.
+    #[inline(always)]
+    pub(crate) fn always() -> Leased {
+        Leased(None)
+    }
+}
+
 impl Drop for Leased {
     fn drop(&mut self) {
         if let Some(lease) = self.0 {
@@ -333,7 +341,7 @@ impl Shared {
     pub(crate) fn lease_of(&self, rank: u32) -> Option<Leased> {
         if self.node_size == self.pes {
             // One node: it cannot leave.
-            return Some(Leased(None));
+            return Some(Leased::always());
         }
         let lease = self.lease(rank);
         let leased = Leased(Some(lease));

@@ -353,6 +353,7 @@ impl Engine {
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
                 Kind::CountUp => self.counted_up(packet),
+                Kind::Access => self.access_came(packet, beside),
             }
         }
     }

@@ -21,6 +21,7 @@ pub trait Destination: AsCommunicator {
 
     /// What sending this buffer means to the engine, and the bytes that are sent.
     #[doc(hidden)]
+    #[inline(always)]
     #[track_caller]
     fn outbound<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag, mode: Mode) -> ToSend {
         let comm: &CommunicatorHandle = self.as_communicator().as_handle();

@@ -44,6 +44,31 @@ pub trait NeighborCollectives: Communicator {
         to.finish_all();
     }
 
+    /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), as a request.
+    #[track_caller]
+    fn immediate_neighbor_all_gather_into<'a, S, R, Sc>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let site = site!("immediate_neighbor_all_gather_into");
+        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
+        let to = incoming_filled(recvbuf);
+        let n = neighbors.sources.len();
+        expect_bytes("receive buffer", to.len, from.len * n, site);
+        let ins = vec![In::of(&from); neighbors.destinations.len()];
+        let outs = Out::of(&to).parts(n);
+        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
+        // SAFETY: the request borrows the buffers until it is done.
+        unsafe { immediate(scope, recvbuf, future, site) }
+    }
+
     /// Sends the same to all neighbours, and receives from each, of different lengths.
     #[track_caller]
     fn neighbor_all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
@@ -58,6 +83,30 @@ pub trait NeighborCollectives: Communicator {
         let outs = to.iter().map(Out::of).collect();
         run(self.as_handle(), neighbors, ins, outs, site);
         to.iter_mut().for_each(wire::Incoming::finish_all);
+    }
+
+    /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), as a
+    /// request.
+    #[track_caller]
+    fn immediate_neighbor_all_gather_varcount_into<'a, S, R, Sc>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let site = site!("immediate_neighbor_all_gather_varcount_into");
+        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
+        let to = parts_for(recvbuf, neighbors.sources.len(), site);
+        let ins = vec![In::of(&from); neighbors.destinations.len()];
+        let outs = to.iter().map(Out::of).collect();
+        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (to, outs), site);
+        // SAFETY: the request borrows the buffers until it is done.
+        unsafe { immediate(scope, recvbuf, future, site) }
     }
 
     /// Sends a part to each neighbour, and receives one from each.
@@ -90,16 +139,10 @@ pub trait NeighborCollectives: Communicator {
     {
         let site = site!("immediate_neighbor_all_to_all_into");
         let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let mut to = incoming_filled(recvbuf);
+        let to = incoming_filled(recvbuf);
         let (ins, outs) = equal_parts(&neighbors, In::of(&from), Out::of(&to), site);
-        let collective = Collective::begin(self.as_handle(), site);
-        let future = async move {
-            let _sent = from;
-            // SAFETY: the request borrows the buffers until it is done.
-            unsafe { exchange(&collective, &neighbors, &ins, &outs, site) }.await;
-            to.finish_all();
-        };
-        // SAFETY: as above.
+        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
+        // SAFETY: the request borrows the buffers until it is done.
         unsafe { immediate(scope, recvbuf, future, site) }
     }
 
@@ -119,6 +162,32 @@ pub trait NeighborCollectives: Communicator {
         let outs = to.iter().map(Out::of).collect();
         run(self.as_handle(), neighbors, ins, outs, site);
         to.iter_mut().for_each(wire::Incoming::finish_all);
+    }
+
+    /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), as a
+    /// request.
+    #[track_caller]
+    fn immediate_neighbor_all_to_all_varcount_into<'a, S, R, Sc>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let site = site!("immediate_neighbor_all_to_all_varcount_into");
+        let neighbors = of(self.as_handle(), site);
+        expect_count("send", sendbuf, neighbors.destinations.len(), site);
+        let from = parts_out(sendbuf, None, site);
+        let to = parts_for(recvbuf, neighbors.sources.len(), site);
+        let ins = from.iter().map(In::of).collect();
+        let outs = to.iter().map(Out::of).collect();
+        let future = begin(self.as_handle(), neighbors, (from, ins), (to, outs), site);
+        // SAFETY: the request borrows the buffers until it is done.
+        unsafe { immediate(scope, recvbuf, future, site) }
     }
 }
 
@@ -170,6 +239,23 @@ fn run(comm: &CommunicatorHandle, neighbors: Neighbors, ins: Vec<In>, outs: Vec<
     // SAFETY: the buffers are borrowed for the blocking call.
     let exchange = unsafe { exchange(&collective, &neighbors, &ins, &outs, site) };
     block_on_at(exchange, site.call, site.location);
+}
+
+/// The operation of a request, which keeps the buffers' bytes and puts what came into its place.
+fn begin(
+    comm: &CommunicatorHandle,
+    neighbors: Neighbors,
+    (from, ins): (Vec<wire::Outgoing>, Vec<In>),
+    (mut to, outs): (Vec<wire::Incoming>, Vec<Out>),
+    site: Site,
+) -> impl Future<Output = ()> + use<> {
+    let collective = Collective::begin(comm, site);
+    async move {
+        let _sent = from;
+        // SAFETY: the request borrows the buffers until it is done.
+        unsafe { exchange(&collective, &neighbors, &ins, &outs, site) }.await;
+        to.iter_mut().for_each(wire::Incoming::finish_all);
+    }
 }
 
 /// # Safety

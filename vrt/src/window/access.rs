@@ -1,4 +1,4 @@
-//! The one way to the memory of another rank.
+//! The one way to the memory of another rank, in its node.
 //!
 //! Copies are made of relaxed atomic loads and stores (which cost what plain ones do), so that
 //! accesses at the same time are no data race of the language, only a race of the program. Folds
@@ -11,7 +11,7 @@ use crate::collective::operator::Operator;
 use crate::window::epoch::Control;
 
 /// The memory of a rank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Target {
     pub(super) address: usize,
     /// Number of values.
@@ -54,7 +54,7 @@ pub(super) enum Access {
 /// rank's memory. It is done when this returns.
 ///
 /// # Safety
-/// The elements lie in the target's memory, which the owner keeps; the addresses in `access` are
+/// The elements lie in the target's memory, which is in this node and which the owner keeps; the addresses in `access` are
 /// valid for as many elements.
 pub(super) unsafe fn access(
     target: &Target,

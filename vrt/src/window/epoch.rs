@@ -17,7 +17,7 @@ use crate::point_to_point::site;
 use crate::rank::{block_on_at, yield_now_async};
 use crate::topology::handle::CommunicatorHandle;
 use crate::topology::{Group, Rank};
-use crate::window::Window;
+use crate::window::{Window, remote};
 
 /// What an access epoch allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) enum Epoch {
 }
 
 /// How a rank's memory is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LockKind {
     /// With other ranks that lock it so.
     Shared,
@@ -75,7 +75,7 @@ impl Control {
         ElementLock(&self.element)
     }
 
-    fn try_lock(&self, kind: LockKind) -> bool {
+    pub(super) fn try_lock(&self, kind: LockKind) -> bool {
         let change = |word: u32| match kind {
             LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
             LockKind::Exclusive => Some(word | WANTED),
@@ -88,7 +88,7 @@ impl Control {
         }
     }
 
-    fn unlock(&self) {
+    pub(super) fn unlock(&self) {
         let release =
             |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });
         let _ = self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, release);
@@ -257,7 +257,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
         }
-        block_on_at(self.acquire(kind, rank), site.call, site.location);
+        block_on_at(self.acquire(kind, rank, site), site.call, site.location);
         self.accessed.borrow_mut().push(rank);
         self.epoch.set(Epoch::Locked);
     }
@@ -281,7 +281,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         }
         drop(locked);
         fence(Ordering::SeqCst);
-        self.targets[rank as usize].control().unlock();
+        self.release(rank, site);
     }
 
     /// Locks the memory of all ranks, shared (`MPI_Win_lock_all`).
@@ -294,7 +294,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         self.expect_epoch(&[Epoch::None], site);
         let acquire = async {
             for rank in 0..self.comm.size {
-                self.acquire(LockKind::Shared, rank).await;
+                self.acquire(LockKind::Shared, rank, site).await;
             }
         };
         block_on_at(acquire, site.call, site.location);
@@ -307,10 +307,11 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// In another epoch.
     #[track_caller]
     pub fn unlock_all(&self) {
-        self.expect_epoch(&[Epoch::LockedAll], site!("unlock_all"));
+        let site = site!("unlock_all");
+        self.expect_epoch(&[Epoch::LockedAll], site);
         self.epoch.set(Epoch::None);
         fence(Ordering::SeqCst);
-        self.targets.iter().for_each(|target| target.control().unlock());
+        (0..self.comm.size).for_each(|rank| self.release(rank, site));
     }
 
     /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
@@ -334,10 +335,15 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         fence(Ordering::SeqCst);
     }
 
-    async fn acquire(&self, kind: LockKind, rank: Rank) {
-        let control = self.targets[rank as usize].control();
+    async fn acquire(&self, kind: LockKind, rank: Rank, site: Site) {
+        let target = &self.targets[rank as usize];
         for tries in 0u32.. {
-            if control.try_lock(kind) {
+            let here = self.in_reach(rank).map(|_leased| target.control().try_lock(kind));
+            let locked = match here {
+                Some(locked) => locked,
+                None => remote::try_lock(self.comm.job_rank(rank), target, kind, site).await,
+            };
+            if locked {
                 break;
             }
             match tries {
@@ -346,6 +352,15 @@ impl<T: Equivalence + Copy> Window<'_, T> {
             }
         }
         fence(Ordering::SeqCst);
+    }
+
+    fn release(&self, rank: Rank, site: Site) {
+        let target = &self.targets[rank as usize];
+        let here = self.in_reach(rank).map(|_leased| target.control().unlock());
+        if here.is_none() {
+            let unlock = remote::unlock(self.comm.job_rank(rank), target, site);
+            block_on_at(unlock, site.call, site.location);
+        }
     }
 
     /// The ranks of a group, in this window's communicator.

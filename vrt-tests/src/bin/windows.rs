@@ -1,0 +1,186 @@
+//! One-sided access in every form, checked after every round: in one node or between nodes, still
+//! or while ranks are moved.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use vrt::collective::SystemOperation;
+use vrt::datatype::Located;
+use vrt::topology::SimpleCommunicator;
+use vrt::traits::*;
+use vrt::window::{LockKind, Window};
+
+#[derive(Clone, Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt::Config,
+    /// Rounds
+    #[arg(long, default_value_t = 20)]
+    rounds: usize,
+    /// Values in the long accesses
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
+    long: u32,
+    /// Ranks are async
+    #[arg(long)]
+    asynchronous: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let config = arguments.vrt.clone();
+    if arguments.asynchronous {
+        vrt::launch_async(config, move || run_async(arguments.clone()))
+    } else {
+        vrt::launch(config, move || run(&arguments))
+    }
+}
+
+fn world() -> SimpleCommunicator {
+    let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
+    universe.world()
+}
+
+/// What a rank writes in a round at a place.
+fn mark(rank: i32, round: usize, place: usize) -> u64 {
+    (u64::from(rank as u32) << 40) | ((round as u64) << 20) | place as u64
+}
+
+fn run(arguments: &Arguments) {
+    let world = world();
+    let (me, n, long) = (world.rank(), world.size(), arguments.long as usize);
+    let mut moves = Moves::new();
+    let mut memory = vec![0u64; n as usize + long];
+    let window = world.create_window(&mut memory);
+    let counters = world.allocate_window(vec![0i64; 3]);
+    let best = world.allocate_window(vec![Located { value: -1.0f64, location: -1 }]);
+    window.fence();
+    counters.fence();
+    best.fence();
+    for round in 0..arguments.rounds {
+        let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+        for rank in 0..n {
+            window.put(rank, me as usize, &[mark(me, round, 0)]);
+        }
+        let values: Vec<u64> = (0..long).map(|place| mark(me, round, place)).collect();
+        window.put(right, n as usize, &values);
+        window.fence();
+        assert!((0..n).all(|rank| window.load(rank as usize) == mark(rank, round, 0)));
+        let mine: Vec<u64> = (0..long).map(|place| window.load(n as usize + place)).collect();
+        assert!(mine.iter().enumerate().all(|(place, value)| *value == mark(left, round, place)));
+        let mut theirs = vec![0; long];
+        window.get(left, n as usize, &mut theirs);
+        let before_left = (me + n - 2).rem_euclid(n);
+        assert!(
+            theirs.iter().enumerate().all(|(at, value)| *value == mark(before_left, round, at))
+        );
+        window.fence();
+        count(&world, &counters, &best, round);
+        moves.look();
+    }
+    drop((window, counters, best));
+    moves.report(&world, arguments.rounds);
+}
+
+/// All ranks fold, swap and lock the same places.
+fn count(
+    world: &SimpleCommunicator,
+    counters: &Window<'_, i64>,
+    best: &Window<'_, Located<f64>>,
+    round: usize,
+) {
+    let (me, n) = (world.rank(), world.size());
+    let keeper = (round as i32 * 7) % n;
+    if me == keeper {
+        (0..3).for_each(|at| counters.store(at, 0));
+        best.store(0, Located { value: -1.0, location: -1 });
+    }
+    counters.fence();
+    // Tickets: each number once.
+    let ticket = counters.fetch_and_op(keeper, 0, 1, SystemOperation::sum());
+    counters.accumulate(keeper, 0, &[1000], SystemOperation::sum());
+    let won = counters.compare_and_swap(keeper, 1, 0, i64::from(me) + 1) == 0;
+    let here = Located { value: f64::from((me * 31) % n), location: me };
+    best.accumulate(keeper, 0, &[here], SystemOperation::max_location());
+    counters.last_fence();
+    best.fence();
+    let (mut tickets, mut winners) = (0, 0);
+    world.all_reduce_into(&(ticket % 1000), &mut tickets, SystemOperation::sum());
+    world.all_reduce_into(&i32::from(won), &mut winners, SystemOperation::sum());
+    let n64 = i64::from(n);
+    assert_eq!((tickets, winners), (n64 * (n64 - 1) / 2, 1));
+    // Read and write under a lock; locks are shared meanwhile for looking.
+    counters.lock(LockKind::Exclusive, keeper);
+    let mut value = [0];
+    counters.get(keeper, 2, &mut value);
+    counters.put(keeper, 2, &[value[0] + 1]);
+    counters.unlock(keeper);
+    counters.lock_all();
+    counters.get((keeper + 1) % n, 2, &mut value);
+    counters.flush_all();
+    counters.unlock_all();
+    counters.fence();
+    if me == keeper {
+        assert_eq!([counters.load(0), counters.load(2)], [n64 * 1001, n64]);
+        assert!((1..=n64).contains(&counters.load(1)));
+        let largest = (0..n).map(|rank| (rank * 31) % n).max().unwrap_or_default();
+        assert_eq!(best.load(0).value, f64::from(largest));
+    }
+    counters.fence();
+    best.fence();
+}
+
+async fn run_async(arguments: Arguments) {
+    let world = world();
+    let (me, n) = (world.rank(), world.size());
+    let mut moves = Moves::new();
+    let window = world.allocate_window_async(vec![0u64; 2]).await;
+    for round in 0..arguments.rounds {
+        window.fence_async().await;
+        let right = (me + 1) % n;
+        window.put_async(right, 0, &[mark(me, round, 0)]).await;
+        window.accumulate_async(0, 1, &[1], SystemOperation::sum()).await;
+        window.fence_async().await;
+        let mut back = [0];
+        window.get_async(right, 0, &mut back).await;
+        assert_eq!(back[0], mark(me, round, 0));
+        window.get_async(0, 1, &mut back).await;
+        assert_eq!(back[0], (round as u64 + 1) * n as u64);
+        moves.look();
+    }
+    window.free_async().await;
+    let mut all = 0;
+    world.all_reduce_into_async(&moves.seen, &mut all, SystemOperation::sum()).await;
+    moves.seen = all;
+    moves.print(&world, arguments.rounds);
+}
+
+/// How often this rank was seen on another PE.
+struct Moves {
+    pe: u32,
+    seen: u64,
+}
+
+impl Moves {
+    fn new() -> Moves {
+        Moves { pe: vrt::statistics().pe, seen: 0 }
+    }
+
+    fn look(&mut self) {
+        let pe = vrt::statistics().pe;
+        self.seen += u64::from(pe != self.pe);
+        self.pe = pe;
+    }
+
+    fn report(mut self, world: &SimpleCommunicator, rounds: usize) {
+        let mut all = 0;
+        world.all_reduce_into(&self.seen, &mut all, SystemOperation::sum());
+        self.seen = all;
+        self.print(world, rounds);
+    }
+
+    fn print(&self, world: &SimpleCommunicator, rounds: usize) {
+        if world.rank() == 0 {
+            println!("windows: {rounds} rounds, {} moves, ok", self.seen);
+        }
+    }
+}

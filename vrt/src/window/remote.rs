@@ -1,0 +1,238 @@
+//! The memory of a rank on another node: what is to be done to it goes as a message to the rank,
+//! whose PE does it there and answers.
+//!
+//! The message is addressed to the rank, not to a PE, so it finds the rank wherever it has moved.
+//! A PE serves one message after the other, and does what ranks of its own node do by atomics in
+//! the same way (`access`): so an access is atomic whichever way it came. The caller waits for the
+//! answer: an access is done when it returns, as inside a node.
+
+use serde::{Deserialize, Serialize};
+
+use crate::collective::operator::Operator;
+use crate::net::{INLINE, Kind, Packet};
+use crate::operation::{Pending, Site};
+use crate::pe::{self, Engine, Request, Started};
+use crate::window::access::{self, Access, Target};
+use crate::window::epoch::LockKind;
+
+/// Most bytes of values in a message or an answer.
+const PIECE: usize = 16 << 10;
+
+/// A message: what to do to `count` elements of `each` bytes, `offset` bytes behind the beginning
+/// of a rank's memory.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order<'a> {
+    target: Target,
+    offset: usize,
+    count: usize,
+    each: usize,
+    #[serde(borrow)]
+    action: Action<'a>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Action<'a> {
+    #[serde(borrow)]
+    Put(&'a [u8]),
+    Get,
+    Fold {
+        #[serde(borrow)]
+        values: &'a [u8],
+        operator: Operator,
+        fetch: bool,
+    },
+    CompareAndSwap {
+        #[serde(borrow)]
+        expected: &'a [u8],
+        #[serde(borrow)]
+        value: &'a [u8],
+    },
+    Lock(LockKind),
+    Unlock,
+}
+
+impl Action<'_> {
+    /// Bytes of the answer.
+    fn answer_len(&self, elements: usize) -> usize {
+        match self {
+            Action::Put(_) | Action::Unlock | Action::Fold { fetch: false, .. } => 0,
+            Action::Get | Action::CompareAndSwap { .. } | Action::Fold { .. } => elements,
+            Action::Lock(_) => 1,
+        }
+    }
+}
+
+/// [`access::access`] to the memory of a rank of the job that may be on another node.
+///
+/// # Safety
+/// As there, until the future is ready.
+pub(super) async unsafe fn access(
+    rank: u32,
+    target: &Target,
+    offset: usize,
+    count: usize,
+    each: usize,
+    access: Access,
+    site: Site,
+) {
+    // SAFETY: as the caller promises, for each piece of each slice.
+    let slice = |from: *const u8, at: usize, len: usize| unsafe {
+        std::slice::from_raw_parts(from.add(at), len)
+    };
+    // What is only copied may be cut anywhere.
+    let (count, each) = match access {
+        Access::Put { .. } | Access::Get { .. } => (count * each, 1),
+        Access::Fold { .. } | Access::CompareAndSwap { .. } => (count, each),
+    };
+    let most = (PIECE / each.max(1)).max(1);
+    for first in (0..count).step_by(most) {
+        let (at, count) = (first * each, most.min(count - first));
+        let len = count * each;
+        let (action, answer) = match access {
+            Access::Put { from } => (Action::Put(slice(from, at, len)), std::ptr::null_mut()),
+            Access::Get { to } => (Action::Get, to.wrapping_add(at)),
+            Access::Fold { from, fetched, operator } => {
+                let fetch = !fetched.is_null();
+                let answer = if fetch { fetched.wrapping_add(at) } else { fetched };
+                (Action::Fold { values: slice(from, at, len), operator, fetch }, answer)
+            }
+            Access::CompareAndSwap { expected, value, before } => {
+                let (expected, value) = (slice(expected, at, len), slice(value, at, len));
+                (Action::CompareAndSwap { expected, value }, before)
+            }
+        };
+        let order = Order { target: *target, offset: offset + at, count, each, action };
+        // SAFETY: the answer's place is as long as the elements, says the caller.
+        unsafe { ask(rank, &order, answer, site) }.await;
+    }
+}
+
+/// Tries to lock the memory of a rank on another node.
+pub(super) async fn try_lock(rank: u32, target: &Target, kind: LockKind, site: Site) -> bool {
+    // In the heap, where the answer finds it if this rank moves.
+    let mut locked = Box::new(0u8);
+    let order = Order { target: *target, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
+    // SAFETY: the answer is one byte, and its place outlives the call.
+    unsafe { ask(rank, &order, &raw mut *locked, site) }.await;
+    *locked != 0
+}
+
+/// Gives back the lock of the memory of a rank on another node.
+pub(super) async fn unlock(rank: u32, target: &Target, site: Site) {
+    let order = Order { target: *target, offset: 0, count: 0, each: 0, action: Action::Unlock };
+    // SAFETY: there is no answer.
+    unsafe { ask(rank, &order, std::ptr::null_mut(), site) }.await;
+}
+
+/// # Safety
+/// `answer` is writable for the order's answer until the future is ready.
+async unsafe fn ask(rank: u32, order: &Order<'_>, answer: *mut u8, site: Site) {
+    let len = order.action.answer_len(order.count * order.each);
+    let bytes = match crate::encoding::encode(order) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
+    };
+    // SAFETY: as the caller promises.
+    let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, answer, len) });
+    drop(bytes);
+    if let Started::Pending(request) = started {
+        Pending::new(request, site, None).await;
+    }
+}
+
+impl Engine {
+    /// # Safety
+    /// `answer` is writable for `len` bytes until the request is done.
+    unsafe fn send_order(&mut self, to: u32, bytes: &[u8], answer: *mut u8, len: usize) -> Started {
+        let mut request = match len {
+            0 => Request::send(),
+            _ => Request::receive(answer, len, None),
+        };
+        request.outcome.bytes = len as u64;
+        let mut packet = Packet::new(Kind::Access, self.current, to);
+        packet.request = self.running().new_request(request);
+        packet.len = bytes.len() as u32;
+        if bytes.len() <= INLINE {
+            packet.data.0[..bytes.len()].copy_from_slice(bytes);
+        }
+        let pe = self.shared.place(to);
+        // SAFETY: `bytes` is what lies beside the packet, if anything does.
+        unsafe {
+            if pe == self.id || pe == crate::net::shared::ENDED {
+                // It has come meanwhile, or is about to.
+                self.access_came(&packet, bytes.as_ptr());
+            } else {
+                self.net.send(pe as usize, &packet, bytes.as_ptr());
+            }
+        }
+        match self.running().take_if_done(packet.request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::Pending(packet.request),
+        }
+    }
+
+    /// A rank of another node asks for access to the memory of one of this PE's.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    pub(crate) unsafe fn access_came(&mut self, packet: &Packet, beside: *const u8) {
+        if self.rank(packet.to).is_none() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.pass_on(packet, beside) };
+        }
+        let len = packet.len as usize;
+        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+        // SAFETY: the packet's data, here or beside it, has this length.
+        let bytes = unsafe { std::slice::from_raw_parts(data, len) };
+        let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
+            Ok(order) => order,
+            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+        };
+        // SAFETY: the rank is here, and keeps its memory until all have freed the window; who sent
+        // the order has checked that the elements lie in it.
+        let answer = unsafe { order.carry_out() };
+        if answer.is_empty() {
+            let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
+            done.request = packet.request;
+            self.post(&done);
+        } else {
+            self.send_result(packet.from, packet.request, answer);
+        }
+    }
+}
+
+impl Order<'_> {
+    /// Does it; gives the answer.
+    ///
+    /// # Safety
+    /// The target's memory is in this node, and the elements lie in it.
+    unsafe fn carry_out(&self) -> Vec<u8> {
+        let Order { ref target, offset, count, each, ref action } = *self;
+        let mut answer = vec![0u8; action.answer_len(count * each)];
+        let to = answer.as_mut_ptr();
+        let what = match *action {
+            Action::Put(values) => Access::Put { from: values.as_ptr() },
+            Action::Get => Access::Get { to },
+            Action::Fold { values, operator, fetch } => {
+                let fetched = if fetch { to } else { std::ptr::null_mut() };
+                Access::Fold { from: values.as_ptr(), fetched, operator }
+            }
+            Action::CompareAndSwap { expected, value } => Access::CompareAndSwap {
+                expected: expected.as_ptr(),
+                value: value.as_ptr(),
+                before: to,
+            },
+            Action::Lock(kind) => {
+                answer[0] = u8::from(target.control().try_lock(kind));
+                return answer;
+            }
+            Action::Unlock => {
+                target.control().unlock();
+                return answer;
+            }
+        };
+        // SAFETY: as the caller promises; the values and the answer have this length.
+        unsafe { access::access(target, offset, count, each, what) };
+        answer
+    }
+}
