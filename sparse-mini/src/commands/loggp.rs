@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> ExitCode {
         eprintln!("sparse-mini: --ranks 1: at least 2 ranks are needed to measure between them");
         return ExitCode::from(super::USAGE);
     }
-    let (pes, node) = (args.vrt.pes(), args.vrt.node_size());
+    let (pes, node) = (mpi::environment::pes(), args.vrt.node_size() as usize);
     let between = match (pes, node) {
         (1, _) => "ranks of one PE",
         (pes, node) if node < pes => "PEs of different nodes",

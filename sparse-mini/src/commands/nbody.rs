@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> ExitCode {
     while state.step < args.steps {
         let began = mpi::time();
         state.galaxy.step(&world);
-        note_work(&world, args.vrt.pes() as usize, &mut state);
+        note_work(&world, mpi::environment::pes(), &mut state);
         state.step += 1;
         if args.migrate_every > 0 && state.step.is_multiple_of(args.migrate_every) {
             world.migrate(&mut state);
@@ -143,7 +143,7 @@ fn report(world: &impl Communicator, args: &Args, state: &State) -> ExitCode {
     line("space", format!("cut {} times", state.galaxy.cuts));
     line("neighbours k", format!("at most {}", most[0]));
     line("migrated", format!("{migrated} bodies in {} steps", args.steps));
-    let pes = args.vrt.pes() as usize;
+    let pes = mpi::environment::pes();
     let was = state.most_of_pes * pes as f64 / state.of_pes - 1.0;
     line("imbalance", format!("{}, {was:.3} as they went", imbalance(&work, pes)));
     line("time", format!("{seconds:.6} s, {:.3} ms a step", seconds / f64::from(args.steps) * 1e3));
