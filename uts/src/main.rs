@@ -91,7 +91,7 @@ impl Job {
         let Some(ranks) = statistics::gather(&world, &mine) else {
             return ExitCode::SUCCESS;
         };
-        let pes = self.options.vrt.pes();
+        let pes = mpi::environment::pes() as u32;
         let how = format!(
             "{} ranks, {pes} PEs, chunk {}, poll interval {}, tries {}",
             ranks.len(),

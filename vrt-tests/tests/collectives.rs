@@ -41,4 +41,6 @@ fn while_ranks_move() {
         run(&format!("{moving} --ranks {ranks} --counts {counts}"));
     }
     run("--pes 2 --ranks 64 --eager 64 --counts 1 --largest 10 --lb random --lb-period 1ms");
+    // Operations that wait in long frames leave them whole when they move to another node.
+    run("--pes 4 --ranks 8 --eager 1K --counts 1,600 --lb random --lb-period 1ms --node-size 1");
 }

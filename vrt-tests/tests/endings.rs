@@ -68,6 +68,13 @@ fn exit_0_ends_the_rank_only() {
 }
 
 #[test]
+fn a_rank_that_leaves_early_leaves_its_buffered_messages() {
+    for nodes in ["2", "1"] {
+        ends_with(&["leave-early", "--node-size", nodes], 0, &[]);
+    }
+}
+
+#[test]
 fn a_stack_overflow_names_rank_and_option() {
     ends("recursion", 70, &["rank 5 on PE 1 overflowed its stack of 8192 KiB", "--stack"]);
     ends_with(&["--stack", "64K", "recursion"], 70, &["overflowed its stack of 64 KiB"]);

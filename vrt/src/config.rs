@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use clap::{Parser, ValueEnum};
 use lb_strategies::predict::Forecast;
 
 use crate::arena::SlotSizes;
+use crate::exchange::{LogGp, Protocol};
 use crate::pe::Options;
 
 /// The configuration of a job.
@@ -39,6 +40,11 @@ pub struct Config {
     /// Treat every N PEs as a node that shares no memory with others [default: all PEs are one]
     #[arg(long, env = "VRT_NODE_SIZE", value_name = "N", hide_env_values = true, value_parser = count)]
     node_size: Option<NonZeroU32>,
+
+    /// What carries messages between PEs: shared memory on this machine, or also MPI between PEs that
+    /// a launcher such as mpirun has started [default: MPI under such a launcher]
+    #[arg(long, env = "VRT_NET", value_name = "HOW", hide_env_values = true)]
+    net: Option<Net>,
 
     /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
     #[arg(long, env = "VRT_STACK", value_name = "SIZE", hide_env_values = true, value_parser = size)]
@@ -94,6 +100,16 @@ pub struct Config {
     #[arg(long, env = "VRT_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
     huge_pages: bool,
 
+    /// How sparse exchanges find out who receives from whom: auto, pex, pcx, rsx, nbx or nbx-node;
+    /// `list` explains them [default: auto]
+    #[arg(long, env = "VRT_EXCHANGE", value_name = "NAME", hide_env_values = true)]
+    exchange: Option<String>,
+
+    /// Choose exchange protocols for the network whose parameters `sparse-mini loggp` wrote to this
+    /// file [default: this computer's, as measured once]
+    #[arg(long, env = "VRT_LOGGP", value_name = "FILE", hide_env_values = true)]
+    loggp: Option<PathBuf>,
+
     /// Do not bind PEs to cores
     #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
     no_pin: bool,
@@ -133,6 +149,15 @@ pub enum MovePinned {
     Warn,
     /// End the job
     Error,
+}
+
+/// What carries messages between PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Net {
+    /// Shared memory; this process starts the PEs
+    Local,
+    /// MPI, and shared memory inside a machine; a launcher has started the PEs
+    Mpi,
 }
 
 /// How ranks move.
@@ -217,6 +242,7 @@ impl Config {
             pes: env.pes.or(self.pes),
             ranks: env.ranks.or(self.ranks),
             node_size: env.node_size.or(self.node_size),
+            net: env.net.or(self.net),
             stack: env.stack.or(self.stack),
             slot: env.slot.or(self.slot),
             eager: env.eager.or(self.eager),
@@ -227,6 +253,8 @@ impl Config {
             move_pinned: env.move_pinned.or(self.move_pinned),
             lb_predict: env.lb_predict.or(self.lb_predict),
             lb_dump: env.lb_dump.or(self.lb_dump),
+            exchange: env.exchange.or(self.exchange),
+            loggp: env.loggp.or(self.loggp),
             no_pin: env.no_pin || self.no_pin,
             huge_pages: env.huge_pages || self.huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
@@ -277,6 +305,12 @@ impl Config {
         Config { lb: Some(name.into()), ..self }
     }
 
+    /// Sets what carries messages between PEs.
+    #[must_use]
+    pub fn with_net(self, net: Net) -> Config {
+        Config { net: Some(net), ..self }
+    }
+
     /// Sets how ranks move.
     #[must_use]
     pub fn with_move(self, move_by: MoveBy) -> Config {
@@ -287,6 +321,12 @@ impl Config {
     #[must_use]
     pub fn with_lb_period(self, period: Duration) -> Config {
         Config { lb_period: Some(period), ..self }
+    }
+
+    /// Sets how sparse exchanges find out who receives from whom.
+    #[must_use]
+    pub fn with_exchange(self, protocol: Protocol) -> Config {
+        Config { exchange: Some(protocol.name().to_owned()), ..self }
     }
 
     /// The number of PEs.
@@ -302,6 +342,56 @@ impl Config {
     /// The number of PEs that make a node.
     pub fn node_size(&self) -> u32 {
         self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
+    }
+
+    /// This configuration where memory means something else on each PE: ranks move by their state or
+    /// not at all. With what there is to say about that, if anything.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn without_moves_by_memory(self) -> (Config, Option<&'static str>) {
+        match (&self.lb, self.move_by) {
+            (_, Some(MoveBy::State)) => (self, None),
+            (None, _) => (self, Some("ranks can move by their state only (--move state)")),
+            (Some(_), _) => {
+                let config = Config { lb: None, ..self };
+                (config, Some("no balancing: ranks could move by their state only (--move state)"))
+            }
+        }
+    }
+
+    /// What carries messages between PEs, if that was said.
+    pub fn net(&self) -> Option<Net> {
+        self.net
+    }
+
+    /// Whether the number of PEs that make a node was said.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn chosen_node_size(&self) -> Option<u32> {
+        self.node_size.map(NonZeroU32::get)
+    }
+
+    /// This configuration for as many PEs as a launcher has started.
+    ///
+    /// # Errors
+    /// Another number was asked for.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn for_started_pes(&self, started: u32) -> Result<Config, ConfigError> {
+        match self.pes {
+            Some(asked) if asked.get() != started => Err(ConfigError::Option(format!(
+                "--pes {asked}: the launcher has started {started} processes, and each is a PE"
+            ))),
+            _ => Ok(self.clone().with_pes(started)),
+        }
+    }
+
+    /// How sparse exchanges find out who receives from whom, if that was said.
+    ///
+    /// # Errors
+    /// There is no such protocol.
+    pub fn exchange(&self) -> Result<Option<Protocol>, ConfigError> {
+        match &self.exchange {
+            None => Ok(None),
+            Some(_) => self.protocol().map(Some),
+        }
     }
 
     /// Whether large heaps are to have 2 MiB pages.
@@ -338,7 +428,19 @@ impl Config {
                 return Err(ConfigError::Option(text));
             }
         }
+        self.options()?;
         self.balancing().map(|_| ())
+    }
+
+    /// Whether the user wants to see what can be given to `--exchange`.
+    pub(crate) fn asks_for_protocols(&self) -> bool {
+        self.exchange.as_deref() == Some("list")
+    }
+
+    /// How sparse exchanges go.
+    fn protocol(&self) -> Result<Protocol, ConfigError> {
+        let Some(name) = &self.exchange else { return Ok(Protocol::Auto) };
+        name.parse().map_err(|error| ConfigError::Option(format!("--exchange: {error}")))
     }
 
     /// Whether the user wants to see what can be given to `--lb`.
@@ -378,13 +480,16 @@ impl Config {
         SlotSizes { stack: self.stack, heap: self.slot }
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> Result<Options, ConfigError> {
+        Ok(Options {
             eager: self.eager.unwrap_or(8 << 10),
             oversubscribed: self.pes() as usize > available_cores(),
+            memory_moves: true,
             check_leaks: self.check_leaks,
             check_stacks: self.check_stacks,
-        }
+            exchange: self.protocol()?,
+            loggp: self.loggp.as_deref().map_or(Ok(LogGp::RANKS), read_network)?,
+        })
     }
 
     /// The environment variables that say what this configuration says, for a program that is
@@ -411,7 +516,10 @@ impl Config {
             ("VRT_LB", self.lb.clone()),
             ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
             ("VRT_LB_PERIOD", period),
+            ("VRT_EXCHANGE", self.exchange.clone()),
+            ("VRT_LOGGP", self.loggp.as_ref().map(|name| name.display().to_string())),
             ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
+            ("VRT_NET", self.net.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
             ("VRT_LB_PREDICT", self.lb_predict.clone()),
             ("VRT_LB_DUMP", self.lb_dump.as_ref().map(|name| name.display().to_string())),
@@ -493,6 +601,22 @@ fn forecast(text: &str) -> Result<Forecast, ConfigError> {
         .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
 }
 
+/// What `sparse-mini loggp` writes, of which this is read.
+#[derive(serde::Deserialize)]
+struct MeasuredNetwork {
+    parameters: LogGp,
+}
+
+/// The parameters in a file that `sparse-mini loggp` has written.
+fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
+    let wrong = |error: &dyn std::error::Error| {
+        ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let network: MeasuredNetwork = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    network.parameters.check().map_err(|error| wrong(&error))
+}
+
 /// What is wrong, without clap's usage block.
 fn first_line(text: &str) -> String {
     let end = text.find("\n\n").unwrap_or(text.len());
@@ -528,6 +652,8 @@ mod tests {
             let text = parse(&arguments).unwrap_err().to_string();
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         }
+        let unknown = parse(&["--exchange", "nbc"]).unwrap().check().unwrap_err().to_string();
+        assert!(unknown.contains("`nbc`") && unknown.contains("nbx-node"), "{unknown}");
         let too_many = Config::default().with_pes(5000).check().unwrap_err().to_string();
         assert!(too_many.contains("5000") && too_many.contains("1024"), "{too_many}");
     }

@@ -87,6 +87,14 @@ pub fn library_version() -> Result<String, std::string::FromUtf8Error> {
     Ok(concat!("vrt ", env!("CARGO_PKG_VERSION")).to_owned())
 }
 
+/// The number of PEs in the job.
+///
+/// # Panics
+/// Outside of ranks.
+pub fn pes() -> usize {
+    pe::with(|pe| pe.engine.shared.pes())
+}
+
 /// The host and the PE that the rank is on now.
 pub fn processor_name() -> Result<String, std::string::FromUtf8Error> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -76,6 +76,7 @@ mod config;
 pub mod datatype;
 pub mod encoding;
 pub mod environment;
+pub mod exchange;
 pub mod ffi;
 mod launch;
 mod mailbox;
@@ -91,7 +92,7 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
-pub use config::{Config, ConfigError, MoveBy, MovePinned};
+pub use config::{Config, ConfigError, MoveBy, MovePinned, Net};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
@@ -126,7 +127,7 @@ pub enum MpiError {
 /// All traits of the face.
 pub mod traits {
     pub use crate::{
-        attribute::traits::*, collective::traits::*, datatype::traits::*,
+        attribute::traits::*, collective::traits::*, datatype::traits::*, exchange::SparseExchange,
         point_to_point::traits::*, raw::traits::*, topology::traits::*, window::traits::*,
     };
 }

@@ -63,8 +63,10 @@ pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 
 /// Contexts of the communicators that are there from the beginning; others begin behind them.
 const WORLD: u32 = 0;
-const SELF: u32 = 2;
-pub(crate) const FIRST_FREE_CONTEXT: u32 = 4;
+const SELF: u32 = CONTEXTS;
+pub(crate) const FIRST_FREE_CONTEXT: u32 = 2 * CONTEXTS;
+/// Contexts of a communicator.
+pub(crate) const CONTEXTS: u32 = 4;
 
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.

@@ -268,3 +268,24 @@ fn derived_types_go_through_every_kind_of_message() {
         assert_eq!(swapped[0], value(1 - world.rank() as u16));
     });
 }
+
+#[test]
+fn sparse_exchanges_carry_values_of_derived_types() {
+    #[derive(Clone, Debug, PartialEq, Equivalence)]
+    struct Particle {
+        mark: u8,
+        place: [f64; 3],
+    }
+    for protocol in vrt::exchange::Protocol::all() {
+        vrt::run_local(3, |world| {
+            let me = world.rank();
+            let particle = |i: i32| Particle { mark: i as u8, place: [f64::from(i), 0.5, -1.0] };
+            let sent = [((me + 1) % 3, vec![particle(me), particle(me + 7)]), (me, vec![])];
+            let came = world.sparse_exchange_by(protocol, &sent);
+            let left = (me + 2) % 3;
+            let mut expected = vec![(me, vec![]), (left, vec![particle(left), particle(left + 7)])];
+            expected.sort_by_key(|(source, _)| *source);
+            assert_eq!(came, expected);
+        });
+    }
+}

@@ -233,3 +233,23 @@ fn a_deadlock_in_a_collective_operation_shows_who_waits() {
         }
     });
 }
+
+#[test]
+fn sparse_exchanges_that_cannot_be() {
+    let words = ["rank 1 in sparse_exchange", "wrong_use.rs", "target 2 is out of range: 0 to 1"];
+    fails(2, &words, |world| {
+        world.sparse_exchange(&[(if world.rank() == 1 { 2 } else { 0 }, [1u8])]);
+    });
+    fails(2, &["target -1 is out of range"], |world| {
+        world.sparse_exchange::<u8, [u8; 0]>(&[(-1, [])]);
+    });
+    for protocol in vrt::exchange::Protocol::all() {
+        fails(2, &["the message from rank 0 has 5 bytes, no multiple"], |world| {
+            if world.rank() == 0 {
+                world.sparse_exchange_by(protocol, &[(1, [0u8; 5])]);
+            } else {
+                world.sparse_exchange_by::<u32, [u32; 0]>(protocol, &[]);
+            }
+        });
+    }
+}

@@ -163,6 +163,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     let rows = chosen_rows(args)?;
     let runner = Runner {
         vrt_bench: programs.join("vrt-bench"),
+        vrt_bench_on_mpi: programs.join("../openmpi/release/vrt-bench"),
         c_programs: args.c_programs.clone().unwrap_or_else(|| programs.join("bench-c")),
         pairs: if args.quick { 3 } else { args.pairs },
         is_quick: args.quick,
@@ -170,7 +171,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     let mut report = Report::new(&runner);
     report.print_head();
-    for row in &rows {
+    for row in rows.iter().filter(|row| runner.with_open_mpi || !row.vrt.through_mpi) {
         report.add(runner.run(row)?);
     }
     report.print_foot();

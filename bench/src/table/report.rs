@@ -186,6 +186,7 @@ mod tests {
     fn the_file_has_every_run() {
         let runner = Runner {
             vrt_bench: "vrt-bench".into(),
+            vrt_bench_on_mpi: "vrt-bench".into(),
             c_programs: "c".into(),
             pairs: 1,
             is_quick: true,

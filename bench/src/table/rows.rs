@@ -58,10 +58,16 @@ pub(super) enum Reference {
 pub(super) struct Program {
     pub full: &'static str,
     pub quick: &'static str,
+    /// Whether it is to run as MPI processes that share no memory.
+    pub through_mpi: bool,
 }
 
 const fn program(full: &'static str, quick: &'static str) -> Program {
-    Program { full, quick }
+    Program { full, quick, through_mpi: false }
+}
+
+const fn through_mpi(full: &'static str, quick: &'static str) -> Program {
+    Program { full, quick, through_mpi: true }
 }
 
 /// The names of all rows.
@@ -72,6 +78,7 @@ pub(super) fn names() -> Vec<&'static str> {
 /// All rows, in the order of the table.
 pub(super) fn all() -> Vec<Row> {
     let mut rows = messages();
+    rows.extend(messages_through_mpi());
     rows.extend(collectives());
     rows.extend(more_collectives());
     rows.extend(memory());
@@ -129,6 +136,39 @@ fn messages() -> Vec<Row> {
             vrt: program(
                 "pingpong --pes 2 --ranks 2 --bytes 1048576 --operations 100 --repetitions 21",
                 "pingpong --pes 2 --ranks 2 --bytes 1048576 --operations 50 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),
+                processes: 2,
+            },
+        },
+    ]
+}
+
+fn messages_through_mpi() -> Vec<Row> {
+    vec![
+        Row {
+            name: "message-through-mpi",
+            title: "8 B message through the MPI transport, one way, to bare MPI",
+            target: Target::TimesReference(1.3),
+            unit: Unit::Time,
+            vrt: through_mpi(
+                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 20000 --repetitions 21",
+                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 10000 --repetitions 11",
+            ),
+            reference: Reference::OpenMpi {
+                program: program("pingpong 8 20000 21", "pingpong 8 10000 11"),
+                processes: 2,
+            },
+        },
+        Row {
+            name: "bandwidth-through-mpi",
+            title: "1 MiB through the MPI transport (ping-pong), to bare MPI",
+            target: Target::TimesReferenceBandwidth(0.95),
+            unit: Unit::Bandwidth(MEBIBYTE),
+            vrt: through_mpi(
+                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 100 --repetitions 21",
+                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 50 --repetitions 11",
             ),
             reference: Reference::OpenMpi {
                 program: program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),

@@ -12,6 +12,8 @@ use crate::measure::{Measured, median};
 /// Where the programs are, and how often they run.
 pub(super) struct Runner {
     pub vrt_bench: PathBuf,
+    /// The same, built with the MPI transport.
+    pub vrt_bench_on_mpi: PathBuf,
     pub c_programs: PathBuf,
     pub pairs: u32,
     pub is_quick: bool,
@@ -91,26 +93,37 @@ impl Runner {
     }
 
     fn vrt_command(&self, program: &Program) -> Command {
+        if program.through_mpi {
+            let mut command = mpirun(2);
+            command.arg(&self.vrt_bench_on_mpi).args(self.arguments(program));
+            return command;
+        }
         let mut command = Command::new(&self.vrt_bench);
         command.args(self.arguments(program));
         command
     }
 
     fn open_mpi_command(&self, program: &Program, processes: u32) -> Command {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut command = Command::new("mpirun");
-        command.arg("--allow-run-as-root");
-        if processes as usize <= cores {
-            command.args(["--bind-to", "core"]);
-        } else {
-            command.args(["--oversubscribe", "--bind-to", "none"]);
-        }
-        command.args(["-n", &processes.to_string()]);
+        let mut command = mpirun(processes);
         let mut arguments = self.arguments(program);
         command.arg(self.c_programs.join(arguments.next().unwrap_or_default()));
         command.args(arguments);
         command
     }
+}
+
+/// Open MPI's launcher, for so many processes.
+fn mpirun(processes: u32) -> Command {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new("mpirun");
+    command.arg("--allow-run-as-root");
+    if processes as usize <= cores {
+        command.args(["--bind-to", "core"]);
+    } else {
+        command.args(["--oversubscribe", "--bind-to", "none"]);
+    }
+    command.args(["-n", &processes.to_string()]);
+    command
 }
 
 /// The residual and the checksum that a solver printed.

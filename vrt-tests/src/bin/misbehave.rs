@@ -23,6 +23,8 @@ enum What {
     Panic,
     Exit3,
     Exit0,
+    /// Every rank leaves while a buffered message of its own is on its way
+    LeaveEarly,
     Recursion,
     BigFrame,
     HeapFull,
@@ -72,6 +74,7 @@ fn misbehave(what: What) {
             }
             return;
         }
+        What::LeaveEarly => return leave_early(&world),
         What::Deadlock => {
             let (value, _) =
                 world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
@@ -100,6 +103,26 @@ fn misbehave(what: What) {
     if me == 0 {
         println!("all is well");
     }
+}
+
+/// The first half of the ranks send long buffered messages to the others and return; those ask for
+/// them only later.
+fn leave_early(world: &vrt::topology::SimpleCommunicator) {
+    let (me, half) = (world.rank(), world.size() / 2);
+    let bytes = vec![me as u8; 1 << 20];
+    if me < half {
+        vrt::request::scope(|scope| {
+            let to = world.process_at_rank(me + half);
+            to.immediate_buffered_send(scope, &bytes[..]).wait_without_status();
+        });
+        return;
+    }
+    let later = std::time::Instant::now() + Duration::from_millis(50);
+    while std::time::Instant::now() < later {
+        vrt::yield_now();
+    }
+    let (got, _) = world.process_at_rank(me - half).receive_vec::<u8>();
+    assert!(got.len() == 1 << 20 && got.iter().all(|byte| i32::from(*byte) == me - half));
 }
 
 /// What only rank 5 does.

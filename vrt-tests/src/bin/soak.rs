@@ -37,18 +37,22 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seed = arguments.seed.unwrap_or(clock.map_or(1, |time| time.as_nanos() as u64));
-    eprintln!("soak: seed {seed}");
     if arguments.hostile {
         let subscriber = tracing_subscriber::fmt().with_writer(std::io::sink).finish();
         let _ = tracing::subscriber::set_global_default(vrt::trace::OnRuntimeHeap(subscriber));
     }
-    vrt::launch(arguments.vrt.clone(), move || soak(&arguments, seed))
+    vrt::launch(arguments.vrt.clone(), move || soak(&arguments))
 }
 
-fn soak(arguments: &Arguments, seed: u64) {
+fn soak(arguments: &Arguments) {
     let world = vrt::initialize().expect("in a rank").world();
+    // PEs that were not forked from one process would each draw a seed of their own.
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let mut seed = arguments.seed.unwrap_or(clock.map_or(1, |time| time.as_nanos() as u64));
+    world.process_at_rank(0).broadcast_into(&mut seed);
+    if world.rank() == 0 {
+        eprintln!("soak: seed {seed}");
+    }
     let end = Instant::now() + Duration::from_secs_f64(arguments.seconds);
     let mut messages = 0usize;
     let mut round = 0u64;

@@ -10,8 +10,7 @@ use crate::rank::Body;
 
 /// Ranges begin and end at multiples of this: what goes through a ring is never shorter.
 pub(crate) const LINE: usize = 64;
-/// Below the address where a rank says that it suspended: the rest of that frame, and what the
-/// switch saves.
+/// Below the address where a rank says that it suspended: what the switch saves.
 const BELOW: usize = 1024;
 /// What the allocator keeps in a free chunk: size, links, and the links of a tree.
 const FREE_HEADER: usize = 64;

@@ -36,7 +36,7 @@ pub(crate) use belongings::Belongings;
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
 pub(crate) use slot::{SlotHeader, SlotId};
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -49,6 +49,15 @@ static ARENA: OnceLock<Arena> = OnceLock::new();
 #[derive(Debug)]
 pub(crate) struct Arena {
     pub(crate) layout: Layout,
+}
+
+/// Where an arena lies, for PEs that are no copies of each other.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) base: usize,
+    /// Bytes of a slot's far heap.
+    pub(crate) far: usize,
 }
 
 /// Why there is no arena.
@@ -88,10 +97,56 @@ impl Arena {
         if let Some(arena) = ARENA.get() {
             return Ok(arena);
         }
-        let layout = map_somewhere(slots, sizes)?;
+        let (layout, _) = map_somewhere(slots, sizes)?;
+        Ok(Arena::install(layout))
+    }
+
+    fn install(layout: Layout) -> &'static Arena {
         BASE.store(layout.base, Ordering::Relaxed);
         END.store(layout.end(), Ordering::Release);
-        Ok(ARENA.get_or_init(|| Arena { layout }))
+        ARENA.get_or_init(|| Arena { layout })
+    }
+
+    /// Reserves an arena that other processes will [`attach`](Self::attach): somewhere, or at a
+    /// place. Returns the file behind it too.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn reserve_to_share(
+        slots: usize,
+        sizes: &SlotSizes,
+        place: Option<Place>,
+    ) -> Result<(&'static Arena, OwnedFd), ArenaError> {
+        let (layout, file) = match place {
+            None => map_somewhere(slots, sizes)?,
+            Some(Place { base, far }) => {
+                let layout = Layout::new(base, slots, sizes, far)?;
+                let size = layout.size();
+                let (_, file) = map(base, size, libc::MAP_FIXED_NOREPLACE)
+                    .map_err(|source| ArenaError::Map { gib: size >> 30, slots, source })?;
+                (layout, file)
+            }
+        };
+        Ok((Arena::install(layout), file))
+    }
+
+    /// Maps the arena of another process, whose file has been opened.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn attach(
+        slots: usize,
+        sizes: &SlotSizes,
+        Place { base, far }: Place,
+        file: &OwnedFd,
+    ) -> Result<&'static Arena, ArenaError> {
+        let layout = Layout::new(base, slots, sizes, far)?;
+        let size = layout.size();
+        map_file(base, size, libc::MAP_FIXED_NOREPLACE, file)
+            .map_err(|source| ArenaError::Map { gib: size >> 30, slots, source })?;
+        Ok(Arena::install(layout))
+    }
+
+    /// Where it lies.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn place(&self) -> Place {
+        Place { base: self.layout.base, far: self.layout.far_stride }
     }
 
     /// Whether an address lies in the arena of this process.
@@ -160,7 +215,7 @@ const CANDIDATES: [usize; 4] = [0x2000_0000_0000, 0x3000_0000_0000, 0x10_0000_00
 
 /// Maps the arena at the first address that is free, with smaller slots when the address space is
 /// limited.
-fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> {
+fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<(Layout, OwnedFd), ArenaError> {
     let mut far = sizes.far_size(slots);
     let mut error = std::io::Error::from_raw_os_error(libc::ENOMEM);
     let mut size = 0;
@@ -171,9 +226,9 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> 
             // No mapping is ever replaced.
             let place = if base == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
             match map(base, size, place) {
-                Ok(address) => {
+                Ok((address, file)) => {
                     layout.rebase(address);
-                    return Ok(layout);
+                    return Ok((layout, file));
                 }
                 Err(e) => error = e,
             }
@@ -183,12 +238,22 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<Layout, ArenaError> 
     Err(ArenaError::Map { gib: size >> 30, slots, source: error })
 }
 
-fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<usize> {
+fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, OwnedFd)> {
     let (file, huge) = backing::open(HUGE_PAGES.load(Ordering::Relaxed))?;
     HUGE_PAGES.store(huge, Ordering::Relaxed);
+    map_file(base, size, place, &file).map(|address| (address, file))
+}
+
+/// Maps an arena's file, and makes it as long.
+fn map_file(
+    base: usize,
+    size: usize,
+    place: libc::c_int,
+    file: &OwnedFd,
+) -> std::io::Result<usize> {
     let fd = file.as_raw_fd();
-    // SAFETY: plain system calls; the file has no name and is closed after mapping. MAP_FIXED is
-    // given only for the arena's own range, which nobody uses then.
+    // SAFETY: plain system calls; the file has no name. MAP_FIXED is given only for the arena's
+    // own range, which nobody uses then.
     unsafe {
         let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
             libc::mmap(

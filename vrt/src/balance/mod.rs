@@ -32,7 +32,7 @@ use crate::config::{Balancing, MoveBy, MovePinned};
 use crate::migrate::Stays;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
-use crate::pe::{self, Engine};
+use crate::pe::{self, Engine, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]
@@ -296,7 +296,8 @@ impl Engine {
         if self.balancer.move_by.is_none() {
             return;
         }
-        let here = self.ranks.iter().flatten().count();
+        let ranks = self.ranks.iter().flatten();
+        let here = ranks.filter(|state| state.status != Status::Ended).count();
         if offering.iter().filter(|(_, of)| of == round).count() == here {
             let loads = self.loads();
             self.tell(0, &Message::Arrived { loads });
@@ -308,6 +309,9 @@ impl Engine {
         let began = Instant::now();
         let bytes = match self.balancer.by_state {
             true => self.move_by_state(rank, to)?,
+            false if !self.options.memory_moves => {
+                return Err(Stays::Pinned("ranks of this job can only move by their state"));
+            }
             false => {
                 self.may_move(rank)?;
                 self.end_offer(rank);
@@ -421,6 +425,9 @@ impl Engine {
         let mut pinned = None;
         for (rank, state) in self.ranks.iter().enumerate() {
             let Some(state) = state.as_deref() else { continue };
+            if state.status == Status::Ended {
+                continue;
+            }
             let since = state.counters.run - state.counters.reported;
             // SAFETY: the slot of a rank of this PE.
             let bytes = unsafe {

@@ -90,6 +90,10 @@ pub(crate) struct Combining {
     at_hand: Box<Operation>,
     key: Option<Key>,
     others: FxHashMap<Key, Box<Operation>>,
+    #[expect(
+        clippy::vec_box,
+        reason = "an operation goes from here to `open` and back, which would copy it"
+    )]
     spare: Vec<Box<Operation>>,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,

@@ -18,7 +18,7 @@ mod async_twins;
 mod bytes;
 mod combine;
 mod communicator;
-mod fold;
+pub(crate) mod fold;
 mod groups;
 mod operation;
 pub(crate) mod operator;

@@ -199,6 +199,17 @@ impl Outgoing {
         Outgoing { at: std::ptr::null(), len: 0, packed: None }
     }
 
+    /// The bytes.
+    ///
+    /// They are readable as long as the buffer that this was made from is borrowed.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: whoever made this keeps the buffer borrowed while it is used.
+        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+    }
+
     /// Whether the bytes are a copy of the buffer's.
     pub(crate) fn is_packed(&self) -> bool {
         self.packed.is_some()

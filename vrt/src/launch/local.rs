@@ -9,6 +9,7 @@ use crate::arena::SlotId;
 use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::{LaunchError, crash, reserve};
+use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{Outcome, Pe, Setup};
 use crate::rank::Program;
@@ -83,8 +84,9 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         id: 0,
         uid: NEXT_UID.fetch_add(1, Ordering::Relaxed),
         shared,
-        events: vec![event.as_raw_fd()],
-        options: config.options(),
+        events: Events { wake: vec![event.as_raw_fd()], own: event.as_raw_fd() },
+        remote: None,
+        options: config.options()?,
         balancer: Balancer::new(None, false, 0, &shared),
         pool: SlotId(slots.0[0]),
         ranks: slots.0[1..].iter().enumerate().map(|(r, s)| (r as u32, SlotId(*s))).collect(),

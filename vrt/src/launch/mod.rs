@@ -16,8 +16,13 @@
 //! | wrong configuration | 2 | the supervisor |
 //! | Ctrl-C, SIGTERM | 130, 143 | the supervisor |
 
+#[cfg(feature = "mpi")]
+mod agree;
 pub(crate) mod crash;
+mod launcher;
 mod local;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod pe_process;
 mod supervisor;
 
@@ -55,6 +60,10 @@ pub enum LaunchError {
          (#[vrt::main] does)"
     )]
     Threads(usize),
+    /// The PEs that a launcher has started cannot be a job.
+    #[cfg(feature = "mpi")]
+    #[error("{0}")]
+    Disagreement(String),
     /// The system refused something.
     #[error("cannot {what}: {source}")]
     System {
@@ -98,10 +107,26 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
         print!("{}", lb_strategies::registry::list());
         return ExitCode::SUCCESS;
     }
+    if config.asks_for_protocols() {
+        print!("{}", crate::exchange::list());
+        return ExitCode::SUCCESS;
+    }
     // PEs run the program until the process ends, so it lives as long.
-    match supervisor::run(&config, Box::leak(Box::new(program))) {
+    let program: rank::Program = Box::leak(Box::new(program));
+    let ended = match launcher::starts_pes(&config) {
+        Err(error) => Err(error.into()),
+        #[cfg(feature = "mpi")]
+        Ok(true) => mpi::run(&config, program),
+        Ok(_) => supervisor::run(&config, program),
+    };
+    match ended {
         Ok(status) => ExitCode::from(status),
-        Err(error) => report_usage_error(&error),
+        Err(error) => {
+            let code = report_usage_error(&error);
+            #[cfg(feature = "mpi")]
+            mpi::abort_unless_well(i32::from(STATUS_USAGE));
+            code
+        }
     }
 }
 

@@ -8,8 +8,9 @@ use crate::arena::{Arena, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::config::{Balancing, Config};
 use crate::launch::{STATUS_RUNTIME, crash};
+use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
-use crate::pe::{self, Outcome, Pe, Setup};
+use crate::pe::{self, Options, Outcome, Pe, Setup};
 use crate::rank::Program;
 
 /// Rows of the deadlock table that one PE contributes.
@@ -22,6 +23,7 @@ static REPORT: AtomicI32 = AtomicI32::new(-1);
 pub(super) struct Birth<'a> {
     pub(super) id: u32,
     pub(super) config: &'a Config,
+    pub(super) options: Options,
     pub(super) arena: &'static Arena,
     pub(super) shared: Shared,
     pub(super) events: &'a [OwnedFd],
@@ -35,13 +37,17 @@ pub(super) struct Birth<'a> {
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
-    let Birth { id, config, arena, shared, events, program, balancing, .. } = birth;
+    let Birth { id, config, options, arena, shared, events, program, balancing, .. } = birth;
     let setup = Setup {
         id,
         uid: id + 1,
         shared,
-        events: events.iter().map(AsRawFd::as_raw_fd).collect(),
-        options: config.options(),
+        events: Events {
+            wake: events.iter().map(AsRawFd::as_raw_fd).collect(),
+            own: events[id as usize].as_raw_fd(),
+        },
+        remote: None,
+        options,
         balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
         pool: SlotId(config.ranks() + id),
         ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
@@ -51,10 +57,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     let _entered = pe.enter();
     match pe::run() {
         Ok(Outcome::Finished) => {
-            pe::with_in_loop(|pe| pe.engine.balancer.write_dump());
-            if config.prints_statistics() {
-                pe::with_in_loop(|pe| pe.engine.print_statistics());
-            }
+            tell_what_was_done(config);
             leave(0)
         }
         Ok(Outcome::Ended(Ended::Deadlock)) => {
@@ -69,6 +72,14 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     }
 }
 
+/// What a PE has to tell when all is done.
+pub(super) fn tell_what_was_done(config: &Config) {
+    pe::with_in_loop(|pe| pe.engine.balancer.write_dump());
+    if config.prints_statistics() {
+        pe::with_in_loop(|pe| pe.engine.print_statistics());
+    }
+}
+
 /// Ends the whole job with a status, from one of its PEs.
 pub(super) fn end_job(status: i32) -> ! {
     hooks::use_heap(std::ptr::null_mut());
@@ -78,10 +89,13 @@ pub(super) fn end_job(status: i32) -> ! {
     leave(status)
 }
 
-fn leave(status: i32) -> ! {
+/// Ends this process, and says what it still had to say.
+pub(super) fn leave(status: i32) -> ! {
     hooks::use_heap(std::ptr::null_mut());
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
+    #[cfg(feature = "mpi")]
+    super::mpi::abort_unless_well(status);
     // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
     // image.
     unsafe {
@@ -90,12 +104,18 @@ fn leave(status: i32) -> ! {
     }
 }
 
-fn report_waits() {
+/// What the ranks of this PE wait for, in lines.
+pub(super) fn waits() -> String {
     let rows = pe::waits();
     let mut text: String = rows.iter().take(ROWS).map(|row| format!("{row}\n")).collect();
     if rows.len() > ROWS {
         text += &format!("~ and {} more ranks of one PE\n", rows.len() - ROWS);
     }
+    text
+}
+
+fn report_waits() {
+    let text = waits();
     let fd = REPORT.load(Ordering::Relaxed);
     // SAFETY: `text` is readable; a full pipe only shortens the table.
     unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
@@ -121,10 +141,15 @@ fn prepare_process(birth: &Birth<'_>) {
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
     }
-    crash::set_job(birth.shared.job());
+    prepare_for_ranks(&birth.shared, birth.options.check_stacks);
+}
+
+/// Prepares what any process needs in which ranks run.
+pub(super) fn prepare_for_ranks(shared: &Shared, check_stacks: bool) {
+    crash::set_job(shared.job());
     crash::install();
     touch_process_wide_state();
-    crate::rank::check::begin(birth.config.options().check_stacks);
+    crate::rank::check::begin(check_stacks);
     set_panic_hook();
 }
 

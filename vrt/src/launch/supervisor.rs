@@ -160,13 +160,17 @@ impl Job<'_> {
             }
             text.extend_from_slice(&buffer[..n as usize]);
         }
-        let text = String::from_utf8_lossy(&text);
-        let mut rows: Vec<&str> = text.lines().collect();
-        rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
-        eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
-        for row in rows {
-            eprintln!("  {row}");
-        }
+        print_deadlock_table(&String::from_utf8_lossy(&text));
+    }
+}
+
+/// Prints what all ranks wait for, a line each, by rank.
+pub(super) fn print_deadlock_table(text: &str) {
+    let mut rows: Vec<&str> = text.lines().collect();
+    rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
+    eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
+    for row in rows {
+        eprintln!("  {row}");
     }
 }
 
@@ -182,7 +186,7 @@ fn fork_all(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: plain system call.
     let supervisor = unsafe { libc::getpid() };
-    let balancing = config.balancing()?;
+    let (balancing, options) = (config.balancing()?, config.options()?);
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
     let mut pids = Vec::new();
     for id in 0..config.pes() {
@@ -208,6 +212,7 @@ fn fork_all(
             0 => pe_process::live(Birth {
                 id,
                 config,
+                options,
                 arena,
                 shared,
                 events,
@@ -236,7 +241,8 @@ fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
     (cores.len() >= pes).then_some(cores)
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+/// A pipe, of which neither end makes anybody wait.
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let mut fds = [0; 2];
     // SAFETY: the call fills both; they are ours.
     unsafe {

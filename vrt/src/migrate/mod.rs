@@ -36,7 +36,8 @@ use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaiting, Body, Completion, Encoded, Engine, Offer, Parked, RankState, Request, Started, Status,
+    Awaiting, Body, Completion, Encoded, Engine, Offer, Parked, RankState, Request, Started,
+    Status, Wait,
 };
 pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
@@ -50,7 +51,8 @@ pub(crate) enum Stays {
     Running,
     /// It moves by its state, and is not in `migrate`.
     NotOffered,
-    /// Another PE of the node uses its memory at this moment.
+    /// Another PE of the node uses its memory at this moment, or a message comes into it or goes
+    /// out of it.
     InUse,
     /// It holds something that cannot move.
     Pinned(&'static str),
@@ -138,6 +140,7 @@ impl Engine {
         state.status = Status::Ready;
         state.awaiting = Awaiting::Nothing;
         state.awaited = std::ptr::null();
+        state.wait = Wait::default();
         state.requests = Vec::new();
         state.free_requests = Vec::new();
         let slot = state.slot;
@@ -149,7 +152,7 @@ impl Engine {
             crate::rank::Body::abandon(slot);
             hooks::own(slot, 0);
         }
-        let timers = self.timers.take_of(rank);
+        let timers = if far { self.timers.take_relative(rank) } else { self.timers.take_of(rank) };
         let mut moving = MovingRank::pack(rank, *state, timers);
         moving.begins = true;
         if far {
@@ -226,6 +229,7 @@ impl Engine {
             Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
                 Err(Stays::Running)
             }
+            Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
             Some(state) => pinned(state).map_or(Ok(()), |reason| Err(Stays::Pinned(reason))),
         }
     }
@@ -254,7 +258,11 @@ impl Engine {
             }
         }
         tracing::trace!(rank, from, begins, "has come");
-        self.timers.put(rank, &timers);
+        if self.shared.is_near(from) {
+            self.timers.put(rank, &timers);
+        } else {
+            self.timers.put_relative(rank, &timers);
+        }
         if state.status == Status::Ready {
             self.ready.push_back(rank);
         }
@@ -305,6 +313,7 @@ impl Engine {
         match parcel.topic {
             Topic::Rank => self.adopt(parcel.from, &parcel.bytes),
             Topic::Contribution => self.contribution_came(&parcel.bytes),
+            Topic::Job => self.job_news(parcel.from, &parcel.bytes),
             Topic::Group => self.group_parcel(&parcel.bytes),
             Topic::Balance => self.balance_message(parcel.from, &parcel.bytes),
         }

@@ -80,7 +80,7 @@ impl Engine {
         self.announce(rank, to, state.moves.wrapping_add(1));
         // SAFETY: the slot is nobody's now and stays as it is until the last piece has gone.
         let ranges = unsafe { live::ranges(slot) };
-        let timers = self.timers.take_of(rank);
+        let timers = self.timers.take_relative(rank);
         let mut moving = MovingRank::pack(rank, *state, timers);
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach() };

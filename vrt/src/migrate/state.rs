@@ -39,6 +39,7 @@ pub(super) struct MovingRank {
     wait: MovingWait,
     counters: Counters,
     collectives: Vec<(u32, u32)>,
+    counters_of_exchanges: Vec<((u32, u32), u64)>,
     coordinates: Option<[f64; 3]>,
     pub(super) moves: u32,
     offers: u32,
@@ -86,6 +87,7 @@ impl MovingRank {
             restored,
             state_len,
             collectives,
+            counters_of_exchanges,
         } = state;
         let (peers, early) = peers.into_lists();
         MovingRank {
@@ -107,6 +109,7 @@ impl MovingRank {
             wait: MovingWait::pack(wait),
             counters,
             collectives: collectives.into_list(),
+            counters_of_exchanges: counters_of_exchanges.into_iter().collect(),
             coordinates,
             moves: moves.wrapping_add(1),
             offers,
@@ -151,6 +154,7 @@ impl MovingRank {
             restored: self.restored,
             state_len: self.state_len,
             collectives: Begun::from_list(self.collectives),
+            counters_of_exchanges: self.counters_of_exchanges.into_iter().collect(),
         };
         (self.rank, state, self.timers)
     }

@@ -1,4 +1,5 @@
-//! The local transport: rings in shared memory between the PEs of a node.
+//! What a PE sends: through rings in shared memory to the PEs of its node, through a
+//! [`Remote`] transport to those that share no memory with it, if there are such.
 //!
 //! A ring that is full does not block anybody: what does not fit waits in the PE's *backlog* for
 //! that destination, in order, and goes out when there is room. A waiting message of a rank is
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 
 use vrt_shm::{Consumer, Producer, Sleep};
 
+use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::net::{INLINE, Kind, Packet};
 
@@ -25,13 +27,31 @@ pub(crate) struct Outgoing {
     lanes: Vec<Lane>,
     /// How many lanes have a backlog.
     backlogged: usize,
-    /// Event descriptors on which PEs sleep that also wait for the outside.
-    events: Vec<i32>,
+    events: Events,
+    /// The way to PEs that share no memory with this one.
+    remote: Option<Box<dyn Remote>>,
+}
+
+/// Event descriptors, on which PEs sleep that also wait for the outside.
+pub(crate) struct Events {
+    /// To wake each PE of the node; -1 for others.
+    pub(crate) wake: Vec<i32>,
+    /// What this PE waits for.
+    pub(crate) own: i32,
 }
 
 struct Lane {
-    producer: Option<Producer<'static, RING_CELLS, RING_BYTES>>,
+    pe: usize,
+    way: Way,
     backlog: VecDeque<Waiting>,
+}
+
+/// How a PE is reached.
+enum Way {
+    /// It is this one.
+    Own,
+    Ring(Producer<'static, RING_CELLS, RING_BYTES>),
+    Remote,
 }
 
 /// Something that waits for room in a ring.
@@ -47,27 +67,66 @@ pub(crate) struct Waiting {
 }
 
 impl Outgoing {
-    pub(crate) fn new(shared: Shared, me: usize, events: Vec<i32>) -> Outgoing {
+    pub(crate) fn new(
+        shared: Shared,
+        me: usize,
+        events: Events,
+        remote: Option<Box<dyn Remote>>,
+    ) -> Outgoing {
+        let ring = |to| has_ring(&shared, remote.is_some(), me, to);
         let lanes = (0..shared.pes())
             .map(|to| Lane {
-                // SAFETY: this PE alone sends from `me`, and the rings are fresh.
-                producer: (to != me).then(|| unsafe { Producer::new(shared.ring(me, to)) }),
+                pe: to,
+                way: match to {
+                    to if to == me => Way::Own,
+                    // SAFETY: this PE alone sends from `me`, and the rings are fresh.
+                    to if ring(to) => Way::Ring(unsafe { Producer::new(shared.ring(me, to)) }),
+                    _ => Way::Remote,
+                },
                 backlog: VecDeque::new(),
             })
             .collect();
-        Outgoing { shared, me, lanes, backlogged: 0, events }
+        Outgoing { shared, me, lanes, backlogged: 0, events, remote }
     }
 
     /// The receiving ends that belong to `me`, each with the PE that sends.
     pub(crate) fn consumers(
         shared: Shared,
         me: usize,
+        remote: bool,
     ) -> Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)> {
         (0..shared.pes())
-            .filter(|from| *from != me)
+            .filter(|from| has_ring(&shared, remote, me, *from))
             // SAFETY: this PE alone receives at `me`, and the rings are fresh.
             .map(|from| (from as u32, unsafe { Consumer::new(shared.ring(from, me)) }))
             .collect()
+    }
+
+    /// The way to PEs that share no memory with this one, if there are such.
+    #[inline]
+    pub(crate) fn remote(&mut self) -> Option<&mut (dyn Remote + 'static)> {
+        self.remote.as_deref_mut()
+    }
+
+    /// Whether there are such PEs.
+    #[inline]
+    pub(crate) fn has_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Takes the way to other nodes away: nothing is sent there any more.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn take_remote(&mut self) -> Option<Box<dyn Remote>> {
+        self.remote.take()
+    }
+
+    /// Packets sent to other PEs so far.
+    pub(crate) fn sent(&self) -> u64 {
+        let rings = self.lanes.iter().map(|lane| match &lane.way {
+            Way::Ring(producer) => producer.sent(),
+            Way::Own | Way::Remote => 0,
+        });
+        rings.sum::<u64>() + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
     }
 
     /// Sends a packet with the data beside it, if there is room now.
@@ -81,7 +140,7 @@ impl Outgoing {
             return false;
         }
         // SAFETY: as the caller promises.
-        unsafe { lane.send(packet, data) && self.wake(pe) }
+        unsafe { lane.send(&mut self.remote, packet, data) && self.wake(pe) }
     }
 
     /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
@@ -207,7 +266,7 @@ impl Outgoing {
             }
             let mut sent = false;
             while let Some(mut waiting) = lane.backlog.pop_front() {
-                let (gone, progress) = lane.send_waiting(&mut waiting);
+                let (gone, progress) = lane.send_waiting(&mut self.remote, &mut waiting);
                 sent |= progress;
                 if !gone {
                     lane.backlog.push_front(waiting);
@@ -235,8 +294,8 @@ impl Outgoing {
             Some(Sleep::Futex) => doorbell.wake(),
             Some(Sleep::Event) => {
                 let one = 1u64;
-                // SAFETY: eight readable bytes; the descriptor is the PE's eventfd.
-                unsafe { libc::write(self.events[pe], (&raw const one).cast(), 8) };
+                // SAFETY: eight readable bytes; the descriptor is the PE's.
+                unsafe { libc::write(self.events.wake[pe], (&raw const one).cast(), 8) };
             }
         }
         true
@@ -244,40 +303,58 @@ impl Outgoing {
 
     /// The event descriptor of this PE.
     pub(crate) fn event(&self) -> i32 {
-        self.events[self.me]
+        self.events.own
     }
 
     /// Publishes how much was sent, for the deadlock detector.
     pub(crate) fn publish_sent(&self) {
         for (to, lane) in self.lanes.iter().enumerate() {
-            let sent = lane.producer.as_ref().map_or(0, Producer::sent);
+            let sent = match &lane.way {
+                Way::Ring(producer) => producer.sent(),
+                Way::Own | Way::Remote => 0,
+            };
             self.shared.sent(self.me, to).store(sent, std::sync::atomic::Ordering::Release);
         }
     }
+}
+
+/// Whether two PEs have rings between them.
+fn has_ring(shared: &Shared, remote: bool, me: usize, other: usize) -> bool {
+    me != other && (!remote || shared.node_of(me as u32) == shared.node_of(other as u32))
 }
 
 impl Lane {
     /// # Safety
     /// `data` is readable for `packet.beside()` bytes.
     #[inline]
-    unsafe fn send(&mut self, packet: &Packet, data: *const u8) -> bool {
-        let Some(producer) = &mut self.producer else {
-            unreachable!("a PE has no ring to itself");
-        };
+    unsafe fn send(
+        &mut self,
+        remote: &mut Option<Box<dyn Remote>>,
+        packet: &Packet,
+        data: *const u8,
+    ) -> bool {
         let beside: &[u8] = match packet.beside() {
             0 => &[],
             // SAFETY: as the caller promises.
             len => unsafe { std::slice::from_raw_parts(data, len) },
         };
-        producer.send(|cell| packet.write_to(cell), beside)
+        match &mut self.way {
+            Way::Ring(producer) => producer.send(|cell| packet.write_to(cell), beside),
+            Way::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, beside)),
+            Way::Own => unreachable!("a PE sends nothing to itself"),
+        }
     }
 
     /// Sends what fits; returns (all gone, anything gone).
-    fn send_waiting(&mut self, waiting: &mut Waiting) -> (bool, bool) {
+    fn send_waiting(
+        &mut self,
+        remote: &mut Option<Box<dyn Remote>>,
+        waiting: &mut Waiting,
+    ) -> (bool, bool) {
         let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
         let Some((gone, len)) = &mut waiting.stream else {
             // SAFETY: the data is owned, or lies in the buffer of a rank that waits.
-            let sent = unsafe { self.send(&waiting.packet, data) };
+            let sent = unsafe { self.send(remote, &waiting.packet, data) };
             return (sent, sent);
         };
         let before = *gone;
@@ -299,7 +376,7 @@ impl Lane {
                 }
             }
             // SAFETY: as above.
-            if !unsafe { self.send(&packet, at) } {
+            if !unsafe { self.send(remote, &packet, at) } {
                 return (false, *gone > before);
             }
             *gone += u64::from(packet.len);

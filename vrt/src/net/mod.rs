@@ -17,9 +17,13 @@
 //! | `Coming` | a rank is about to be shipped to this PE: hold what comes for it | - |
 //! | `Memory` | a piece of the memory of a rank that is being shipped | - |
 //! | `Moved` | news: a rank is on another PE now | - |
+//! | `CountUp` | adds to a counter of a rank | `Finished` |
 
 pub(crate) mod local;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
 pub(crate) mod parcel;
+pub(crate) mod remote;
 pub(crate) mod shared;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +31,9 @@ use vrt_shm::{CELL_PAYLOAD, CellData};
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
+
+/// Bytes from one packet to the next where packets lie in a row.
+pub(crate) const CELL: usize = 64;
 
 /// What a packet says; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +51,7 @@ pub(crate) enum Kind {
     Memory,
     Moved,
     Access,
+    CountUp,
 }
 
 /// One cell of a ring; 60 bytes without padding.
@@ -53,7 +61,8 @@ pub(crate) struct Packet {
     pub(crate) kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
     pub(crate) wants_finish: bool,
-    reserved: u16,
+    /// In the first packet of a batch between nodes: how many packets that has.
+    pub(crate) in_batch: u16,
     /// Context of the communicator.
     pub(crate) context: u32,
     pub(crate) tag: i32,
@@ -109,7 +118,7 @@ impl Packet {
         Packet {
             kind,
             wants_finish: false,
-            reserved: 0,
+            in_batch: 0,
             context: 0,
             tag: 0,
             to,

@@ -19,6 +19,8 @@ pub(crate) enum Topic {
     Balance,
     /// A rank that lives elsewhere joins or leaves a group.
     Group,
+    /// What the nodes of a job have to agree on.
+    Job,
 }
 
 impl Topic {
@@ -27,6 +29,7 @@ impl Topic {
             1 => Topic::Rank,
             2 => Topic::Contribution,
             4 => Topic::Group,
+            5 => Topic::Job,
             _ => Topic::Balance,
         }
     }

@@ -1,4 +1,6 @@
-//! The control memory of a job: mapped shared before the PEs are forked, at one address in all.
+//! The control memory of a job: mapped by all its PEs, or by those of each node by themselves where
+//! nodes are different machines. Then it is *spread*: what is said here of the job is only what
+//! the node knows of it, and `pe::census` keeps the nodes in agreement.
 //!
 //! | part | written by | read by |
 //! |---|---|---|
@@ -13,6 +15,7 @@
 //! place a new version, so that old news never replaces newer.
 
 use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use vrt_shm::{Doorbell, Ring};
@@ -26,6 +29,9 @@ pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
 
 /// The location of a rank that has ended.
 pub(crate) const ENDED: u32 = u32::MAX;
+
+/// Pairs of contexts that communicators can have.
+const CONTEXT_PAIRS: usize = 1 << 30;
 
 /// How a job ended, in [`JobState::ended`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +49,8 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct JobState {
-    /// Ranks that have not ended.
+    /// Ranks that have not ended. Where control memory is spread: in the node of PE 0; elsewhere all
+    /// of them, until none is left.
     pub(crate) ranks_left: AtomicU32,
     ended: AtomicU32,
     status: AtomicU32,
@@ -68,7 +75,7 @@ impl JobState {
         first
     }
 
-    /// The first of `n` pairs of contexts that no communicator of the job has had.
+    /// The first of `n` sets of contexts that no communicator of the job has had.
     pub(crate) fn new_contexts(&self, n: u32) -> u32 {
         self.contexts.fetch_add(n, Ordering::Relaxed)
     }
@@ -118,6 +125,8 @@ pub(crate) struct Shared {
     node_size: usize,
     /// The node of whoever holds this.
     node: usize,
+    /// Other nodes have control memory of their own.
+    spread: bool,
 }
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
@@ -152,29 +161,67 @@ pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
 }
 
 impl Shared {
-    /// Maps zeroed control memory for a job.
+    /// Maps control memory for all PEs of a job, which are forked afterwards.
     pub(crate) fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
-        let mut shared = Shared { base: std::ptr::null_mut(), pes, ranks, node_size, node: 0 };
-        let size = shared.ring_offset(pes, 0);
-        // SAFETY: a fresh anonymous mapping.
+        let base = std::ptr::null_mut();
+        let shared = Shared { base, pes, ranks, node_size, node: 0, spread: false };
+        let shared = shared.mapped(None)?;
+        shared.initialise(0..shared.nodes());
+        Ok(shared)
+    }
+
+    /// Maps the control memory of a node, which lies in a file that its PEs have opened. One of
+    /// them, the first, initialises it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn map_node(
+        file: BorrowedFd<'_>,
+        (pes, ranks, node_size): (usize, usize, usize),
+        node: usize,
+        first: bool,
+    ) -> std::io::Result<Shared> {
+        let base = std::ptr::null_mut();
+        let shared = Shared { base, pes, ranks, node_size, node, spread: node_size < pes };
+        let shared = shared.mapped(Some(file))?;
+        if first {
+            shared.initialise(node..node + 1);
+        }
+        Ok(shared)
+    }
+
+    fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
+        let size = self.ring_offset(self.pes, 0);
+        let fd = file.map_or(-1, |file| file.as_raw_fd());
+        let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
+        // SAFETY: a fresh mapping; the file is only ever made longer.
         let base = unsafe {
+            if file.is_some() && libc::ftruncate(fd, size as libc::off_t) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
             libc::mmap(
                 std::ptr::null_mut(),
                 size,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | kind,
+                fd,
                 0,
             )
         };
         if base == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        shared.base = base.cast();
-        shared.job().ranks_left.store(ranks as u32, Ordering::Relaxed);
-        for node in 0..shared.nodes() {
-            let there = shared.in_node(node);
-            for rank in 0..ranks as u32 {
+        self.base = base.cast();
+        Ok(self)
+    }
+
+    /// Fills zeroed control memory with what is true when a job begins.
+    fn initialise(&self, nodes: Range<usize>) {
+        self.job().ranks_left.store(self.ranks as u32, Ordering::Relaxed);
+        // Nodes that do not share the counter count in ranges of their own.
+        let own = if self.spread { self.node * (CONTEXT_PAIRS / self.nodes()) } else { 0 };
+        self.job().contexts.store(own as u32, Ordering::Relaxed);
+        for node in nodes {
+            let there = self.in_node(node);
+            for rank in 0..self.ranks as u32 {
                 let home = there.home(rank);
                 there.settle(rank, home, 0);
                 if there.is_near(home) {
@@ -183,12 +230,16 @@ impl Shared {
                 there.lease(rank).store(AWAY, Ordering::Relaxed);
             }
         }
-        Ok(shared)
+    }
+
+    /// Whether other nodes have control memory of their own.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.spread
     }
 
     /// The same memory, as a PE of `node` sees it.
-    pub(crate) fn in_node(self, node: usize) -> Shared {
-        Shared { node, ..self }
+    pub(crate) fn in_node(&self, node: usize) -> Shared {
+        Shared { node, ..*self }
     }
 
     /// Number of nodes.

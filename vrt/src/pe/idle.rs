@@ -2,7 +2,7 @@
 //!
 //! It looks again for a while (a message from another PE usually comes within microseconds), then
 //! sleeps on its doorbell: in a futex, or in tokio's driver while something outside `vrt` holds a
-//! waker. With more PEs than cores it gives its core away instead of looking.
+//! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while only. With more PEs than cores it gives its core away instead of looking.
 //!
 //! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
 //! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Awaiting, Completion, Engine, Pe, run};
+use crate::pe::{self, Awaiting, Completion, Engine, Pe, Status, run};
 use crate::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -27,6 +27,16 @@ const SPINS: u32 = 2_000;
 const LOOKS: u32 = 400;
 /// Looks between giving the core away, with too few cores: some 50 us.
 const YIELDS: u32 = 60;
+
+/// Sleeps of a PE that other nodes cannot wake: the first, which grows, a usual one, and one after
+/// half a second of idling.
+const SHORT_NAP: Duration = Duration::from_micros(20);
+const NAP: Duration = Duration::from_millis(1);
+const LONG_NAP: Duration = Duration::from_millis(5);
+const MANY_NAPS: u32 = 500;
+/// Looks between two such sleeps.
+const LOOKS_BETWEEN_NAPS: u32 = 20;
+const YIELDS_BETWEEN_NAPS: u32 = 2;
 
 /// Waits until there may be something to do. Returns at once when there is.
 pub(crate) fn idle(tokio: &Runtime) {
@@ -67,20 +77,25 @@ impl Pe {
     /// Looks for work for a while.
     fn look_around(&mut self) -> bool {
         let found = if self.engine.options.oversubscribed {
-            (0..YIELDS).any(|_| {
+            let yields = if self.engine.naps == 0 { YIELDS } else { YIELDS_BETWEEN_NAPS };
+            (0..yields).any(|_| {
                 // SAFETY: a plain system call.
                 unsafe { libc::sched_yield() };
                 self.progress() || self.engine.shared.job().ended() != Ended::Not
             })
-        } else if self.consumers.is_empty() {
+        } else if self.consumers.is_empty() && self.engine.net.remote().is_none() {
             false
         } else {
-            (0..SPINS).any(|_| {
+            let looks = if self.engine.naps == 0 { SPINS } else { LOOKS_BETWEEN_NAPS };
+            (0..looks).any(|_| {
                 std::hint::spin_loop();
                 (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
             })
         };
         self.book_idle();
+        if found {
+            self.engine.naps = 0;
+        }
         found
     }
 
@@ -114,11 +129,15 @@ impl Pe {
     #[inline(always)]
     fn may_look(&self) -> bool {
         let alone = self.engine.ready.is_empty();
-        alone && !self.consumers.is_empty() && !self.engine.options.oversubscribed
+        let others = !self.consumers.is_empty() || self.engine.net.has_remote();
+        alone && others && !self.engine.options.oversubscribed
     }
 
     #[inline(never)]
     fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
+        if let Some(remote) = self.engine.net.remote() {
+            remote.push();
+        }
         let began = run::now();
         let mut found = false;
         for look in 0..LOOKS {
@@ -164,7 +183,8 @@ impl Pe {
             // Room in a ring rings no bell: look again soon.
             return Asleep::Until(Some(Duration::from_micros(100)));
         }
-        self.engine.become_idle(timeout.is_some());
+        let waits = self.engine.become_idle(timeout.is_some());
+        self.take_census(waits);
         let timeout = match (timeout, self.engine.until_balance()) {
             (Some(timer), Some(balance)) => Some(timer.min(balance)),
             (timer, balance) => timer.or(balance),
@@ -172,6 +192,11 @@ impl Pe {
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
             return Asleep::No;
+        }
+        if self.engine.net.remote().is_some() {
+            // Nothing rings when something comes from another node: look again, ever more rarely.
+            let nap = self.engine.next_nap();
+            return Asleep::Until(Some(timeout.map_or(nap, |timeout| timeout.min(nap))));
         }
         Asleep::Until(timeout)
     }
@@ -191,18 +216,33 @@ impl Pe {
 }
 
 impl Engine {
+    /// How long to sleep before looking again for something that rings no bell.
+    fn next_nap(&mut self) -> Duration {
+        let naps = self.naps;
+        self.naps = naps.saturating_add(1);
+        match naps {
+            0..6 => SHORT_NAP * (1 << naps),
+            6..MANY_NAPS => NAP,
+            _ => LONG_NAP,
+        }
+    }
+
     /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
-    fn become_idle(&mut self, timers: bool) {
+    /// Returns whether its ranks wait for messages only.
+    fn become_idle(&mut self, timers: bool) -> bool {
         self.net.publish_sent();
-        let outside = timers || self.ranks.iter().flatten().any(|rank| rank.waits_for_outside());
+        let mut ranks = self.ranks.iter().flatten();
+        let outside =
+            timers || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside());
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
         let block = self.shared.pe(self.id as usize);
         block.epoch.fetch_add(1, Ordering::SeqCst);
         block.idle.store(how as u32, Ordering::SeqCst);
-        if !outside && self.nothing_can_happen() {
+        if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
             self.shared.job().end(Ended::Deadlock, crate::launch::STATUS_RUNTIME);
             self.wake_all();
         }
+        !outside
     }
 
     fn nothing_can_happen(&self) -> bool {
@@ -243,9 +283,9 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
         let Ok(fd) = fd else { return };
         let rung = async {
             if let Ok(mut ready) = fd.readable().await {
-                let mut count = 0u64;
-                // SAFETY: eight writable bytes; the descriptor is non-blocking.
-                unsafe { libc::read(event, (&raw mut count).cast(), 8) };
+                let mut counts = [0u64; 64];
+                // SAFETY: writable bytes; the descriptor is non-blocking.
+                unsafe { libc::read(event, counts.as_mut_ptr().cast(), size_of_val(&counts)) };
                 ready.clear_ready();
             }
         };

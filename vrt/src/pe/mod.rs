@@ -11,10 +11,12 @@
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
 //! | `ranks` | a rank's state in the PE, its requests, waking it |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `timers` | `vrt`'s own timers |
 //! | `inject` | waking a rank from another thread |
 //! | `report` | what ranks wait for, what the PE has done |
 
+mod census;
 pub(crate) mod idle;
 mod inject;
 mod ranks;
@@ -47,8 +49,9 @@ use crate::arena::{Arena, SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::collective::Combining;
 use crate::migrate::{Held, LeftBehind};
-use crate::net::local::Outgoing;
+use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
+use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::rank::Program;
 
@@ -97,6 +100,8 @@ pub(crate) struct Engine {
     pub(crate) switches: u64,
     /// Ranks resumed so far, and when tokio last had a turn.
     resumes: u32,
+    /// Times it has slept since something happened, where other nodes cannot wake it.
+    naps: u32,
     tokio_turn: u64,
     /// Ranks whose stacks have their guards in this process.
     guarded: Vec<bool>,
@@ -110,6 +115,8 @@ pub(crate) struct Engine {
     pub(crate) program: Program,
     pub(crate) parcels: parcel::Incoming,
     pub(crate) balancer: Balancer,
+    /// What the nodes of the job agree on.
+    census: census::Census,
     /// The status with which the rank that just suspended has exited.
     exiting: Option<i32>,
 }
@@ -121,10 +128,15 @@ pub(crate) struct Options {
     pub(crate) eager: usize,
     /// There are more PEs than cores: an idle PE gives its core away.
     pub(crate) oversubscribed: bool,
+    /// Memory means the same on all PEs, so that ranks can move with it.
+    pub(crate) memory_moves: bool,
     /// Report what ranks leave behind in their heaps.
     pub(crate) check_leaks: bool,
     /// Look for pointers into the PE's heap on the stacks of suspended ranks.
     pub(crate) check_stacks: bool,
+    /// How sparse exchanges go, and the network that they are chosen for.
+    pub(crate) exchange: crate::exchange::Protocol,
+    pub(crate) loggp: crate::exchange::LogGp,
 }
 
 /// What a PE is made from.
@@ -132,7 +144,9 @@ pub(crate) struct Setup {
     pub(crate) id: u32,
     pub(crate) uid: u32,
     pub(crate) shared: Shared,
-    pub(crate) events: Vec<i32>,
+    pub(crate) events: Events,
+    /// The way to PEs that share no memory with this one.
+    pub(crate) remote: Option<Box<dyn Remote>>,
     pub(crate) options: Options,
     pub(crate) balancer: Balancer,
     /// Slot of the payload pool.
@@ -147,7 +161,7 @@ impl Pe {
     /// # Safety
     /// The slots are this PE's alone, and the thread is no PE's.
     pub(crate) unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
-        let Setup { id, uid, shared, events, options, balancer, pool, ranks } = setup;
+        let Setup { id, uid, shared, events, remote, options, balancer, pool, ranks } = setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
         let mut ready = VecDeque::with_capacity(ranks.len().next_power_of_two());
@@ -165,15 +179,15 @@ impl Pe {
         let pool_header = arena.header(pool);
         // SAFETY: as above.
         unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
-        let event = events[id as usize];
-        let injected = inject::Injector::register(uid, &shared.pe(id as usize).doorbell, event);
+        let doorbell = &shared.pe(id as usize).doorbell;
+        let injected = inject::Injector::register(uid, doorbell, events.wake[id as usize]);
         Box::new(Pe {
-            consumers: Outgoing::consumers(shared, id as usize),
+            consumers: Outgoing::consumers(shared, id as usize, remote.is_some()),
             engine: Engine {
                 id,
                 uid,
                 shared,
-                net: Outgoing::new(shared, id as usize, events),
+                net: Outgoing::new(shared, id as usize, events, remote),
                 ranks: states,
                 ready,
                 begin_here: shared.begin_at(id),
@@ -189,6 +203,8 @@ impl Pe {
                 idle: 0,
                 switches: 0,
                 resumes: 0,
+                naps: 0,
+                census: census::Census::default(),
                 tokio_turn: 0,
                 guarded: vec![false; shared.ranks()],
                 held: Held::default(),

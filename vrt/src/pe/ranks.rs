@@ -59,6 +59,8 @@ pub(crate) struct RankState {
     pub(crate) state_len: usize,
     /// Collective operations begun, by context.
     pub(crate) collectives: Begun,
+    /// Counters that others increase, by context and number of their exchange.
+    pub(crate) counters_of_exchanges: FxHashMap<(u32, u32), u64>,
 }
 
 /// Numbers of the collective operations that a rank has begun, by context.
@@ -241,6 +243,8 @@ pub(crate) struct Request {
     pub(crate) outside: bool,
     /// `buffer` is the copy of a buffered send, which nobody waits for.
     pub(crate) copy: bool,
+    /// A transfer reads or writes the message's memory, so that it stays where it is.
+    pub(crate) direct: bool,
     /// The receive's buffer.
     #[serde(with = "crate::migrate::address")]
     pub(crate) buffer: *mut u8,
@@ -258,6 +262,7 @@ impl Request {
             done: false,
             outside: false,
             copy: false,
+            direct: false,
             buffer: std::ptr::null_mut(),
             outcome: Completion::default(),
             received: 0,
@@ -297,6 +302,7 @@ impl RankState {
             restored: None,
             state_len: 0,
             collectives: Begun::default(),
+            counters_of_exchanges: FxHashMap::default(),
         }
     }
 

@@ -4,10 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::hooks;
 use crate::mailbox::Pattern;
+use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request};
 use crate::pe::{Completion, Ended, Engine, Started, copy_short};
+
+/// Messages this long go to other nodes without a copy in between, where the transport can do that.
+const DIRECT: u64 = 16 << 10;
 
 /// Where the data of an arriving message is, now.
 #[derive(Clone, Copy, Debug)]
@@ -247,7 +251,7 @@ impl Engine {
         }
     }
 
-    fn tell_finished(&mut self, packet: &Packet) {
+    pub(crate) fn tell_finished(&mut self, packet: &Packet) {
         let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
         answer.request = packet.request;
         self.post(&answer);
@@ -271,10 +275,23 @@ impl Engine {
         receive.outcome.source = packet.source;
         receive.outcome.tag = packet.tag;
         receive.outcome.bytes = packet.message_len();
+        let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         let mut answer = Packet::new(Kind::ClearToSend, packet.to, packet.from);
         answer.request = packet.request;
         let (address, len) = (packet.data.word(0), packet.data.word(1));
-        answer.data = Data::words([address, len, u64::from(request)]);
+        let mut number = 0;
+        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.place(packet.from)) {
+            let of = Transfer { rank: packet.to, request };
+            // SAFETY: the buffer belongs to the receive until it is done, and the rank stays where
+            // it is while the request is direct.
+            let expected = self.net.remote().and_then(|it| unsafe { it.expect(buffer, len, of) });
+            if let (Some(expected), Some(state)) = (expected, self.rank(packet.to)) {
+                number = expected;
+                state.request_mut(request).direct = true;
+            }
+        }
+        answer.source = self.id as i32;
+        answer.data = Data::words([address, len, u64::from(number) << 32 | u64::from(request)]);
         self.post(&answer);
     }
 
@@ -336,6 +353,7 @@ impl Engine {
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
                 Kind::Access => self.access_came(packet, beside),
+                Kind::CountUp => self.counted_up(packet),
             }
         }
     }

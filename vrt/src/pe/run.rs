@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::launch;
+use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
 use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended};
@@ -174,13 +175,18 @@ impl Pe {
             }
             any |= taken > 0;
         }
+        if engine.net.remote().is_some() {
+            any |= engine.progress_remote();
+        }
         any | self.engine.progress_own()
     }
 
-    /// Whether a ring holds something.
+    /// Whether something has come.
     #[inline]
-    pub(crate) fn has_arrivals(&self) -> bool {
-        self.consumers.iter().any(|(_, ring)| ring.is_ready()) || !self.engine.injected.is_empty()
+    pub(crate) fn has_arrivals(&mut self) -> bool {
+        self.consumers.iter().any(|(_, ring)| ring.is_ready())
+            || !self.engine.injected.is_empty()
+            || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
     }
 
     /// Gives all room in the rings back, so that they are seen to be empty.
@@ -190,6 +196,29 @@ impl Pe {
 }
 
 impl Engine {
+    /// Takes a batch that has come from another node, and sends off what was gathered for them.
+    #[inline(never)]
+    fn progress_remote(&mut self) -> bool {
+        let Some(remote) = self.net.remote() else { return false };
+        remote.push();
+        if !remote.is_ready() {
+            return false;
+        }
+        self.naps = 0;
+        while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
+            self.transfer_done(transfer);
+        }
+        if let Some(batch) = self.net.remote().and_then(|remote| remote.take()) {
+            self.receiving_from = batch.from;
+            // SAFETY: just taken; what is beside a packet is good until the batch is given back.
+            unsafe { batch.for_each(|packet, beside| self.handle(packet, beside)) };
+            if let Some(remote) = self.net.remote() {
+                remote.give_back(batch);
+            }
+        }
+        true
+    }
+
     #[inline]
     fn progress_own(&mut self) -> bool {
         let mut any = false;
@@ -283,12 +312,13 @@ impl Engine {
         status == rank::PANICKED
     }
 
-    /// A rank is over: its slot is given back unless something is left in it.
+    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
+    /// somebody may still ask for what it has sent.
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
         state.drop_restored();
-        self.shared.settle(rank, ENDED, state.moves.wrapping_add(1));
+        state.posted = Posted::default();
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
             self.forget(&packet, parked);
         }
@@ -317,10 +347,22 @@ impl Engine {
                 }
             }
         }
+        self.ranks[rank as usize] = Some(state);
+        self.forget_rank_without_copies(rank);
         self.balancer.rank_ended();
-        if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.wake_all();
+        self.count_ended();
+    }
+
+    /// The last that is left of a rank that has ended are copies of its buffered sends; without them
+    /// it is forgotten.
+    pub(crate) fn forget_rank_without_copies(&mut self, rank: u32) {
+        let Some(state) = self.rank(rank) else { return };
+        if state.requests.iter().any(|request| request.in_use && request.copy) {
+            return;
         }
+        let version = state.moves.wrapping_add(1);
+        self.ranks[rank as usize] = None;
+        self.shared.settle(rank, ENDED, version);
     }
 
     /// Rings every other PE's doorbell.

@@ -12,11 +12,12 @@
 use crate::arena::{Arena, hooks};
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
+use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request};
 use crate::pe::receive::{Body, Parked};
-use crate::pe::{Completion, Ended, Engine, Started};
+use crate::pe::{Completion, Ended, Engine, Started, Status};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl Engine {
                 unsafe { self.net.send(pe, &packet, message.data) };
                 return self.started(synchronous, packet.request);
             }
-            let outside = !Arena::contains(message.data as usize);
+            let outside = message.len > 0 && !Arena::contains(message.data as usize);
             let request = self.running().new_request(Request { outside, ..Request::send() });
             self.net.send_later(pe, &packet, message.data, request);
             return Started::Pending(request);
@@ -244,6 +245,14 @@ impl Engine {
         self.message_gone(packet.to, packet.request);
     }
 
+    /// All of a message has come or gone.
+    pub(crate) fn transfer_done(&mut self, Transfer { rank, request }: Transfer) {
+        if let Some(state) = self.rank(rank) {
+            state.request_mut(request).direct = false;
+        }
+        self.message_gone(rank, request);
+    }
+
     /// All of a message has gone, or reached its receiver.
     pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
         let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
@@ -254,6 +263,9 @@ impl Engine {
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(rank) {
                 state.take_if_done(request);
+                if state.status == Status::Ended {
+                    self.forget_rank_without_copies(rank);
+                }
             }
         }
     }
@@ -324,10 +336,25 @@ impl Engine {
         };
         let Request { copy, buffer, .. } = *state.request_mut(packet.request);
         let mut chunk = Packet::new(Kind::Chunk, packet.to, packet.from);
-        let [data, len, their_request] = [0, 1, 2].map(|i| packet.data.word(i));
+        let [data, len, theirs] = [0, 1, 2].map(|i| packet.data.word(i));
         // A copy moves with its rank, to a place of its own.
         let data = if copy { buffer as u64 } else { data };
-        chunk.request = their_request as u32;
+        let number = (theirs >> 32) as u32;
+        if number != 0
+            && let Some(remote) = self.net.remote()
+        {
+            let of = Transfer { rank: packet.to, request: packet.request };
+            // SAFETY: the data is readable until the sender's request is done, and the rank stays
+            // where it is while the request is direct.
+            unsafe {
+                remote.transfer(packet.source as usize, number, data as *const u8, len, of);
+            }
+            if let Some(state) = self.rank(packet.to) {
+                state.request_mut(packet.request).direct = true;
+            }
+            return;
+        }
+        chunk.request = theirs as u32;
         let pe = self.shared.place(packet.from);
         self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }

@@ -34,6 +34,20 @@ impl Timers {
         taken
     }
 
+    /// [`take_of`](Self::take_of) with the time left instead of the deadline, for a machine whose
+    /// clock is another.
+    pub(crate) fn take_relative(&mut self, rank: u32) -> Vec<(u64, u32)> {
+        let (now, timers) = (monotonic(), self.take_of(rank));
+        timers.into_iter().map(|(deadline, of)| (deadline.saturating_sub(now), of)).collect()
+    }
+
+    /// Puts timers in that were taken with the time left.
+    pub(crate) fn put_relative(&mut self, rank: u32, timers: &[(u64, u32)]) {
+        let now = monotonic();
+        let timers: Vec<_> = timers.iter().map(|(left, of)| (now + left, *of)).collect();
+        self.put(rank, &timers);
+    }
+
     /// Puts the timers of a rank in.
     pub(crate) fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
         self.heap

@@ -27,8 +27,8 @@ pub(crate) struct Suspended {
     yielder: Cell<*const Yielder<(), ()>>,
     /// Whether the rank is async: then blocking calls are refused.
     is_async: Cell<bool>,
-    /// An address in the frame that last suspended. Below it lie only this frame's rest and what
-    /// the switch itself saves.
+    /// The stack pointer where the rank last suspended. Below it lies only what the switch itself
+    /// saves.
     stack_pointer: Cell<usize>,
     /// An address in the frame that runs the program; above it lie only the frames of the switch,
     /// in which registers of the PE were saved when the rank first ran.
@@ -220,11 +220,25 @@ pub(crate) fn suspend() {
     let Some(this) = current() else {
         unreachable!("only a rank, on its own heap, suspends");
     };
-    let marker = 0u8;
-    this.stack_pointer.set((&raw const marker) as usize & !15);
+    this.stack_pointer.set(stack_pointer());
     // SAFETY: the yielder lies on this coroutine's stack, below all frames.
     unsafe { (*this.yielder.get()).suspend(()) };
     forget_registers();
+}
+
+/// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that
+/// this is inlined into, and a frame that holds futures is long.)
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let address: usize;
+    // SAFETY: only reads the register.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!("mov {}, sp", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    address
 }
 
 /// Clears the callee-saved registers, which hold the PE's values after a switch: the next function

@@ -13,7 +13,7 @@ use crate::pe::{self, Mode, Outbound, Started};
 use crate::rank::block_on_at;
 use crate::topology::graph::Neighbors;
 use crate::topology::handle::{CommunicatorHandle, Info, Members, Shape};
-use crate::topology::{FIRST_FREE_CONTEXT, Rank, SimpleCommunicator};
+use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT, Rank, SimpleCommunicator};
 use crate::{Tag, topology};
 
 /// The node that the calling rank is on: all PEs that share its memory.
@@ -50,9 +50,9 @@ pub(crate) async fn broadcast(
     unsafe { collective.broadcast(root, out) }.await;
 }
 
-/// The first of so many contexts, a pair each, that nobody else has.
+/// The first of the contexts of so many communicators that nobody else has.
 pub(crate) fn new_contexts(n: u32) -> u32 {
-    FIRST_FREE_CONTEXT + 2 * pe::with(|pe| pe.engine.shared.job().new_contexts(n))
+    FIRST_FREE_CONTEXT + CONTEXTS * pe::with(|pe| pe.engine.shared.job().new_contexts(n))
 }
 
 /// Makes a rank's part of a communicator ready for collective operations.
@@ -102,7 +102,7 @@ pub(crate) async fn split_with(
     ranks.sort_unstable();
     let members: Vec<u32> = ranks.iter().map(|(_, rank)| comm.members.get(*rank)).collect();
     let me = ranks.iter().position(|(_, rank)| *rank == comm.rank as usize)?;
-    let context = first[0] + 2 * place as u32;
+    let context = first[0] + CONTEXTS * place as u32;
     let mut info = Info::new(context, me as Rank, Members::from_list(&members));
     info.shape = shape;
     Some(finish(info, site).await)

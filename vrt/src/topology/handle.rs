@@ -3,10 +3,11 @@
 //! A handle is shared by all values that stand for the communicator in a rank and lies in the
 //! rank's heap. When the last one is dropped the communicator is freed; other ranks are not asked.
 //!
-//! Every communicator has a pair of contexts that no other one of the job has: point-to-point
-//! messages use `context`, collective operations and one-sided synchronisation the next.
+//! Every communicator has four contexts that no other one of the job has: point-to-point messages
+//! use `context`, collective operations and one-sided synchronisation the next, and the last two
+//! are such a pair for sparse exchanges.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -107,6 +108,8 @@ pub struct Info {
     pub(crate) combined: Cell<u32>,
     pub(crate) name: RefCell<String>,
     pub(crate) attributes: Attributes,
+    /// The same ranks in the contexts of sparse exchanges, once they were needed.
+    pub(crate) exchange: OnceCell<CommunicatorHandle>,
 }
 
 impl Deref for CommunicatorHandle {
@@ -131,6 +134,7 @@ impl Info {
             combined: Cell::new(0),
             name: RefCell::default(),
             attributes: Attributes::default(),
+            exchange: OnceCell::new(),
         }
     }
 

@@ -1,0 +1,28 @@
+//! The program `sparse-mini`: a subcommand for each module of the library.
+
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Programs whose ranks do not know from whom they will hear: sparse exchange and its applications.
+#[derive(Parser)]
+#[command(version, about, infer_subcommands = true)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Bench(Box<commands::bench::Args>),
+    Simulate(commands::simulate::Args),
+}
+
+fn main() -> ExitCode {
+    match Args::parse().command {
+        Command::Bench(args) => mpi::launch(args.vrt.clone(), move || commands::bench::run(&args)),
+        Command::Simulate(args) => commands::simulate::run(&args),
+    }
+}

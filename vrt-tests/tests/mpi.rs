@@ -1,0 +1,204 @@
+//! Jobs whose PEs are MPI processes: they compute what local jobs compute, and end as cleanly.
+//!
+//! `VRT_MPIRUN` names the launcher of the MPI library that the tests were built with; without it it
+//! is `mpirun`.
+#![cfg(feature = "mpi")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
+const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+const SOAK: &str = env!("CARGO_BIN_EXE_soak");
+const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
+
+/// Everything in one node, and nothing in common.
+const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
+
+/// The launcher, allowed to run as root (in containers) and more processes than cores.
+fn mpirun(arguments: &str) -> Command {
+    let launcher = std::env::var("VRT_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
+    let mut command = Command::new(launcher);
+    command
+        .args(arguments.split_whitespace())
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// Runs a job; returns its status and all that it said.
+fn run(arguments: &str) -> (Option<i32>, String) {
+    let output = mpirun(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+#[track_caller]
+fn succeeds(arguments: &str) -> String {
+    let (status, text) = run(arguments);
+    assert_eq!(status, Some(0), "{arguments}: {text}");
+    text
+}
+
+#[track_caller]
+fn ends(arguments: &str, status: i32, words: &[&str]) {
+    let start = Instant::now();
+    let (got, text) = run(arguments);
+    assert_eq!(got, Some(status), "{arguments}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{arguments}: {word:?} is missing in:\n{text}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{arguments} took {:?}", start.elapsed());
+}
+
+#[test]
+fn random_traffic_arrives_while_ranks_stay_and_move() {
+    for nodes in NODES {
+        for moves in ["", "--lb random --lb-period 1ms"] {
+            for more in ["", "--longest 100000 --eager 0"] {
+                let text =
+                    succeeds(&format!("-n 4 {SOAK} --ranks 32 --seconds 1 {moves} {nodes} {more}"));
+                assert!(text.contains("messages, ok"), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_move_by_memory_and_by_state() {
+    for nodes in NODES {
+        let text = succeeds(&format!("-n 2 {WANDER} --ranks 4 --rounds 500 --lb rotate {nodes}"));
+        assert!(text.contains("ok") && !text.contains(": 0 moves"), "{text}");
+        let by_state = "--ranks 4 --rounds 500 --lb rotate --plain --move state";
+        let text = succeeds(&format!("-n 2 {WANDER} {by_state} {nodes}"));
+        assert!(text.contains("ok") && !text.contains(": 0 moves"), "{text}");
+    }
+}
+
+#[test]
+fn long_messages_come_without_a_copy_in_between_and_whole() {
+    let long = "--ranks 4 --rounds 20 --bytes 3000000 --lb rotate";
+    for nodes in NODES {
+        succeeds(&format!("-n 2 {WANDER} {long} {nodes}"));
+    }
+}
+
+#[test]
+fn collectives_agree_with_the_oracle() {
+    for nodes in NODES {
+        let text = succeeds(&format!("-n 3 {COLLECTIVES} --ranks 5 --counts 1,200 {nodes}"));
+        assert!(text.contains("ok"), "{text}");
+    }
+}
+
+#[test]
+fn statuses_and_messages_are_those_of_a_local_job() {
+    for nodes in ["", "--node-size 1"] {
+        let job = |what: &str| format!("-n 2 {MISBEHAVE} {what} --ranks 8 {nodes}");
+        ends(&job("nothing"), 0, &["all is well"]);
+        ends(&job("panic"), 101, &["panic in rank 5 on PE 1", "this is what went wrong"]);
+        ends(&job("exit3"), 3, &[]);
+        ends(&job("exit0"), 0, &[]);
+        ends(&job("leave-early"), 0, &[]);
+        // A launcher may name the status of the PE that it has killed for this one.
+        let (status, text) = run(&job("recursion"));
+        assert!(
+            status != Some(0) && text.contains("rank 5 on PE 1 overflowed its stack"),
+            "{text}"
+        );
+        let words = ["deadlock: every rank waits", "rank 7 (PE 1) waits in receive", "tag 7"];
+        ends(&job("deadlock"), 70, &words);
+    }
+}
+
+#[test]
+fn what_cannot_be_a_job_is_refused() {
+    let two = format!("-n 1 {MISBEHAVE} nothing : -n 1 {SOAK}");
+    ends(&two, 2, &["PE 1 runs another program"]);
+    let unlike = format!("-n 1 {MISBEHAVE} nothing --ranks 8 : -n 1 {MISBEHAVE} nothing --ranks 9");
+    ends(&unlike, 2, &["PE 1 has other options"]);
+    ends(&format!("-n 2 {MISBEHAVE} nothing --pes 3"), 2, &["--pes 3", "started 2 processes"]);
+    ends(&format!("-n 2 {MISBEHAVE} nothing --ranks 0"), 2, &["0"]);
+}
+
+#[test]
+fn without_equal_addresses_ranks_move_by_state_only() {
+    // What a PE says to itself when it has executed itself: it does not try again.
+    let random = |arguments: &str| {
+        let mut job = mpirun(&format!("-n 2 {WANDER} --ranks 4 --rounds 100 {arguments}"));
+        let output = job.env("VRT_EXECUTED_AGAIN", "1").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    let text = random("--lb rotate");
+    assert!(
+        text.contains("ranks could move by their state only") && text.contains("PE 1"),
+        "{text}"
+    );
+    assert!(text.contains(": 0 moves"), "{text}");
+    let text = random("--lb rotate --plain --move state");
+    assert!(text.contains("400 moves"), "{text}");
+}
+
+/// A job that runs until it is ended, with its PEs' process numbers.
+struct Running {
+    launcher: Child,
+    pes: Vec<i32>,
+}
+
+impl Running {
+    fn start(what: &str) -> Running {
+        let job = format!("-n 2 {MISBEHAVE} {what} --ranks 8 --node-size 1");
+        let mut job = mpirun(&job);
+        let mut launcher = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
+        let mut pes: Vec<i32> = (0..8)
+            .map(|_| lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
+        pes.sort_unstable();
+        pes.dedup();
+        assert_eq!(pes.len(), 2);
+        std::mem::forget(lines);
+        Running { launcher, pes }
+    }
+
+    /// Sends a signal to a process; sees that everything ends. Returns the launcher's status.
+    #[track_caller]
+    fn end_by(mut self, signal: i32, pid: i32) -> ExitStatus {
+        // SAFETY: a plain system call on our own processes.
+        unsafe { libc::kill(pid, signal) };
+        let start = Instant::now();
+        let status = self.launcher.wait().unwrap();
+        while self.pes.iter().any(|pe| is_alive(*pe)) {
+            assert!(start.elapsed() < Duration::from_secs(10), "a PE outlives the job");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        status
+    }
+}
+
+fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn killing_a_pe_or_the_launcher_ends_the_job() {
+    for what in ["run-forever", "wait-forever"] {
+        let running = Running::start(what);
+        let pe = running.pes[1];
+        let status = running.end_by(libc::SIGKILL, pe);
+        assert!(!status.success(), "{status}");
+        let running = Running::start(what);
+        let launcher = running.launcher.id() as i32;
+        running.end_by(libc::SIGTERM, launcher);
+        let running = Running::start(what);
+        let launcher = running.launcher.id() as i32;
+        running.end_by(libc::SIGKILL, launcher);
+    }
+}

@@ -1,0 +1,162 @@
+//! Sparse exchange: everybody sends to a few, and nobody knows from whom it will receive.
+//!
+//! [`SparseExchange::sparse_exchange`] takes messages with their targets, and gives those that
+//! others have sent here. Who sends to whom may differ each time. What a program would do with an
+//! all-to-all of sizes and one of data is done by one of the protocols of Hoefler, Siebert and
+//! Lumsdaine (PPoPP 2010), whose cost grows with the messages and not with the ranks; `--exchange`
+//! (`VRT_EXCHANGE`) says which, [`Protocol::Auto`] chooses.
+//!
+//! ```
+//! use vrt::exchange::SparseExchange;
+//! use vrt::traits::*;
+//!
+//! vrt::run_local(5, |world| {
+//!     let me = world.rank();
+//!     // Everybody sends to rank 2, and to its right neighbour twice.
+//!     let right = (me + 1) % world.size();
+//!     let messages = [(2, vec![me]), (right, vec![10, me]), (right, vec![])];
+//!     let came = world.sparse_exchange(&messages);
+//!     // They are ordered by source, those of one source as they were sent.
+//!     let left = (me + world.size() - 1) % world.size();
+//!     let from_left: Vec<_> = came.iter().filter(|(source, _)| *source == left).collect();
+//!     assert_eq!(from_left[from_left.len() - 2].1, [10, left]);
+//!     assert_eq!(came.len(), if me == 2 { 7 } else { 2 });
+//! });
+//! ```
+//!
+//! | file | subject |
+//! |---|---|
+//! | `protocol` | the protocols by name |
+//! | `run` | the protocols, once, over the trait in `party` |
+//! | `rank` | ranks as those who exchange |
+//! | `counter` | counters that are increased from afar, for RSX |
+//! | `model` | LogGP: what each costs |
+
+mod counter;
+mod model;
+pub(crate) mod party;
+mod protocol;
+mod rank;
+pub(crate) mod run;
+
+use std::future::Future;
+use std::panic::Location;
+
+pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
+pub use protocol::{Protocol, UnknownProtocol, list};
+
+use crate::datatype::{Equivalence, wire};
+use crate::operation::Site;
+use crate::pe;
+use crate::point_to_point::site;
+use crate::rank::block_on_at;
+use crate::topology::{Communicator, CommunicatorHandle, Rank};
+use rank::{RankParty, Values};
+
+/// Sparse exchange among the ranks of a communicator.
+pub trait SparseExchange: Communicator {
+    /// Sends each message to its target, and gives those that others have sent to this rank, with
+    /// their sources: by source, those of one source in the order sent. Collective; ranks without
+    /// messages call it too. A target may be the rank itself, and there may be several messages
+    /// for one target.
+    ///
+    /// The job's protocol is used (`--exchange`).
+    ///
+    /// # Panics
+    /// When a target is no rank, on an intercommunicator, and when a message that comes is not
+    /// made of whole values of this type.
+    #[track_caller]
+    fn sparse_exchange<T: Equivalence, B: AsRef<[T]>>(
+        &self,
+        messages: &[(Rank, B)],
+    ) -> Vec<(Rank, Vec<T>)> {
+        let site = site!("sparse_exchange");
+        let exchange = exchange(self.as_handle(), job_protocol(), messages, site);
+        block_on_at(exchange, site.call, site.location)
+    }
+
+    /// [`sparse_exchange`](Self::sparse_exchange) by a protocol, which is the same for all ranks.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    fn sparse_exchange_by<T: Equivalence, B: AsRef<[T]>>(
+        &self,
+        protocol: Protocol,
+        messages: &[(Rank, B)],
+    ) -> Vec<(Rank, Vec<T>)> {
+        let site = site!("sparse_exchange_by");
+        let exchange = exchange(self.as_handle(), protocol, messages, site);
+        block_on_at(exchange, site.call, site.location)
+    }
+
+    /// The async twin of [`sparse_exchange`](Self::sparse_exchange). A future that has been polled
+    /// has to be awaited.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    fn sparse_exchange_async<T: Equivalence, B: AsRef<[T]>>(
+        &self,
+        messages: &[(Rank, B)],
+    ) -> impl Future<Output = Vec<(Rank, Vec<T>)>> {
+        let site = site!("sparse_exchange_async");
+        exchange(self.as_handle(), job_protocol(), messages, site)
+    }
+
+    /// The async twin of [`sparse_exchange_by`](Self::sparse_exchange_by). A future that has been
+    /// polled has to be awaited.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    fn sparse_exchange_by_async<T: Equivalence, B: AsRef<[T]>>(
+        &self,
+        protocol: Protocol,
+        messages: &[(Rank, B)],
+    ) -> impl Future<Output = Vec<(Rank, Vec<T>)>> {
+        let site = site!("sparse_exchange_by_async");
+        exchange(self.as_handle(), protocol, messages, site)
+    }
+}
+
+impl<C: Communicator + ?Sized> SparseExchange for C {}
+
+fn job_protocol() -> Protocol {
+    pe::with(|pe| pe.engine.options.exchange)
+}
+
+/// Checks that messages can be sent.
+fn check<B>(comm: &CommunicatorHandle, messages: &[(Rank, B)], site: Site) {
+    let Site { call, location } = site;
+    let (me, size) = (comm.rank, comm.size);
+    assert!(
+        comm.remote.is_none(),
+        "rank {me} in {call} at {location}: an intercommunicator has no sparse exchange"
+    );
+    if let Some((to, _)) = messages.iter().find(|(to, _)| !(0..size).contains(to)) {
+        panic!(
+            "rank {me} in {call} at {location}: target {to} is out of range: 0 to {} are allowed",
+            size - 1
+        );
+    }
+}
+
+async fn exchange<T: Equivalence, B: AsRef<[T]>>(
+    comm: &CommunicatorHandle,
+    protocol: Protocol,
+    messages: &[(Rank, B)],
+    site: Site,
+) -> Vec<(Rank, Vec<T>)> {
+    check(comm, messages, site);
+    let party = RankParty::begin(comm, site).await;
+    let packed: Vec<wire::Outgoing> =
+        messages.iter().map(|(_, values)| wire::outgoing(values.as_ref())).collect();
+    let bytes: Vec<(usize, &[u8])> = (messages.iter().zip(&packed))
+        .map(|((to, _), data)| (*to as usize, data.bytes()))
+        .collect();
+    let mut inbox = Values::<T>::new();
+    run::run(&party, protocol, &bytes, &mut inbox).await;
+    // SAFETY: the exchange is over, so all its receives are.
+    unsafe { inbox.into_messages() }
+}

@@ -1,0 +1,33 @@
+//! Whether somebody else has started the PEs: an MPI launcher.
+
+use crate::config::{Config, ConfigError, Net};
+
+/// What launchers tell the processes that they start: those of Open MPI, MPICH and its relatives,
+/// and resource managers that speak PMI or PMIx.
+const SIGNS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
+
+/// Whether this process is a PE that a launcher has started.
+///
+/// # Errors
+/// It is, or is to be, and was built without MPI.
+pub(super) fn starts_pes(config: &Config) -> Result<bool, ConfigError> {
+    let sign = SIGNS.into_iter().find(|sign| std::env::var_os(sign).is_some());
+    let by_launcher = match config.net() {
+        Some(Net::Local) => false,
+        Some(Net::Mpi) => true,
+        None => sign.is_some(),
+    };
+    if by_launcher && !cfg!(feature = "mpi") {
+        let why = match (config.net(), sign) {
+            (None, Some(sign)) => {
+                format!("an MPI launcher has started this process ({sign} is set)")
+            }
+            _ => "--net mpi".to_owned(),
+        };
+        return Err(ConfigError::Option(format!(
+            "{why}: this program was built without MPI; build it with `--features mpi`, or give \
+             --net local to run a job of its own"
+        )));
+    }
+    Ok(by_launcher)
+}
