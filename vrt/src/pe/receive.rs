@@ -418,7 +418,7 @@ impl Engine {
     pub(crate) fn outcome(&mut self, request: u32) -> Started {
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
-            None => Started::Pending(request),
+            None => Started::pending(request),
         }
     }
 
