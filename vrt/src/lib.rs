@@ -53,6 +53,12 @@
 //! parent of the PEs. Each rank's stack and heap lie in its *slot* of the *arena*, memory that all
 //! PEs share at the same addresses.
 //!
+//! # Sparse exchange
+//!
+//! Where ranks send to a few others and do not know who will send to them, a
+//! [`sparse_exchange`](exchange::SparseExchange::sparse_exchange) takes the place of an all-to-all
+//! of sizes and one of data: its cost grows with the messages.
+//!
 //! # Async ranks
 //!
 //! Above an `async fn main()` the attribute makes async ranks; they await the twins of the

@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> ExitCode {
             args.rounds,
             args.k,
             args.longest,
-            args.vrt.pes()
+            mpi::environment::pes()
         );
         print!("{:>8}", "ranks");
         protocols.iter().for_each(|protocol| print!(" {protocol:>10}"));

@@ -103,8 +103,9 @@ pub fn two_galaxies(settings: &Settings, numbers: std::ops::Range<u64>) -> Vec<B
         let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
         random.set_stream(number);
         let small = number % 4 == 3;
-        // The inverse of the mass inside a radius (Aarseth, Hénon, Wielen 1974).
-        let inside: f64 = random.random_range(0.0..0.99);
+        // The inverse of the mass inside a radius (Aarseth, Hénon, Wielen 1974), but for the
+        // outermost tenth.
+        let inside: f64 = random.random_range(0.0..0.9);
         let radius = 1.0 / (inside.powf(-2.0 / 3.0) - 1.0).sqrt();
         let speed = loop {
             let q: f64 = random.random();

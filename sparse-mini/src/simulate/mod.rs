@@ -1,9 +1,9 @@
 //! A simulation of the exchange protocols, message by message, for networks that are not here.
 //!
-//! Each process is a small state machine; [`network`] lets messages come in the order of time.
+//! Each process is a small state machine; `network` lets messages come in the order of time.
 //! All start at time 0, each sends to k random others, and an exchange is over when the last
 //! process is done. The first phase of PEX and PCX, and the barrier of RSX and NBX, are played step
-//! by step as libraries do them ([`schedule`]).
+//! by step as libraries do them (`schedule`).
 
 pub mod machines;
 mod network;

@@ -44,14 +44,14 @@ fn rounds(ranks: usize) -> f64 {
 }
 
 impl LogGp {
-    /// Between ranks of `vrt` on one node, as `sparse-mini loggp` measured it on a virtual
+    /// Between ranks of different PEs of a node, as `sparse-mini loggp` measured it on a virtual
     /// machine with 2 cores.
     pub const RANKS: LogGp = LogGp {
-        latency: 0.11,
-        overhead: 0.13,
-        gap: 0.13,
-        gap_per_byte: 0.00007,
-        synchronous_latency: 0.25,
+        latency: 0.068,
+        overhead: 0.077,
+        gap: 0.085,
+        gap_per_byte: 0.0003,
+        synchronous_latency: 0.139,
     };
 
     /// Checks that all parameters are times.

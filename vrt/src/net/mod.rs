@@ -50,8 +50,8 @@ pub(crate) enum Kind {
     Coming,
     Memory,
     Moved,
-    Access,
     CountUp,
+    Access,
 }
 
 /// One cell of a ring; 60 bytes without padding.

@@ -352,8 +352,8 @@ impl Engine {
                 Kind::Coming => self.expect(packet),
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
-                Kind::Access => self.access_came(packet, beside),
                 Kind::CountUp => self.counted_up(packet),
+                Kind::Access => self.access_came(packet, beside),
             }
         }
     }
