@@ -104,7 +104,7 @@ impl Drop for Pending {
 #[inline]
 pub(crate) async unsafe fn send(message: Outbound, site: Site) {
     // SAFETY: as the caller promises.
-    if let Started::Pending(request) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
+    if let Started::Pending(request, _) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
         Pending::new(request, site, Some(sent_to(&message))).await;
     }
 }
@@ -128,7 +128,7 @@ pub(crate) async unsafe fn receive(
     // SAFETY: as the caller promises.
     match pe::with(|pe| unsafe { pe.engine.receive(pattern, buffer, capacity) }) {
         Started::Done(outcome) => outcome,
-        Started::Pending(request) => Pending::new(request, site, Some(pattern)).await,
+        Started::Pending(request, _) => Pending::new(request, site, Some(pattern)).await,
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn block_on_request(
                 awaited.outcome.set(Some(outcome));
                 return None;
             }
-            Started::Pending(request) => request,
+            Started::Pending(request, _) => request,
         };
         if pe.look_for(request, &awaited.outcome) {
             return None;
@@ -186,7 +186,7 @@ fn beside_tasks(
 ) -> Completion {
     match pe::with(|pe| start(&mut pe.engine)) {
         Started::Done(outcome) => outcome,
-        Started::Pending(request) => {
+        Started::Pending(request, _) => {
             let pending = Pending::new(request, site, pattern);
             rank::block_on_at(pending, site.call, site.location)
         }
@@ -206,7 +206,7 @@ pub(crate) async unsafe fn receive_matched(
     // SAFETY: as the caller promises.
     match pe::with(|pe| unsafe { pe.engine.receive_matched(message, buffer, capacity) }) {
         Started::Done(outcome) => outcome,
-        Started::Pending(request) => Pending::new(request, site, None).await,
+        Started::Pending(request, _) => Pending::new(request, site, None).await,
     }
 }
 

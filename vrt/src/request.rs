@@ -97,7 +97,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         scope.register();
         let state = match started {
             Started::Done(outcome) => State::Done(outcome),
-            Started::Pending(request) => State::Pending(request),
+            Started::Pending(request, _) => State::Pending(request),
         };
         Request { state, data, scope, pattern, site, kept }
     }

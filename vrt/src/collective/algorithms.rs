@@ -426,7 +426,7 @@ impl Collective {
         let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, number, input.0, out.0) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
-            Started::Pending(request) => Pending::new(request, self.site, None).await,
+            Started::Pending(request, _) => Pending::new(request, self.site, None).await,
         };
         check_agreement(&self.comm, self.site, &outcome, input.1);
     }

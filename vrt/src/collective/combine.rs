@@ -224,7 +224,7 @@ impl Engine {
         };
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
-            None => Started::Pending(request),
+            None => Started::pending(request),
         }
     }
 

@@ -137,7 +137,7 @@ impl Engine {
         let members: Vec<u8> = members.iter().flat_map(|member| member.to_ne_bytes()).collect();
         let telling = Telling::Join { context, rank, request, members: &members };
         self.tell_home(home, &telling);
-        Started::Pending(request)
+        Started::pending(request)
     }
 
     /// The running rank has dropped a communicator after so many combined operations.

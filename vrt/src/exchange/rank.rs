@@ -102,7 +102,7 @@ impl Using<'_> {
     fn new(started: Started, site: Site, pattern: Pattern) -> Self {
         match started {
             Started::Done(_) => Using(None, PhantomData),
-            Started::Pending(request) => {
+            Started::Pending(request, _) => {
                 Using(Some(Pending::new(request, site, Some(pattern))), PhantomData)
             }
         }

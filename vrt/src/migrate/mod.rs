@@ -195,7 +195,7 @@ impl Engine {
         let request = state.new_request(Request::send());
         state.offer = Some(Offer { request, at, len });
         self.balancer.goes(self.current, to);
-        Started::Pending(request)
+        Started::pending(request)
     }
 
     /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies
@@ -211,7 +211,7 @@ impl Engine {
         state.offers = state.offers.wrapping_add(1);
         let round = state.offers;
         self.balancer.offered(self.current, round);
-        Started::Pending(request)
+        Started::pending(request)
     }
 
     /// A rank that offered itself stays, or goes as it is: it goes on.

@@ -41,7 +41,7 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
     let Some(bytes) = prepare(state, location) else { return };
     let site = Site { call: "migrate_async", location };
     let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-    if let Started::Pending(request) = pe::with(|pe| pe.engine.offer(at, len)) {
+    if let Started::Pending(request, _) = pe::with(|pe| pe.engine.offer(at, len)) {
         Pending::new(request, site, None).await;
     }
 }

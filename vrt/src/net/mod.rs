@@ -50,8 +50,8 @@ pub(crate) enum Kind {
     Coming,
     Memory,
     Moved,
-    CountUp,
     Access,
+    CountUp,
 }
 
 /// One cell of a ring; 60 bytes without padding.

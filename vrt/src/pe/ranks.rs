@@ -192,9 +192,20 @@ pub(crate) struct Awaited {
 pub(crate) enum Started {
     /// It is done.
     Done(Completion),
-    /// It goes on under this request number.
-    Pending(u32),
+    /// It goes on under this request number. The rest is zeros, so that no leftovers of the PE
+    /// come along into ranks' frames.
+    Pending(u32, #[expect(dead_code, reason = "never looked at")] [u32; 5]),
 }
+
+impl Started {
+    /// An operation that goes on under a request number.
+    #[inline(always)]
+    pub(crate) fn pending(request: u32) -> Started {
+        Started::Pending(request, [0; 5])
+    }
+}
+
+const _: () = assert!(size_of::<Started>() == size_of::<Completion>());
 
 /// The outcome of a request. For a send only its being done matters.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -333,7 +344,7 @@ impl RankState {
     pub(super) fn post(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Started {
         let request = self.new_request(Request::receive(buffer, capacity, Some(pattern)));
         self.posted.push(pattern, request);
-        Started::Pending(request)
+        Started::pending(request)
     }
 
     #[inline(always)]

@@ -352,8 +352,8 @@ impl Engine {
                 Kind::Coming => self.expect(packet),
                 Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
-                Kind::CountUp => self.counted_up(packet),
                 Kind::Access => self.access_came(packet, beside),
+                Kind::CountUp => self.counted_up(packet),
             }
         }
     }
@@ -418,7 +418,7 @@ impl Engine {
     pub(crate) fn outcome(&mut self, request: u32) -> Started {
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
-            None => Started::Pending(request),
+            None => Started::pending(request),
         }
     }
 

@@ -186,7 +186,7 @@ impl Engine {
             let outside = message.len > 0 && !Arena::contains(message.data as usize);
             let request = self.running().new_request(Request { outside, ..Request::send() });
             self.net.send_later(pe, &packet, message.data, request);
-            return Started::Pending(request);
+            return Started::pending(request);
         }
         let mut data = message.data;
         if message.mode == Mode::Buffered {
@@ -225,7 +225,7 @@ impl Engine {
         }
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
-            None => Started::Pending(request),
+            None => Started::pending(request),
         }
     }
 

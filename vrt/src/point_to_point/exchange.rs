@@ -164,7 +164,7 @@ unsafe fn exchange_blocking(
     let mut sending = None;
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
     let start = |engine: &mut pe::Engine| unsafe {
-        if let Started::Pending(request) = engine.send(&message) {
+        if let Started::Pending(request, _) = engine.send(&message) {
             sending = Some(request);
         }
         engine.receive(pattern, buffer, capacity)
@@ -194,9 +194,9 @@ pub(crate) async unsafe fn exchange(
     });
     let receiving = match received {
         Started::Done(outcome) => Ok(outcome),
-        Started::Pending(request) => Err(operation::Pending::new(request, site, Some(pattern))),
+        Started::Pending(request, _) => Err(operation::Pending::new(request, site, Some(pattern))),
     };
-    if let Started::Pending(request) = sent {
+    if let Started::Pending(request, _) = sent {
         operation::Pending::new(request, site, None).await;
     }
     match receiving {

@@ -61,7 +61,7 @@ pub(crate) async fn finish(info: Info, site: Site) -> CommunicatorHandle {
         info.registered.set(true);
         let (context, list) = (info.context + 1, Rc::clone(list));
         let started = pe::with(|pe| pe.engine.join_group(context, &list));
-        if let Started::Pending(request) = started {
+        if let Started::Pending(request, _) = started {
             Pending::new(request, site, None).await;
         }
     }

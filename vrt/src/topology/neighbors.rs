@@ -298,6 +298,6 @@ async unsafe fn exchange(
 fn wait(started: Started, site: Site) -> Result<pe::Completion, Pending> {
     match started {
         Started::Done(outcome) => Ok(outcome),
-        Started::Pending(request) => Err(Pending::new(request, site, None)),
+        Started::Pending(request, _) => Err(Pending::new(request, site, None)),
     }
 }

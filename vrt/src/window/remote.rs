@@ -135,7 +135,7 @@ async unsafe fn ask(rank: u32, order: &Order<'_>, answer: *mut u8, site: Site) {
     // SAFETY: as the caller promises.
     let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, answer, len) });
     drop(bytes);
-    if let Started::Pending(request) = started {
+    if let Started::Pending(request, _) = started {
         Pending::new(request, site, None).await;
     }
 }
@@ -167,7 +167,7 @@ impl Engine {
         }
         match self.running().take_if_done(packet.request) {
             Some(outcome) => Started::Done(outcome),
-            None => Started::Pending(packet.request),
+            None => Started::pending(packet.request),
         }
     }
 
