@@ -4,11 +4,7 @@
 //! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
 //! 64 ranks on 2 PEs exchange two packets, not 63 messages.
 //!
-//! What a PE has are *parts*. A part covers the ranks of an aligned block of a fixed binary tree
-//! over rank numbers: `(start, level)` covers `start .. start + 2^level`. Two blocks are folded
-//! only with each other into the block above, the lower one on the left. The result is therefore
-//! the same to the last bit however ranks are spread over PEs and in whatever order they come, and
-//! rank order is kept. A PE that holds scattered ranks has more parts to send, that is all.
+//! What a PE has are *parts* of a fixed tree over rank numbers; see [`parts`](super::parts).
 //!
 //! ```text
 //! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
@@ -23,14 +19,13 @@
 //! to its first PE, which answers it wherever it is then. So who has to contribute where never
 //! changes, however ranks move in the middle of an operation.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::collective::groups::Groups;
-use crate::collective::operator::{Operator, Pair};
+use crate::collective::operator::Operator;
+use crate::collective::parts::{EVERYBODY, Operation};
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
@@ -68,8 +63,6 @@ pub(crate) struct Spec {
 
 /// Low bits of an operation's number: steps of one operation that are combined one after the other.
 pub(crate) const PHASE_BITS: u32 = 2;
-/// Level of a part that covers everybody.
-const EVERYBODY: u32 = 31;
 /// Bytes in front of each part in a packet: start and level.
 const PART_HEADER: usize = 8;
 
@@ -100,51 +93,20 @@ pub(crate) struct Combining {
     pub(super) groups: Groups,
 }
 
-/// Closed operations are used again, with the memory of their lists.
-#[derive(Debug, Default)]
-struct Operation {
-    spec: Option<Spec>,
-    /// Of this PE's own ranks, and only they are sent on.
-    parts: Vec<Part>,
-    /// Of other PEs.
-    remote: Vec<Part>,
-    data: Vec<u8>,
-    /// Between two folds: nothing of interest.
-    pairs: Vec<Pair>,
-    /// Ranks that the PE's own parts cover.
-    covered_here: u32,
-    /// Ranks of this PE that have begun it, and that will.
-    arrived: u32,
-    here: u32,
-    /// What PEs disagree about, if they do.
-    conflict: Option<Disagreement>,
-    /// What the other PEs say that it is.
-    others: Option<Disagreement>,
-    waiting: Vec<Waiting>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    start: u32,
-    level: u32,
-    /// Its bytes in `data`.
-    at: usize,
-}
-
 /// A rank that wants the result.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Waiting {
-    rank: u32,
+pub(super) struct Waiting {
+    pub(super) rank: u32,
     /// Its rank in the communicator.
-    place: u32,
-    request: u32,
+    pub(super) place: u32,
+    pub(super) request: u32,
     #[serde(with = "crate::migrate::address")]
-    out: *mut u8,
+    pub(super) out: *mut u8,
 }
 
 /// What somebody else says about an operation that this rank takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Disagreement {
+pub(super) struct Disagreement {
     fingerprint: u32,
     unit: u32,
 }
@@ -467,7 +429,7 @@ impl Spec {
     }
 
     /// Bytes of the result.
-    fn result_len(&self) -> usize {
+    pub(super) fn result_len(&self) -> usize {
         if self.what == What::Concatenate { self.unit * self.size as usize } else { self.unit }
     }
 }
@@ -515,210 +477,5 @@ impl Combining {
             self.groups.contributed(&spec, arrived);
         }
         self.key = None;
-    }
-}
-
-impl Operation {
-    #[inline]
-    fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Part {
-        let at = self.data.len();
-        match bytes.first_chunk::<8>() {
-            // One number.
-            Some(word) if bytes.len() == 8 => self.data.extend_from_slice(word),
-            _ => self.data.extend_from_slice(bytes),
-        }
-        Part { start, level, at }
-    }
-
-    /// Ranks whose contribution is there.
-    fn covered(&self, size: u32) -> u32 {
-        let remote = self.remote.iter();
-        let remote = remote.map(|p| p.start.saturating_add(1 << p.level).min(size) - p.start);
-        self.covered_here + remote.sum::<u32>()
-    }
-
-    /// Folds what can be folded now; see the module's text for the order.
-    fn fold(&mut self) {
-        let Some(spec) = self.spec else { return };
-        let operator = match spec.what {
-            What::Fold(operator) => Some(operator),
-            // A barrier: there is nothing to lay side by side.
-            What::Concatenate if spec.unit == 0 => None,
-            What::Concatenate | What::Broadcast | What::Exchange => return,
-        };
-        let (parts, pairs, data) = (&mut self.parts, &mut self.pairs, self.data.as_mut_ptr());
-        // Ranks come in turn: most often beginning with another one than the first.
-        if let Some(turn) = parts.windows(2).position(|pair| pair[0].start > pair[1].start) {
-            parts.rotate_left(turn + 1);
-            if !parts.is_sorted_by_key(|part| part.start) {
-                parts.sort_unstable_by_key(|part| part.start);
-            }
-        }
-        // What is folded replaces the parts from the front on.
-        let mut folded = 0;
-        for next in 0..parts.len() {
-            parts[folded] = parts[next];
-            folded += 1;
-            loop {
-                let top = &mut parts[folded - 1];
-                let half = 1u32 << top.level;
-                if top.start.is_multiple_of(2 * half) {
-                    if top.level < EVERYBODY - 1 && top.start + half >= spec.size && top.start > 0 {
-                        // Its right neighbour has no ranks.
-                        top.level += 1;
-                        continue;
-                    }
-                    break;
-                }
-                let right = *top;
-                let Some(left) = folded.checked_sub(2).map(|i| &mut parts[i]) else { break };
-                if left.level != right.level || left.start + half != right.start {
-                    break;
-                }
-                // SAFETY: each part has `unit` bytes in `data`, and no two overlap.
-                pairs.push(unsafe { (data.add(left.at), data.add(right.at)) });
-                left.level += 1;
-                folded -= 1;
-            }
-        }
-        parts.truncate(folded);
-        if let Some(operator) = operator {
-            // SAFETY: as said above.
-            unsafe { operator.fold_pairs(pairs, spec.unit) };
-        }
-        pairs.clear();
-    }
-
-    /// Where in `data` the result is that all get, when all parts are there and folded.
-    fn result(&mut self, spec: &Spec) -> Range<usize> {
-        let Spec { what, unit, .. } = *spec;
-        match what {
-            What::Fold(_) | What::Broadcast => {
-                self.parts.first().map_or(0..0, |part| part.at..part.at + unit)
-            }
-            What::Exchange => 0..0,
-            What::Concatenate => {
-                let begin = self.data.len();
-                self.data.resize(begin + spec.result_len(), 0);
-                let (parts, result) = self.data.split_at_mut(begin);
-                for part in self.parts.iter().filter(|_| unit > 0) {
-                    let to = part.start as usize * unit;
-                    result[to..to + unit].copy_from_slice(&parts[part.at..part.at + unit]);
-                }
-                begin..self.data.len()
-            }
-        }
-    }
-
-    /// Gives a rank its result.
-    ///
-    /// # Safety
-    /// Its output has room for that.
-    #[inline(always)]
-    unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            if spec.what == What::Exchange {
-                return self.hand_out_parts(spec, to);
-            }
-            let result = &self.data[result.start..result.end];
-            copy_short(result.as_ptr(), to.out, result.len());
-        }
-    }
-
-    /// # Safety
-    /// As [`hand_out`](Self::hand_out).
-    #[inline(never)]
-    unsafe fn hand_out_parts(&self, spec: &Spec, to: &Waiting) {
-        let each = spec.unit / spec.size as usize;
-        for part in &self.parts {
-            let at = part.at + to.place as usize * each;
-            let bytes = &self.data[at..at + each];
-            // SAFETY: a part for each rank fits.
-            unsafe { copy_short(bytes.as_ptr(), to.out.add(part.start as usize * each), each) };
-        }
-    }
-
-    /// Forgets everything.
-    fn clear(&mut self) {
-        self.spec = None;
-        self.parts.clear();
-        self.remote.clear();
-        self.data.clear();
-        self.waiting.clear();
-        self.arrived = 0;
-        self.covered_here = 0;
-        self.conflict = None;
-        self.others = None;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collective::operator::Op;
-    use crate::datatype::Scalar;
-    use proptest::prelude::*;
-
-    fn spec(size: u32) -> Spec {
-        let operator = Operator { op: Op::Sum, scalar: Scalar::F64 };
-        Spec {
-            what: What::Fold(operator),
-            root: None,
-            context: 1,
-            rank: 0,
-            size,
-            first: 0,
-            unit: 8,
-        }
-    }
-
-    /// The tree, written down.
-    fn tree(values: &[f64], start: usize, level: u32) -> f64 {
-        if level == 0 {
-            return values[start];
-        }
-        let half = 1usize << (level - 1);
-        let left = tree(values, start, level - 1);
-        if start + half < values.len() {
-            left + tree(values, start + half, level - 1)
-        } else {
-            left
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn sums_are_the_same_bits_however_ranks_are_spread(
-            values in prop::collection::vec(-1e10f64..1e10, 1..70),
-            owners in prop::collection::vec(0usize..4, 70),
-            order in any::<u64>(),
-        ) {
-            let n = values.len() as u32;
-            let mut all = Operation { spec: Some(spec(n)), ..Operation::default() };
-            for pe in 0..4 {
-                let mut mine = Operation { spec: Some(spec(n)), ..Operation::default() };
-                for i in 0..n {
-                    let i = (u64::from(i).wrapping_add(order) % u64::from(n)) as usize;
-                    if owners[i] == pe {
-                        let part = mine.store(i as u32, 0, &values[i].to_ne_bytes());
-                        mine.parts.push(part);
-                    }
-                }
-                mine.fold();
-                for part in &mine.parts {
-                    let part = all.store(part.start, part.level, &mine.data[part.at..part.at + 8]);
-                    all.remote.push(part);
-                }
-            }
-            prop_assert_eq!(all.covered(n), n);
-            all.parts = std::mem::take(&mut all.remote);
-            all.fold();
-            prop_assert_eq!(all.parts.len(), 1);
-            let at = all.parts[0].at;
-            let sum = f64::from_ne_bytes(all.data[at..at + 8].try_into().unwrap());
-            let top = n.next_power_of_two().trailing_zeros();
-            prop_assert_eq!(sum.to_bits(), tree(&values, 0, top).to_bits());
-        }
     }
 }

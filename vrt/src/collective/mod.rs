@@ -11,7 +11,7 @@
 //! | `operation`, `operator`, `fold` | what reductions apply |
 //! | `start` | from buffers to a future |
 //! | `algorithms` | the algorithms |
-//! | `combine`, `groups` | small operations: the ranks of a PE first, then PEs |
+//! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
 
 pub(crate) mod algorithms;
 mod async_twins;
@@ -22,6 +22,7 @@ pub(crate) mod fold;
 mod groups;
 mod operation;
 pub(crate) mod operator;
+mod parts;
 mod persistent;
 mod root;
 pub(crate) mod start;
