@@ -149,7 +149,7 @@ fn messages_through_mpi() -> Vec<Row> {
     vec![
         Row {
             name: "message-through-mpi",
-            title: "8 B message through the MPI transport, one way, to bare MPI",
+            title: "8 B message through the MPI transport, one way",
             target: Target::TimesReference(1.3),
             unit: Unit::Time,
             vrt: through_mpi(
@@ -163,7 +163,7 @@ fn messages_through_mpi() -> Vec<Row> {
         },
         Row {
             name: "bandwidth-through-mpi",
-            title: "1 MiB through the MPI transport (ping-pong), to bare MPI",
+            title: "1 MiB through the MPI transport (ping-pong)",
             target: Target::TimesReferenceBandwidth(0.95),
             unit: Unit::Bandwidth(MEBIBYTE),
             vrt: through_mpi(
