@@ -410,11 +410,17 @@ impl Remote for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        for Receive { request, .. } in &mut self.receives {
+        // Those that were not posted again, and one that has completed, wait for nothing.
+        let inactive = self.used + usize::from(self.ready.is_some());
+        let first = self.next + RECEIVES - self.used;
+        for i in 0..RECEIVES {
+            let request = &mut self.receives[(first + i) % RECEIVES].request;
             // SAFETY: our receive, which nobody will send to any more.
             unsafe {
-                ffi::MPI_Cancel(request);
-                ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE);
+                if i >= inactive {
+                    ffi::MPI_Cancel(request);
+                    ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE);
+                }
                 ffi::MPI_Request_free(request);
             }
         }
