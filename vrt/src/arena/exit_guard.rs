@@ -65,27 +65,35 @@ pub(crate) fn find() {
 }
 
 /// Calls `std::process::exit` and abandons it. Another thread holds stdout meanwhile, because the
-/// first exit would make it unbuffered for good.
+/// first exit would make it unbuffered for good. That thread has ended, not only finished, when
+/// this returns: a fork must not find it in the allocator, nor a signal meant for the supervisor
+/// find it with its signals open.
 fn experiment() {
     std::thread::scope(|scope| {
         let (locked, is_locked) = mpsc::channel();
         let (release, is_released) = mpsc::channel::<()>();
-        scope.spawn(move || {
+        let holder = scope.spawn(move || {
             let _stdout = std::io::stdout().lock();
             let _ = locked.send(());
             let _ = is_released.recv();
         });
         let _ = is_locked.recv();
-        let Ok(stack) = DefaultStack::new(256 << 10) else { return };
-        let mut coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
-            EXPERIMENT.set(yielder);
-            std::process::exit(0)
-        });
-        let _: corosensei::CoroutineResult<(), ()> = coroutine.resume(());
-        // SAFETY: nothing on its stack needs to be dropped.
-        unsafe { coroutine.force_reset() };
+        exit_and_abandon();
         drop(release);
+        // The end of the scope alone waits for the closure, `join` for the thread.
+        let _ = holder.join();
     });
+}
+
+fn exit_and_abandon() {
+    let Ok(stack) = DefaultStack::new(256 << 10) else { return };
+    let mut coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
+        EXPERIMENT.set(yielder);
+        std::process::exit(0)
+    });
+    let _: corosensei::CoroutineResult<(), ()> = coroutine.resume(());
+    // SAFETY: nothing on its stack needs to be dropped.
+    unsafe { coroutine.force_reset() };
 }
 
 /// The addresses of the words in the program's writable data that have one of these values.
