@@ -37,7 +37,7 @@ pub struct Doorbell {
 
 impl Doorbell {
     /// An awake PE's doorbell.
-    #[cfg(feature = "loom")]
+    #[cfg(loom)]
     pub fn new() -> Self {
         Doorbell { state: AtomicU32::new(AWAKE) }
     }
@@ -82,7 +82,7 @@ impl Doorbell {
     }
 
     /// Sleeps in the futex until somebody rings or `timeout` has passed.
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     pub fn wait(&self, timeout: Option<std::time::Duration>) {
         let timeout = timeout.map(|t| libc::timespec {
             tv_sec: t.as_secs() as libc::time_t,
@@ -98,7 +98,7 @@ impl Doorbell {
     }
 
     /// The system call that goes with [`Sleep::Futex`] from [`ring`](Self::ring).
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     pub fn wake(&self) {
         // SAFETY: as in `wait`.
         unsafe {
@@ -106,13 +106,13 @@ impl Doorbell {
         }
     }
 
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     fn word(&self) -> *const u32 {
         self.state.as_ptr()
     }
 }
 
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 impl Default for Doorbell {
     fn default() -> Self {
         Self::new()

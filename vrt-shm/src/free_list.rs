@@ -14,13 +14,13 @@ pub struct RemoteFreeList {
 
 impl RemoteFreeList {
     /// An empty list.
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     pub const fn new() -> Self {
         RemoteFreeList { head: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
     /// An empty list.
-    #[cfg(feature = "loom")]
+    #[cfg(loom)]
     pub fn new() -> Self {
         RemoteFreeList { head: AtomicPtr::new(std::ptr::null_mut()) }
     }

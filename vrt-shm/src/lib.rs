@@ -7,7 +7,7 @@
 //! | [`RemoteFreeList`] | one owner, any number that free | Treiber stack, emptied whole by the owner |
 //!
 //! Everything here is `#[repr(C)]`, valid when zeroed, and holds no pointer into a process's
-//! private memory, so that a value may be placed in a shared mapping. With the feature `loom` the
+//! private memory, so that a value may be placed in a shared mapping. Compiled with `--cfg loom` the
 //! atomics are those of the loom model checker; the tests in `tests/loom.rs` explore every
 //! interleaving of the protocols above.
 
@@ -19,24 +19,24 @@ pub use doorbell::{Doorbell, Sleep};
 pub use free_list::RemoteFreeList;
 pub use ring::{CELL_PAYLOAD, Cell, CellData, Consumer, Payload, Producer, Ring};
 
-/// The atomics in use: the standard library's, or loom's when its feature is on.
+/// The atomics in use: the standard library's, or loom's with `--cfg loom`.
 mod sync {
-    #[cfg(feature = "loom")]
+    #[cfg(loom)]
     pub(crate) use loom::{
         cell::UnsafeCell,
         sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
     };
 
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     /// `std::cell::UnsafeCell` with loom's closure interface.
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     #[derive(Debug)]
     #[repr(transparent)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
-    #[cfg(not(feature = "loom"))]
+    #[cfg(not(loom))]
     impl<T> UnsafeCell<T> {
         #[inline(always)]
         pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {

@@ -56,7 +56,7 @@ pub struct Ring<const CELLS: usize, const BYTES: usize> {
     consumed: Consumed,
     bytes: std::cell::UnsafeCell<[u8; BYTES]>,
     /// Stands for the byte ring, line by line, before the model checker.
-    #[cfg(feature = "loom")]
+    #[cfg(loom)]
     lines: Vec<UnsafeCell<()>>,
 }
 
@@ -69,7 +69,7 @@ impl<const C: usize, const B: usize> Ring<C, B> {
     const SIZES_ARE_POWERS_OF_TWO: () = assert!(C.is_power_of_two() && B.is_power_of_two());
 
     /// An empty ring. (In a shared mapping, zeroed memory is one too.)
-    #[cfg(feature = "loom")]
+    #[cfg(loom)]
     pub fn new() -> Self {
         let () = Self::SIZES_ARE_POWERS_OF_TWO;
         Ring {
@@ -86,7 +86,7 @@ impl<const C: usize, const B: usize> Ring<C, B> {
     /// The bytes at `at`, about to be written (or read) for `_len` bytes.
     #[inline(always)]
     fn bytes_at(&self, at: usize, _len: usize, _write: bool) -> *mut u8 {
-        #[cfg(feature = "loom")]
+        #[cfg(loom)]
         for line in &self.lines[at / ALIGN as usize..(at + _len).div_ceil(ALIGN as usize)] {
             if _write { line.with_mut(|_| ()) } else { line.with(|_| ()) }
         }
@@ -101,7 +101,7 @@ impl<const C: usize, const B: usize> Ring<C, B> {
     }
 }
 
-#[cfg(feature = "loom")]
+#[cfg(loom)]
 impl<const C: usize, const B: usize> Default for Ring<C, B> {
     fn default() -> Self {
         Self::new()
@@ -279,7 +279,7 @@ fn round_up(len: u64) -> u64 {
     len.next_multiple_of(ALIGN)
 }
 
-#[cfg(all(test, not(feature = "loom")))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

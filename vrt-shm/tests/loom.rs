@@ -1,8 +1,8 @@
 //! Every interleaving of the shared-memory protocols, explored by loom.
 //!
-//! Run with `cargo test -p vrt-shm --features loom --release`.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p vrt-shm --release --test loom`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![cfg(feature = "loom")]
+#![cfg(loom)]
 
 use loom::sync::Arc;
 use loom::thread;

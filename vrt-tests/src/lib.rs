@@ -3,3 +3,5 @@
 //! `misbehave` does one thing wrong, by name; `soak` sends random traffic,
 //! `collectives` goes through a table of collective operations. The tests under
 //! `tests/` run them and look at exit status, messages, time and what is left behind.
+
+pub mod running;

@@ -1,9 +1,11 @@
 //! How jobs end: status, message, time, and nothing left behind.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use vrt_tests::running::Running;
 
 /// A job of `misbehave`.
 fn job(arguments: &[&str]) -> Command {
@@ -168,71 +170,44 @@ fn a_pointer_into_the_pes_heap_is_seen() {
     ends_with(&["--check-stacks", "hoard"], 0, &["rank 5", "points into its PE's heap"]);
 }
 
-/// A job that runs until somebody ends it, and the processes of its PEs.
-struct Running {
-    supervisor: Child,
-    pes: Vec<i32>,
+fn start(what: &str) -> Running {
+    Running::start(job(&[what]))
 }
 
-impl Running {
-    fn start(what: &str) -> Running {
-        let mut supervisor =
-            job(&[what]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(supervisor.stdout.take().unwrap()).lines();
-        let mut pes: Vec<i32> = (0..8)
-            .map(|_| lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().parse().unwrap())
-            .collect();
-        pes.sort_unstable();
-        pes.dedup();
-        assert_eq!(pes.len(), 2);
-        // Keeps the pipe open, so that nobody dies of writing to it.
-        std::mem::forget(lines);
-        Running { supervisor, pes }
+/// Sends a signal to a process of a job; checks its status (if its supervisor lives to tell),
+/// message and end.
+#[track_caller]
+fn end_by(mut running: Running, signal: i32, pid: i32, status: Option<i32>, words: &[&str]) {
+    let start = Instant::now();
+    // SAFETY: a plain system call on our own processes.
+    unsafe { libc::kill(pid, signal) };
+    let got = running.parent.wait().unwrap();
+    let mut text = String::new();
+    running.parent.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(got.code(), status, "{got}: {text}");
+    running.expect_end(start, Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_secs(1), "it took {:?}", start.elapsed());
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing in:\n{text}");
     }
-
-    /// Sends a signal to a process; checks the job's status (if its supervisor lives to tell),
-    /// message and end.
-    #[track_caller]
-    fn end_by(mut self, signal: i32, pid: i32, status: Option<i32>, words: &[&str]) {
-        let start = Instant::now();
-        // SAFETY: a plain system call on our own processes.
-        unsafe { libc::kill(pid, signal) };
-        let got = self.supervisor.wait().unwrap();
-        let mut text = String::new();
-        self.supervisor.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(got.code(), status, "{got}: {text}");
-        while self.pes.iter().any(|pe| is_alive(*pe)) {
-            assert!(start.elapsed() < Duration::from_secs(1), "a PE outlives the job");
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        assert!(start.elapsed() < Duration::from_secs(1), "it took {:?}", start.elapsed());
-        for word in words {
-            assert!(text.contains(word), "{word:?} is missing in:\n{text}");
-        }
-    }
-}
-
-fn is_alive(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 #[test]
 fn killing_a_pe_ends_the_job() {
     for what in ["run-forever", "wait-forever"] {
-        let running = Running::start(what);
+        let running = start(what);
         let pid = running.pes[1];
         let words = ["PE 1", "SIGKILL", "ranks 4..7", "ending the job"];
-        running.end_by(libc::SIGKILL, pid, Some(137), &words);
+        end_by(running, libc::SIGKILL, pid, Some(137), &words);
     }
 }
 
 #[test]
 fn killing_the_supervisor_ends_its_pes() {
     for what in ["run-forever", "wait-forever"] {
-        let running = Running::start(what);
-        let pid = running.supervisor.id() as i32;
-        running.end_by(libc::SIGKILL, pid, None, &[]);
+        let running = start(what);
+        let pid = running.parent.id() as i32;
+        end_by(running, libc::SIGKILL, pid, None, &[]);
     }
 }
 
@@ -243,9 +218,9 @@ fn interrupt_and_terminate_end_the_job() {
             // Often, because a signal sent while the job starts could find a thread of the
             // supervisor on which it was not blocked.
             for _ in 0..25 {
-                let running = Running::start(what);
-                let pid = running.supervisor.id() as i32;
-                running.end_by(signal, pid, Some(status), &["interrupted by SIG"]);
+                let running = start(what);
+                let pid = running.parent.id() as i32;
+                end_by(running, signal, pid, Some(status), &["interrupted by SIG"]);
             }
         }
     }
@@ -253,15 +228,15 @@ fn interrupt_and_terminate_end_the_job() {
 
 #[test]
 fn a_waiting_job_uses_no_cpu() {
-    let running = Running::start("wait-forever");
+    let running = start("wait-forever");
     std::thread::sleep(Duration::from_millis(300));
     let ticks = || -> u64 { running.pes.iter().map(|pid| cpu_ticks(*pid)).sum() };
     let before = ticks();
     std::thread::sleep(Duration::from_millis(1500));
     let used = ticks() - before;
     assert!(used <= 1, "{used} clock ticks in 1.5 s");
-    let pid = running.supervisor.id() as i32;
-    running.end_by(libc::SIGTERM, pid, Some(143), &[]);
+    let pid = running.parent.id() as i32;
+    end_by(running, libc::SIGTERM, pid, Some(143), &[]);
 }
 
 /// Clock ticks (1/100 s) that a process has used.

@@ -5,9 +5,10 @@
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
+
+use vrt_tests::running::Running;
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
@@ -145,60 +146,33 @@ fn without_equal_addresses_ranks_move_by_state_only() {
     assert!(text.contains("400 moves"), "{text}");
 }
 
-/// A job that runs until it is ended, with its PEs' process numbers.
-struct Running {
-    launcher: Child,
-    pes: Vec<i32>,
+fn start(what: &str) -> Running {
+    Running::start(mpirun(&format!("-n 2 {MISBEHAVE} {what} --ranks 8 --node-size 1")))
 }
 
-impl Running {
-    fn start(what: &str) -> Running {
-        let job = format!("-n 2 {MISBEHAVE} {what} --ranks 8 --node-size 1");
-        let mut job = mpirun(&job);
-        let mut launcher = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
-        let mut pes: Vec<i32> = (0..8)
-            .map(|_| lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().parse().unwrap())
-            .collect();
-        pes.sort_unstable();
-        pes.dedup();
-        assert_eq!(pes.len(), 2);
-        std::mem::forget(lines);
-        Running { launcher, pes }
-    }
-
-    /// Sends a signal to a process; sees that everything ends. Returns the launcher's status.
-    #[track_caller]
-    fn end_by(mut self, signal: i32, pid: i32) -> ExitStatus {
-        // SAFETY: a plain system call on our own processes.
-        unsafe { libc::kill(pid, signal) };
-        let start = Instant::now();
-        let status = self.launcher.wait().unwrap();
-        while self.pes.iter().any(|pe| is_alive(*pe)) {
-            assert!(start.elapsed() < Duration::from_secs(10), "a PE outlives the job");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        status
-    }
-}
-
-fn is_alive(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
+/// Sends a signal to a process; sees that everything ends. Returns the launcher's status.
+#[track_caller]
+fn end_by(mut running: Running, signal: i32, pid: i32) -> ExitStatus {
+    // SAFETY: a plain system call on our own processes.
+    unsafe { libc::kill(pid, signal) };
+    let start = Instant::now();
+    let status = running.parent.wait().unwrap();
+    running.expect_end(start, Duration::from_secs(10));
+    status
 }
 
 #[test]
 fn killing_a_pe_or_the_launcher_ends_the_job() {
     for what in ["run-forever", "wait-forever"] {
-        let running = Running::start(what);
+        let running = start(what);
         let pe = running.pes[1];
-        let status = running.end_by(libc::SIGKILL, pe);
+        let status = end_by(running, libc::SIGKILL, pe);
         assert!(!status.success(), "{status}");
-        let running = Running::start(what);
-        let launcher = running.launcher.id() as i32;
-        running.end_by(libc::SIGTERM, launcher);
-        let running = Running::start(what);
-        let launcher = running.launcher.id() as i32;
-        running.end_by(libc::SIGKILL, launcher);
+        let running = start(what);
+        let launcher = running.parent.id() as i32;
+        end_by(running, libc::SIGTERM, launcher);
+        let running = start(what);
+        let launcher = running.parent.id() as i32;
+        end_by(running, libc::SIGKILL, launcher);
     }
 }

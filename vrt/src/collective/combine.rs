@@ -19,6 +19,8 @@
 //! to its first PE, which answers it wherever it is then. So who has to contribute where never
 //! changes, however ranks move in the middle of an operation.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,9 @@ const PART_HEADER: usize = 8;
 pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
 
+/// Most packets that wait for an operation to be begun, without one being made for them.
+const MOST_EARLY: usize = 32;
+
 /// An operation's context and number.
 type Key = (u32, u32);
 
@@ -83,6 +88,9 @@ pub(crate) struct Combining {
     at_hand: Box<Operation>,
     key: Option<Key>,
     others: FxHashMap<Key, Box<Operation>>,
+    /// Short packets for operations that no rank of this PE has begun: a few, in the order in
+    /// which they came.
+    early: VecDeque<Packet>,
     #[expect(
         clippy::vec_box,
         reason = "an operation goes from here to `open` and back, which would copy it"
@@ -204,27 +212,33 @@ impl Engine {
         let Spec { root, rank, context, .. } = *spec;
         let broadcast = spec.what == What::Broadcast;
         let is_root = root == Some(rank);
-        let operation = self.combining.operation(context, number);
-        match &operation.spec {
-            Some(known) if known.agrees_with(spec) => {}
-            Some(known) => {
-                let known = *known;
-                operation.conflict = Some(known.disagreement());
-                operation.waiting.extend(waiting);
-                self.spread_conflict(spec, &known, number);
-                return self.report_conflict(context, number);
+        if self.combining.operation(context, number).spec.is_none() {
+            self.combining.begin(self.shared, self.id, spec, number);
+            if !self.combining.early.is_empty() {
+                self.take_early((context, number));
             }
-            None => self.combining.begin(self.shared, self.id, spec, number),
         }
-        let operation = self.combining.operation(context, number);
+        let operation = &mut *self.combining.at_hand;
+        if let Some(known) = &operation.spec
+            && !known.agrees_with(spec)
+        {
+            let known = *known;
+            operation.conflict = Some(known.disagreement());
+            operation.waiting.extend(waiting);
+            self.spread_conflict(spec, &known, number);
+            return self.report_conflict(context, number);
+        }
         operation.arrived += 1;
-        if !broadcast || is_root {
-            let level = if broadcast { EVERYBODY } else { 0 };
-            let part = operation.store(if broadcast { 0 } else { rank }, level, bytes);
+        if !broadcast {
+            operation.add(rank, bytes);
+        } else if is_root {
+            let part = operation.store(0, EVERYBODY, bytes);
             operation.parts.push(part);
-            operation.covered_here += if broadcast { spec.size } else { 1 };
+            operation.covered_here = spec.size;
         }
-        operation.waiting.extend(waiting);
+        if let Some(waiting) = waiting {
+            operation.waiting.push(waiting);
+        }
         if operation.conflict.is_some() {
             return self.report_conflict(context, number);
         }
@@ -241,6 +255,9 @@ impl Engine {
     /// Parts have come from another PE.
     pub(crate) fn collective_packet(&mut self, packet: &Packet, beside: *const u8) {
         let len = packet.len as usize;
+        if len <= INLINE && self.combining.is_early((packet.context, packet.order)) {
+            return self.combining.early.push_back(*packet);
+        }
         let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
@@ -264,6 +281,18 @@ impl Engine {
         }
         // SAFETY: as in `combine`.
         unsafe { self.finish_if_complete(packet.context, packet.order) };
+    }
+
+    /// Takes what came of an operation before it was begun.
+    fn take_early(&mut self, key: Key) {
+        let mut at = 0;
+        while let Some(packet) = self.combining.early.get(at) {
+            if (packet.context, packet.order) != key {
+                at += 1;
+            } else if let Some(packet) = self.combining.early.remove(at) {
+                self.collective_packet(&packet, std::ptr::null());
+            }
+        }
     }
 
     /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
@@ -435,6 +464,12 @@ impl Spec {
 }
 
 impl Combining {
+    /// Whether a packet of an operation may wait until it is begun.
+    #[inline]
+    fn is_early(&self, key: Key) -> bool {
+        self.key != Some(key) && self.others.is_empty() && self.early.len() < MOST_EARLY
+    }
+
     /// An operation, begun or not.
     #[inline]
     fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
@@ -461,10 +496,15 @@ impl Combining {
 
     /// The first rank of this PE has come to an operation.
     fn begin(&mut self, shared: Shared, id: u32, spec: &Spec, number: u32) {
-        let here = self.groups.begin(shared, id, spec);
+        let (here, first_here) = self.groups.begin(shared, id, spec);
         let operation = self.operation(spec.context, number);
         operation.spec = Some(*spec);
         operation.here = here;
+        if let Some(first) = first_here
+            && spec.what != What::Broadcast
+        {
+            operation.make_room(first, spec.unit);
+        }
         operation.conflict = operation.others.filter(|others| *others != spec.disagreement());
     }
 

@@ -31,6 +31,8 @@ struct Group {
     members: Vec<u32>,
     /// Members whose home is here.
     here: u32,
+    /// The first of them, if they follow each other.
+    first_here: Option<u32>,
     /// Other PEs that have some.
     elsewhere: Rc<[u32]>,
     /// Members of this PE that have dropped the communicator.
@@ -60,21 +62,27 @@ impl Group {
     fn new(shared: Shared, id: u32, members: Vec<u32>, all: impl Iterator<Item = u32>) -> Group {
         let mut elsewhere: Vec<u32> = all.map(|rank| shared.home(rank)).collect();
         let here = elsewhere.iter().filter(|pe| **pe == id).count() as u32;
+        let first_here = elsewhere
+            .iter()
+            .position(|pe| *pe == id)
+            .filter(|first| elsewhere[*first..][..here as usize].iter().all(|pe| *pe == id))
+            .map(|first| first as u32);
         elsewhere.sort_unstable();
         elsewhere.dedup();
         elsewhere.retain(|pe| *pe != id);
-        Group { members, here, elsewhere: elsewhere.into(), ..Group::default() }
+        Group { members, here, first_here, elsewhere: elsewhere.into(), ..Group::default() }
     }
 }
 
 impl Groups {
-    /// A rank takes part in an operation: the number of those of this PE that will.
-    pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> u32 {
+    /// A rank takes part in an operation: the number of those of this PE that will, and the first
+    /// of them if they follow each other.
+    pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> (u32, Option<u32>) {
         let group = self.0.entry((spec.context, spec.first)).or_insert_with(|| {
             debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
             Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size)
         });
-        group.here
+        (group.here, group.first_here)
     }
 
     /// What ranks of this PE contributed to an operation has been dealt with.

@@ -5,6 +5,9 @@
 //! only with each other into the block above, the lower one on the left. The result is therefore
 //! the same to the last bit however ranks are spread over PEs and in whatever order they come, and
 //! rank order is kept. A PE that holds scattered ranks has more parts to send, that is all.
+//!
+//! The ranks of a PE follow each other in nearly all groups. Then their contributions lie side by
+//! side in rank order, and become parts when all are there, a level of the tree at a time.
 
 use std::ops::Range;
 
@@ -24,8 +27,12 @@ pub(super) struct Operation {
     /// Of other PEs.
     pub(super) remote: Vec<Part>,
     pub(super) data: Vec<u8>,
+    /// The first rank of this PE, and where in `data` its contribution lies, which those of the
+    /// others follow; `None` when they are parts already.
+    pub(super) side_by_side: Option<(u32, usize)>,
     /// Between two folds: nothing of interest.
     pub(super) pairs: Vec<Pair>,
+    right: Vec<Part>,
     /// Ranks that the PE's own parts cover.
     pub(super) covered_here: u32,
     /// Ranks of this PE that have begun it, and that will.
@@ -58,6 +65,31 @@ impl Operation {
         Part { start, level, at }
     }
 
+    /// A rank of this PE contributes.
+    #[inline(always)]
+    pub(super) fn add(&mut self, rank: u32, bytes: &[u8]) {
+        self.covered_here += 1;
+        match self.side_by_side {
+            Some((first, base)) => {
+                let at = base + (rank - first) as usize * bytes.len();
+                let place = &mut self.data[at..at + bytes.len()];
+                // SAFETY: both have this length.
+                unsafe { copy_short(bytes.as_ptr(), place.as_mut_ptr(), bytes.len()) };
+            }
+            None => {
+                let part = self.store(rank, 0, bytes);
+                self.parts.push(part);
+            }
+        }
+    }
+
+    /// Makes room for contributions side by side, beginning with that of a rank.
+    pub(super) fn make_room(&mut self, first: u32, unit: usize) {
+        let base = self.data.len();
+        self.data.resize(base + self.here as usize * unit, 0);
+        self.side_by_side = Some((first, base));
+    }
+
     /// Ranks whose contribution is there.
     pub(super) fn covered(&self, size: u32) -> u32 {
         let remote = self.remote.iter();
@@ -72,8 +104,18 @@ impl Operation {
             What::Fold(operator) => Some(operator),
             // A barrier: there is nothing to lay side by side.
             What::Concatenate if spec.unit == 0 => None,
-            What::Concatenate | What::Broadcast | What::Exchange => return,
+            What::Concatenate | What::Broadcast | What::Exchange => {
+                if let Some((first, base)) = self.side_by_side.take() {
+                    let part =
+                        |i| Part { start: first + i, level: 0, at: base + i as usize * spec.unit };
+                    self.parts.extend((0..self.here).map(part));
+                }
+                return;
+            }
         };
+        if let Some((first, base)) = self.side_by_side.take() {
+            self.pair_side_by_side(&spec, first, base);
+        }
         let (parts, pairs, data) = (&mut self.parts, &mut self.pairs, self.data.as_mut_ptr());
         // Ranks come in turn: most often beginning with another one than the first.
         if let Some(turn) = parts.windows(2).position(|pair| pair[0].start > pair[1].start) {
@@ -115,6 +157,43 @@ impl Operation {
             unsafe { operator.fold_pairs(pairs, spec.unit) };
         }
         pairs.clear();
+    }
+
+    /// Makes the largest parts there are of contributions side by side, all that are to come.
+    fn pair_side_by_side(&mut self, spec: &Spec, first: u32, base: usize) {
+        let data = self.data.as_mut_ptr();
+        // SAFETY: all contributions lie in `data`.
+        let at = |start: u32| unsafe { data.add(base + (start - first) as usize * spec.unit) };
+        let part = |start: u32, level: u32| Part {
+            start,
+            level,
+            at: base + (start - first) as usize * spec.unit,
+        };
+        // The blocks `from..to` of a level are there and not part of larger ones yet.
+        let (mut from, mut to) = (first, first + self.here);
+        let mut level = 0;
+        while from < to {
+            let is_all = from == 0 && to == 1;
+            if from % 2 == 1 || is_all {
+                self.parts.push(part(from << level, level));
+                from += 1;
+            }
+            // The last one's right neighbour may have no ranks: then it is a block of the next
+            // level by itself.
+            if to % 2 == 1 && to > from && (to << level) < spec.size {
+                to -= 1;
+                self.right.push(part(to << level, level));
+            }
+            // Of a barrier there is nothing to fold.
+            let pairs = if spec.unit == 0 { 0 } else { (to - from) / 2 };
+            self.pairs.extend((0..pairs).map(|i| {
+                let left = (from + 2 * i) << level;
+                (at(left), at(left + (1 << level)).cast_const())
+            }));
+            (from, to) = (from.div_ceil(2), to.div_ceil(2));
+            level += 1;
+        }
+        self.parts.extend(self.right.drain(..).rev());
     }
 
     /// Where in `data` the result is that all get, when all parts are there and folded.
@@ -173,6 +252,7 @@ impl Operation {
         self.parts.clear();
         self.remote.clear();
         self.data.clear();
+        self.side_by_side = None;
         self.waiting.clear();
         self.arrived = 0;
         self.covered_here = 0;
@@ -219,18 +299,28 @@ mod tests {
         #[test]
         fn sums_are_the_same_bits_however_ranks_are_spread(
             values in prop::collection::vec(-1e10f64..1e10, 1..70),
-            owners in prop::collection::vec(0usize..4, 70),
+            mut owners in prop::collection::vec(0usize..4, 70),
+            in_blocks in any::<bool>(),
             order in any::<u64>(),
         ) {
             let n = values.len() as u32;
+            if in_blocks {
+                owners.sort_unstable();
+            }
             let mut all = Operation { spec: Some(spec(n)), ..Operation::default() };
             for pe in 0..4 {
                 let mut mine = Operation { spec: Some(spec(n)), ..Operation::default() };
+                let is_mine = |i: &u32| owners[*i as usize] == pe;
+                mine.here = (0..n).filter(is_mine).count() as u32;
+                if let Some(first) = (0..n).find(is_mine)
+                    && (first..n).take(mine.here as usize).all(|i| is_mine(&i))
+                {
+                    mine.make_room(first, 8);
+                }
                 for i in 0..n {
-                    let i = (u64::from(i).wrapping_add(order) % u64::from(n)) as usize;
-                    if owners[i] == pe {
-                        let part = mine.store(i as u32, 0, &values[i].to_ne_bytes());
-                        mine.parts.push(part);
+                    let i = (u64::from(i).wrapping_add(order) % u64::from(n)) as u32;
+                    if is_mine(&i) {
+                        mine.add(i, &values[i as usize].to_ne_bytes());
                     }
                 }
                 mine.fold();

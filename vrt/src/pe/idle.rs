@@ -37,6 +37,10 @@ const MANY_NAPS: u32 = 500;
 /// Looks between two such sleeps.
 const LOOKS_BETWEEN_NAPS: u32 = 20;
 const YIELDS_BETWEEN_NAPS: u32 = 2;
+/// Looks before the first sleep, and between two others, while something long is on its way, which
+/// may get on only while somebody looks: some milliseconds, and 20 us.
+const LOOKS_IN_TRANSFER: u32 = 50_000;
+const LOOKS_BETWEEN_NAPS_IN_TRANSFER: u32 = 200;
 
 /// Waits until there may be something to do. Returns at once when there is.
 pub(crate) fn idle(tokio: &Runtime) {
@@ -86,7 +90,13 @@ impl Pe {
         } else if self.consumers.is_empty() && self.engine.net.remote().is_none() {
             false
         } else {
-            let looks = if self.engine.naps == 0 { SPINS } else { LOOKS_BETWEEN_NAPS };
+            let transfer = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
+            let looks = match (self.engine.naps, transfer) {
+                (0, false) => SPINS,
+                (0, true) => LOOKS_IN_TRANSFER,
+                (_, false) => LOOKS_BETWEEN_NAPS,
+                (_, true) => LOOKS_BETWEEN_NAPS_IN_TRANSFER,
+            };
             (0..looks).any(|_| {
                 std::hint::spin_loop();
                 (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
@@ -220,6 +230,9 @@ impl Engine {
     fn next_nap(&mut self) -> Duration {
         let naps = self.naps;
         self.naps = naps.saturating_add(1);
+        if self.net.remote().is_some_and(|remote| remote.is_busy()) {
+            return SHORT_NAP;
+        }
         match naps {
             0..6 => SHORT_NAP * (1 << naps),
             6..MANY_NAPS => NAP,

@@ -18,8 +18,9 @@ use crate::net::shared::{ENDED, Ended};
 use crate::pe::{self, Engine, Pe, Status};
 use crate::rank::{self, Body, Resumed};
 
-/// Ranks resumed between two looks at the rings.
+/// Most ranks resumed between two looks at the rings, and most cycles that they may take (1 us).
 const RESUMES_PER_POLL: u32 = 8;
+const CYCLES_PER_POLL: u64 = 2_500;
 /// Packets taken from one ring before the next one has its turn.
 const PACKETS_PER_RING: usize = 64;
 /// With so many ready ranks the caches do not hold what switches to them touch.
@@ -128,7 +129,10 @@ impl Pe {
                 engine.balance();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
-            if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
+            if engine.resumes.is_multiple_of(RESUMES_PER_POLL)
+                || engine.stamp.wrapping_sub(engine.polled) > CYCLES_PER_POLL
+            {
+                engine.polled = engine.stamp;
                 self.progress();
                 let engine = &mut self.engine;
                 if rank::foreign_wakers() > 0
