@@ -3,7 +3,7 @@
 //! ```text
 //! sleeper                                waker
 //!   state = ASLEEP                         publish work (a ring cell)
-//!   fence(SeqCst)                          fence(SeqCst)
+//!   heavy fence                            light fence
 //!   look for work once more                state == AWAKE ? done
 //!   futex wait while state == ASLEEP       state = AWAKE, futex wake (or write the eventfd)
 //!   state = AWAKE
@@ -11,7 +11,17 @@
 //!
 //! The two fences order "work published" against "state read" on one side and "state written"
 //! against "work looked for" on the other: one of the two always sees the other (Dekker), so no
-//! wake-up is lost. A waker pays one load when the PE is awake.
+//! wake-up is lost. A waker pays two loads when the PE is awake.
+//!
+//! A full fence waits until what was published has left the processor, which takes as long as the
+//! message itself. So where the system has it, the sleeper pays for both: its heavy fence is
+//! `membarrier` (`GLOBAL_EXPEDITED`), a full fence on every processor that runs a registered
+//! process, and the light fence of a registered waker only keeps the compiler in order. A sleeper
+//! says in its doorbell that it does so; whoever is not registered, or finds that it does not, uses
+//! a full fence.
+
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicBool, compiler_fence};
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
@@ -33,13 +43,40 @@ pub enum Sleep {
 #[repr(C, align(128))]
 pub struct Doorbell {
     state: AtomicU32,
+    /// 1: the sleeper's fence is one of all registered processes.
+    heavy: AtomicU32,
+}
+
+/// Whether this process takes part in other processes' heavy fences.
+#[cfg(not(loom))]
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Has this process take part in other processes' heavy fences, if the system can do that. Its
+/// wake-ups are cheaper then.
+#[cfg(not(loom))]
+pub fn register() {
+    let can = membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+    REGISTERED.store(can, Ordering::Relaxed);
+}
+
+#[cfg(not(loom))]
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call touches no memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 impl Doorbell {
     /// An awake PE's doorbell.
     #[cfg(loom)]
     pub fn new() -> Self {
-        Doorbell { state: AtomicU32::new(AWAKE) }
+        Doorbell { state: AtomicU32::new(AWAKE), heavy: AtomicU32::new(0) }
+    }
+
+    /// Makes the sleeper's fences heavy from now on, if the system can do that.
+    #[cfg(not(loom))]
+    pub fn make_heavy(&self) {
+        let can = membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+        self.heavy.store(u32::from(can), Ordering::Relaxed);
     }
 
     /// Announces that the caller is about to sleep. It must look for work once more after this,
@@ -52,6 +89,12 @@ impl Doorbell {
         };
         self.state.store(state, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        #[cfg(not(loom))]
+        if self.heavy.load(Ordering::Relaxed) != 0
+            && !membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+        {
+            unreachable!("membarrier worked before");
+        }
     }
 
     /// The sleeper goes on.
@@ -70,7 +113,7 @@ impl Doorbell {
     /// sleeps when the caller has to wake it: exactly one of several wakers is told so.
     #[inline]
     pub fn ring(&self) -> Option<Sleep> {
-        fence(Ordering::SeqCst);
+        self.fence_of_waker();
         if self.state.load(Ordering::Relaxed) == AWAKE {
             return None;
         }
@@ -79,6 +122,21 @@ impl Doorbell {
             ASLEEP_ON_EVENT => Some(Sleep::Event),
             _ => None,
         }
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn fence_of_waker(&self) {
+        if REGISTERED.load(Ordering::Relaxed) && self.heavy.load(Ordering::Relaxed) != 0 {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    #[cfg(loom)]
+    fn fence_of_waker(&self) {
+        fence(Ordering::SeqCst);
     }
 
     /// Sleeps in the futex until somebody rings or `timeout` has passed.

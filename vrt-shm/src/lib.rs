@@ -15,6 +15,8 @@ mod doorbell;
 mod free_list;
 mod ring;
 
+#[cfg(not(loom))]
+pub use doorbell::register;
 pub use doorbell::{Doorbell, Sleep};
 pub use free_list::RemoteFreeList;
 pub use ring::{CELL_PAYLOAD, Cell, CellData, Consumer, Payload, Producer, Ring};

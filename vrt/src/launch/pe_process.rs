@@ -141,11 +141,13 @@ fn prepare_process(birth: &Birth<'_>) {
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
     }
-    prepare_for_ranks(&birth.shared, birth.options.check_stacks);
+    prepare_for_ranks(&birth.shared, birth.id, birth.options.check_stacks);
 }
 
 /// Prepares what any process needs in which ranks run.
-pub(super) fn prepare_for_ranks(shared: &Shared, check_stacks: bool) {
+pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, check_stacks: bool) {
+    vrt_shm::register();
+    shared.pe(pe as usize).doorbell.make_heavy();
     crash::set_job(shared.job());
     crash::install();
     touch_process_wide_state();

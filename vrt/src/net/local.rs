@@ -140,7 +140,11 @@ impl Outgoing {
             return false;
         }
         // SAFETY: as the caller promises.
-        unsafe { lane.send(&mut self.remote, packet, data) && self.wake(pe) }
+        let sent = unsafe { lane.send(&mut self.remote, packet, data) };
+        if sent && matches!(self.lanes[pe].way, Way::Ring(_)) {
+            self.wake(pe);
+        }
+        sent
     }
 
     /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
@@ -278,16 +282,18 @@ impl Outgoing {
             }
             self.backlogged -= usize::from(lane.backlog.is_empty());
             if sent {
-                self.wake(pe);
+                if matches!(lane.way, Way::Ring(_)) {
+                    self.wake(pe);
+                }
                 moved = true;
             }
         }
         moved
     }
 
-    /// Rings the doorbell of a PE. Always true, for chaining.
+    /// Rings the doorbell of a PE.
     #[inline]
-    pub(crate) fn wake(&self, pe: usize) -> bool {
+    pub(crate) fn wake(&self, pe: usize) {
         let doorbell = &self.shared.pe(pe).doorbell;
         match doorbell.ring() {
             None => {}
@@ -298,7 +304,6 @@ impl Outgoing {
                 unsafe { libc::write(self.events.wake[pe], (&raw const one).cast(), 8) };
             }
         }
-        true
     }
 
     /// The event descriptor of this PE.

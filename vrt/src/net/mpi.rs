@@ -297,7 +297,9 @@ impl Remote for Endpoint {
             let at = buffer.0.as_mut_ptr().add(*len);
             // One that is passed on may say how many it came with.
             at.cast::<Packet>().write(Packet { in_batch: 0, ..*packet });
-            std::ptr::copy_nonoverlapping(beside.as_ptr(), at.add(CELL), beside.len());
+            if !beside.is_empty() {
+                std::ptr::copy_nonoverlapping(beside.as_ptr(), at.add(CELL), beside.len());
+            }
             (*buffer.0.as_mut_ptr().cast::<Packet>()).in_batch += 1;
         }
         *len += cells;
@@ -320,12 +322,13 @@ impl Remote for Endpoint {
         }
         if self.ready.is_none() {
             let request = &mut self.receives[self.next].request;
-            let mut flag = 0;
+            let (mut index, mut flag) = (0, 0);
             // SAFETY: zeros are a valid status, and the call writes it.
             let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+            // Open MPI's MPI_Test begins with a full fence, this does not.
             // SAFETY: an active receive of ours.
-            let code = unsafe { ffi::MPI_Test(request, &mut flag, &mut status) };
-            self.check(code, "MPI_Test");
+            let code = unsafe { ffi::MPI_Testany(1, request, &mut index, &mut flag, &mut status) };
+            self.check(code, "MPI_Testany");
             if flag != 0 {
                 self.ready = Some(status.MPI_SOURCE as u32);
             } else if self.used > 0 {

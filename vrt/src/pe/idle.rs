@@ -25,6 +25,8 @@ use crate::rank;
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
 const LOOKS: u32 = 400;
+/// From this look on the time is measured.
+const TIMED_LOOKS: u32 = 32;
 /// Looks between giving the core away, with too few cores: some 50 us.
 const YIELDS: u32 = 60;
 
@@ -148,21 +150,34 @@ impl Pe {
         if let Some(remote) = self.engine.net.remote() {
             remote.push();
         }
-        let began = run::now();
         let mut found = false;
-        for look in 0..LOOKS {
+        let mut looks = 0;
+        let mut unhurried = None;
+        while looks < LOOKS {
+            looks += 1;
             if self.has_arrivals() && self.progress() {
                 found = is_done(&mut self.engine);
                 if found || !self.engine.ready.is_empty() {
                     break;
                 }
             }
-            if look > LOOKS / 4 {
+            if looks > LOOKS / 4 {
                 std::hint::spin_loop();
             }
+            if looks == TIMED_LOOKS {
+                unhurried = Some(run::now());
+            }
         }
-        // This time was the PE's, not the rank's.
-        let waited = run::now().wrapping_sub(began);
+        // This time was the PE's, not the rank's. To ask for the time takes as long as a look, so
+        // the first looks are taken to last as long as others did.
+        let mut waited = u64::from(looks.min(TIMED_LOOKS)) * self.engine.cycles_of_look;
+        if let Some(began) = unhurried {
+            let rest = run::now().wrapping_sub(began);
+            if looks > 2 * TIMED_LOOKS {
+                self.engine.cycles_of_look = rest / u64::from(looks - TIMED_LOOKS);
+            }
+            waited += rest;
+        }
         self.engine.idle += waited;
         self.engine.stamp = self.engine.stamp.wrapping_add(waited);
         found
@@ -220,7 +235,7 @@ impl Pe {
 
     fn book_idle(&mut self) {
         let stamp = run::now();
-        self.engine.idle += stamp.wrapping_sub(self.engine.stamp);
+        self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
         self.engine.stamp = stamp;
     }
 }

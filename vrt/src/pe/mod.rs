@@ -93,6 +93,8 @@ pub(crate) struct Engine {
     began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.
     stamp: u64,
+    /// How long a look for something to do lasts, by longer searches.
+    cycles_of_look: u64,
     /// Cycles spent in ranks, with the switches to them.
     pub(crate) busy: u64,
     /// Cycles asleep or looking for work.
@@ -200,6 +202,7 @@ impl Pe {
                 injected,
                 began: (run::now(), std::time::Instant::now()),
                 stamp: 0,
+                cycles_of_look: 30,
                 busy: 0,
                 idle: 0,
                 switches: 0,

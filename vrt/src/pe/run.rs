@@ -103,6 +103,12 @@ pub(crate) fn now() -> u64 {
     }
 }
 
+/// Cycles from one stamp to another, none if an estimated one lies behind it.
+#[inline(always)]
+pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
+    (to.wrapping_sub(from) as i64).max(0) as u64
+}
+
 /// Asks for a cache line before it is used. Any address will do.
 #[inline(always)]
 fn fetch(at: *const u8, offset: usize) {
@@ -130,13 +136,13 @@ impl Pe {
             }
             engine.resumes = engine.resumes.wrapping_add(1);
             if engine.resumes.is_multiple_of(RESUMES_PER_POLL)
-                || engine.stamp.wrapping_sub(engine.polled) > CYCLES_PER_POLL
+                || cycles_between(engine.polled, engine.stamp) > CYCLES_PER_POLL
             {
                 engine.polled = engine.stamp;
                 self.progress();
                 let engine = &mut self.engine;
                 if rank::foreign_wakers() > 0
-                    && engine.stamp.wrapping_sub(engine.tokio_turn) > TOKIO_PERIOD
+                    && cycles_between(engine.tokio_turn, engine.stamp) > TOKIO_PERIOD
                 {
                     engine.tokio_turn = engine.stamp;
                     return Step::Tokio;
@@ -218,6 +224,9 @@ impl Engine {
             unsafe { batch.for_each(|packet, beside| self.handle(packet, beside)) };
             if let Some(remote) = self.net.remote() {
                 remote.give_back(batch);
+                // Who looks for something to come does not come here again until it has; answers
+                // must not wait for that.
+                remote.push();
             }
         }
         true
@@ -289,7 +298,7 @@ impl Engine {
     #[inline(always)]
     fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
         let stamp = now();
-        let elapsed = stamp.wrapping_sub(self.stamp);
+        let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
         self.busy += elapsed;
         self.switches += 1;
