@@ -56,6 +56,7 @@ table { border-collapse: collapse; margin: 1em 0 }
 th, td { padding: .3em .9em; border-bottom: 1px solid #dde2e8; text-align: right }
 th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }
 td.gain { font-weight: 600; color: #0b6e4f }
+td.loss { color: #8a5a00 }
 svg text { font: 12px system-ui, sans-serif; fill: #51606f }
 </style></head><body><main>
 "#;
@@ -67,13 +68,15 @@ fn table(runs: &[Run]) -> String {
     );
     for (number, run) in runs.iter().enumerate() {
         let before = &runs[number / 2 * 2].outcome;
+        let ratio = before.seconds / run.outcome.seconds;
         let gained = match number % 2 {
             0 => String::new(),
-            _ => format!("{:.2}x", before.seconds / run.outcome.seconds),
+            _ => format!("{ratio:.2}x"),
         };
+        let class = if ratio >= 1.0 { "gain" } else { "loss" };
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td>{:.2} s</td><td class=\"gain\">{gained}</td><td>{:.0}%</td>\
+            "<tr><td>{}</td><td>{:.2} s</td><td class=\"{class}\">{gained}</td><td>{:.0}%</td>\
              <td>{}</td><td>{}</td></tr>",
             run.job.title,
             run.outcome.seconds,
