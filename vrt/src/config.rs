@@ -418,6 +418,7 @@ impl Config {
             }
         }
         if let Some(name) = &self.lb_dump {
+            expect_json("--lb-dump", name)?;
             if self.lb.is_none() {
                 let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
                 return Err(ConfigError::Option(text.to_owned()));
@@ -601,20 +602,42 @@ fn forecast(text: &str) -> Result<Forecast, ConfigError> {
         .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
 }
 
-/// What `sparse-mini loggp` writes, of which this is read.
-#[derive(serde::Deserialize)]
-struct MeasuredNetwork {
-    parameters: LogGp,
+/// Refuses an option that names a file in JSON if this program cannot have such.
+fn expect_json(option: &str, file: &Path) -> Result<(), ConfigError> {
+    if cfg!(feature = "json") {
+        return Ok(());
+    }
+    Err(ConfigError::Option(format!(
+        "{option} {}: this program was built without the feature `json` of `vrt`",
+        file.display()
+    )))
 }
 
 /// The parameters in a file that `sparse-mini loggp` has written.
 fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
+    expect_json("--loggp", file)?;
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
-    let network: MeasuredNetwork = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    network.parameters.check().map_err(|error| wrong(&error))
+    let network = parse_network(&text).map_err(|error| wrong(&*error))?;
+    network.check().map_err(|error| wrong(&error))
+}
+
+#[cfg(feature = "json")]
+fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
+    /// What `sparse-mini loggp` writes, of which this is read.
+    #[derive(serde::Deserialize)]
+    struct MeasuredNetwork {
+        parameters: LogGp,
+    }
+    let network: MeasuredNetwork = serde_json::from_str(text)?;
+    Ok(network.parameters)
+}
+
+#[cfg(not(feature = "json"))]
+fn parse_network(_: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
+    unreachable!("such files were refused")
 }
 
 /// What is wrong, without clap's usage block.

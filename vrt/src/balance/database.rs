@@ -8,12 +8,11 @@
 //! *Trigger.* A step moves ranks only when what is gained until loads change (the strategy's
 //! `horizon`, in steps) is worth more than the moves cost, by what moves did cost so far.
 
-use lb_strategies::datafile::DataFileError;
 use lb_strategies::predict::History;
 use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
 
-use crate::balance::dump::Dump;
+use crate::balance::dump::{Dump, DumpError};
 use crate::balance::measure::Moving;
 use crate::balance::step::{Loads, Order};
 use crate::config::Balancing;
@@ -141,7 +140,7 @@ impl Database {
     }
 
     /// Writes what was recorded, if that was asked for.
-    pub(crate) fn write_dump(&self) -> Option<Result<(), DataFileError>> {
+    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.dump.as_ref().map(Dump::write)
     }
 

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::balance::measure::PeLoad;
 use lb_strategies::LoadModel;
-use lb_strategies::datafile::{DataFileError, Entity, Layout, layouts};
+use lb_strategies::datafile::{Entity, Layout, layouts};
+
+pub(crate) use lb_strategies::datafile::DataFileError as DumpError;
 
 /// Steps that are kept: files of a long job shall not fill its memory.
 const PHASES: usize = 10_000;
@@ -79,7 +81,7 @@ impl Dump {
     }
 
     /// Writes the files.
-    pub(crate) fn write(&self) -> Result<(), DataFileError> {
+    pub(crate) fn write(&self) -> Result<(), DumpError> {
         for (pe, layout) in self.layouts.iter().enumerate() {
             layout.write(file_of(&self.name, pe))?;
         }

@@ -16,6 +16,10 @@
 //! ranks go on as soon as it has moved those that were to go.
 
 mod database;
+#[cfg(feature = "json")]
+pub(crate) mod dump;
+#[cfg(not(feature = "json"))]
+#[path = "no_dump.rs"]
 pub(crate) mod dump;
 pub(crate) mod measure;
 mod step;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::Moved;
 use crate::balance::database::{Database, Verdict};
+use crate::balance::dump::DumpError;
 use crate::balance::measure::PeLoad;
 use crate::config::Balancing;
 use crate::net::shared::Shared;
@@ -211,7 +212,7 @@ impl Step {
     }
 
     /// Writes what was recorded of the loads, if that was asked for.
-    pub(crate) fn write_dump(&self) -> Option<Result<(), lb_strategies::datafile::DataFileError>> {
+    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
 

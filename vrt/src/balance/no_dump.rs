@@ -1,0 +1,40 @@
+//! Stands for [`dump`](super::dump) where the feature `json` is off: there are no dumps.
+
+use std::path::{Path, PathBuf};
+
+use lb_strategies::LoadModel;
+
+use crate::balance::measure::PeLoad;
+
+/// What never is.
+#[derive(Debug)]
+pub(crate) enum Dump {}
+
+/// What never happens.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DumpError {}
+
+impl Dump {
+    pub(crate) fn new(name: &Path) -> Dump {
+        unreachable!("--lb-dump {} was refused", name.display())
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        _: &LoadModel,
+        _: &[u32],
+        _: impl Fn(u32) -> u32,
+        _: impl Iterator<Item = PeLoad>,
+    ) {
+        match *self {}
+    }
+
+    pub(crate) fn write(&self) -> Result<(), DumpError> {
+        match *self {}
+    }
+}
+
+/// The file of a PE.
+pub(crate) fn file_of(name: &Path, _: usize) -> PathBuf {
+    name.to_owned()
+}
