@@ -73,7 +73,7 @@ pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
 
 /// Most packets that wait for an operation to be begun, without one being made for them.
-const MOST_EARLY: usize = 32;
+const MOST_EARLY: usize = 128;
 
 /// An operation's context and number.
 type Key = (u32, u32);
@@ -258,6 +258,15 @@ impl Engine {
         if len <= INLINE && self.combining.is_early((packet.context, packet.order)) {
             return self.combining.early.push_back(*packet);
         }
+        if self.store_parts(packet, beside) {
+            // SAFETY: as in `combine`.
+            unsafe { self.finish_if_complete(packet.context, packet.order) };
+        }
+    }
+
+    /// Keeps the parts in a packet; false if its sender means another operation.
+    fn store_parts(&mut self, packet: &Packet, beside: *const u8) -> bool {
+        let len = packet.len as usize;
         let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
@@ -268,7 +277,8 @@ impl Engine {
             || operation.others.is_some_and(|others| others != theirs)
         {
             operation.conflict = Some(theirs);
-            return self.report_conflict(packet.context, packet.order);
+            self.report_conflict(packet.context, packet.order);
+            return false;
         }
         operation.others = Some(theirs);
         while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
@@ -279,18 +289,23 @@ impl Engine {
             operation.remote.push(part);
             bytes = rest;
         }
-        // SAFETY: as in `combine`.
-        unsafe { self.finish_if_complete(packet.context, packet.order) };
+        true
     }
 
-    /// Takes what came of an operation before it was begun.
+    /// Takes what came of an operation before it was begun, which it is now.
     fn take_early(&mut self, key: Key) {
         let mut at = 0;
         while let Some(packet) = self.combining.early.get(at) {
             if (packet.context, packet.order) != key {
                 at += 1;
             } else if let Some(packet) = self.combining.early.remove(at) {
-                self.collective_packet(&packet, std::ptr::null());
+                self.store_parts(&packet, std::ptr::null());
+                let operation = self.combining.operation(key.0, key.1);
+                let size = operation.spec.map_or(0, |spec| spec.size);
+                if operation.covered(size) + operation.here >= size {
+                    // Nothing more comes from elsewhere.
+                    break;
+                }
             }
         }
     }
@@ -480,6 +495,10 @@ impl Combining {
     }
 
     fn take_to_hand(&mut self, key: Key) {
+        if self.key.is_none() && self.others.is_empty() {
+            self.key = Some(key);
+            return;
+        }
         let next = self.others.remove(&key);
         match self.key.replace(key) {
             Some(before) => {

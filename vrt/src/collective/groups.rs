@@ -78,11 +78,15 @@ impl Groups {
     /// A rank takes part in an operation: the number of those of this PE that will, and the first
     /// of them if they follow each other.
     pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> (u32, Option<u32>) {
-        let group = self.0.entry((spec.context, spec.first)).or_insert_with(|| {
-            debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
-            Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size)
-        });
-        (group.here, group.first_here)
+        let key = (spec.context, spec.first);
+        if let Some(group) = self.0.get(&key) {
+            return (group.here, group.first_here);
+        }
+        debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
+        let group = Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size);
+        let known = (group.here, group.first_here);
+        self.0.insert(key, group);
+        known
     }
 
     /// What ranks of this PE contributed to an operation has been dealt with.
@@ -96,6 +100,7 @@ impl Groups {
     }
 
     /// The other PEs that have members.
+    #[inline]
     pub(super) fn elsewhere(&self, spec: &Spec) -> Rc<[u32]> {
         let group = self.0.get(&(spec.context, spec.first));
         group.map(|group| Rc::clone(&group.elsewhere)).unwrap_or_default()
