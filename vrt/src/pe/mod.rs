@@ -100,9 +100,8 @@ pub(crate) struct Engine {
     /// Cycles asleep or looking for work.
     pub(crate) idle: u64,
     pub(crate) switches: u64,
-    /// Ranks resumed so far, and when the rings were last looked at and tokio last had a turn.
+    /// Ranks resumed so far, and when tokio last had a turn.
     resumes: u32,
-    polled: u64,
     /// Times it has slept since something happened, where other nodes cannot wake it.
     naps: u32,
     tokio_turn: u64,
@@ -207,7 +206,6 @@ impl Pe {
                 idle: 0,
                 switches: 0,
                 resumes: 0,
-                polled: 0,
                 naps: 0,
                 census: census::Census::default(),
                 tokio_turn: 0,

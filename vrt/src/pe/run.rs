@@ -18,9 +18,8 @@ use crate::net::shared::{ENDED, Ended};
 use crate::pe::{self, Engine, Pe, Status};
 use crate::rank::{self, Body, Resumed};
 
-/// Most ranks resumed between two looks at the rings, and most cycles that they may take (1 us).
+/// Ranks resumed between two looks at the rings.
 const RESUMES_PER_POLL: u32 = 8;
-const CYCLES_PER_POLL: u64 = 2_500;
 /// Packets taken from one ring before the next one has its turn.
 const PACKETS_PER_RING: usize = 64;
 /// With so many ready ranks the caches do not hold what switches to them touch.
@@ -135,10 +134,7 @@ impl Pe {
                 engine.balance();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
-            if engine.resumes.is_multiple_of(RESUMES_PER_POLL)
-                || cycles_between(engine.polled, engine.stamp) > CYCLES_PER_POLL
-            {
-                engine.polled = engine.stamp;
+            if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
                 self.progress();
                 let engine = &mut self.engine;
                 if rank::foreign_wakers() > 0
