@@ -116,6 +116,8 @@ fn ranks_that_hold_something_stay_until_they_let_go() {
         ("socket", "descriptor open"),
         ("thread", "thread that it started"),
         ("mapping", "mmap"),
+        // Inside a node its memory stays where it is, whoever owns it.
+        ("static --node-size 1", "static or thread-local"),
     ] {
         let hold = format!("--pes 2 --ranks 4 --rounds 200 --lb rotate --hold {what}");
         let (out, err) = run(WANDER, &hold);
@@ -130,6 +132,20 @@ fn ranks_that_hold_something_stay_until_they_let_go() {
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(70), "{err}");
         assert!(err.contains(reason) && err.contains("--move-pinned error"), "{err}");
+    }
+}
+
+#[test]
+fn what_statics_refer_to_stays() {
+    let job = "--pes 4 --ranks 32 --rounds 300 --lb random";
+    let moves =
+        ["", "--node-size 2", "--node-size 1", "--move state", "--node-size 1 --move state"];
+    for more in moves {
+        let (out, err) = run(env!("CARGO_BIN_EXE_statics"), &format!("{job} {more}"));
+        assert!(number_before(&out, "moves") > 1000, "{out}{err}");
+        let stay = number_before(&out, "ranks");
+        // Those that filled the statics of the PEs, where moving would take their memory away.
+        assert!(if more.is_empty() { stay == 0 } else { (4..=32).contains(&stay) }, "{out}{err}");
     }
 }
 

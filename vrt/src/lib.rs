@@ -69,7 +69,10 @@
 //!
 //! It must not call `fork`, block its thread for long (its neighbours wait with it), or keep
 //! messages' buffers alive elsewhere. Statics and thread-locals belong to the PE and are seen by
-//! all of its ranks.
+//! all of its ranks. What a rank has put into one, directly or through other memory of ranks, lies in
+//! its own heap: before its memory would leave the node or be dropped, the statics are searched, and
+//! the rank stays. What is reached only through memory that was allocated before there were ranks,
+//! or by a thread, is not found.
 
 // The derive macro names this crate by its own name, also inside of it.
 extern crate self as vrt;

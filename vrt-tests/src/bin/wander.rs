@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Parser;
@@ -39,7 +40,12 @@ enum Hold {
     Socket,
     Thread,
     Mapping,
+    /// Memory of its heap that a static refers to.
+    Static,
 }
+
+/// What `Hold::Static` fills.
+static SHARED: Mutex<Option<Box<[u64; 100]>>> = Mutex::new(None);
 
 /// Something held, until it is dropped.
 enum Held {
@@ -48,6 +54,7 @@ enum Held {
     Socket(#[allow(dead_code, reason = "as above")] std::net::UdpSocket),
     Thread(std::sync::mpsc::Sender<()>, std::thread::JoinHandle<()>),
     Mapping(*mut libc::c_void),
+    Static,
 }
 
 impl Hold {
@@ -58,6 +65,11 @@ impl Hold {
             Hold::Thread => {
                 let (end, ended) = std::sync::mpsc::channel::<()>();
                 Held::Thread(end, std::thread::spawn(move || _ = ended.recv()))
+            }
+            Hold::Static => {
+                let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+                *shared = Some(Box::new([7; 100]));
+                Held::Static
             }
             Hold::Mapping => {
                 // SAFETY: a fresh anonymous mapping.
@@ -83,6 +95,10 @@ impl Held {
             Held::Thread(end, thread) => {
                 drop(end);
                 assert!(thread.join().is_ok());
+            }
+            Held::Static => {
+                let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner).take();
+                assert_eq!(shared.as_deref(), Some(&[7; 100]));
             }
             // SAFETY: the mapping made by `take`.
             Held::Mapping(at) => assert_eq!(unsafe { libc::munmap(at, 4096) }, 0),

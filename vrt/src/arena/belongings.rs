@@ -9,8 +9,8 @@
 //! open by a rank that has ended is the process's: its entry has no effect any more.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crate::arena::hooks::{heap_in_use, runtime_heap};
 use crate::arena::interpose::Real;
@@ -42,8 +42,9 @@ impl Belongings {
 
 /// Descriptors above this are not looked after.
 const DESCRIPTORS: usize = 1 << 16;
-/// The slot, plus 1, of the rank that opened each descriptor; 0: nobody's.
-static OPENED_BY: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
+/// The slot, plus 1, of the rank that opened each descriptor; 0: nobody's. Made with the first, and
+/// not a part of the program's data, which is searched when ranks leave a node.
+static OPENED_BY: OnceLock<Box<[AtomicU32]>> = OnceLock::new();
 
 /// Mappings of ranks: address and slot.
 static MAPPINGS: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
@@ -66,11 +67,15 @@ fn running() -> Option<&'static SlotHeader> {
     (!slot.is_null()).then(|| unsafe { &*slot })
 }
 
+fn openers() -> &'static [AtomicU32] {
+    runtime_heap(|| OPENED_BY.get_or_init(|| (0..DESCRIPTORS).map(|_| AtomicU32::new(0)).collect()))
+}
+
 /// A call has returned a descriptor.
 fn opened(descriptor: c_int) -> c_int {
     if descriptor >= 0
         && let Some(slot) = running()
-        && let Some(entry) = OPENED_BY.get(descriptor as usize)
+        && let Some(entry) = openers().get(descriptor as usize)
     {
         entry.store(slot.id().0 + 1, Ordering::Relaxed);
         slot.belongings.descriptors.fetch_add(1, Ordering::AcqRel);
@@ -80,7 +85,8 @@ fn opened(descriptor: c_int) -> c_int {
 
 /// A descriptor is about to be closed.
 fn closing(descriptor: c_int) {
-    let Some(entry) = usize::try_from(descriptor).ok().and_then(|fd| OPENED_BY.get(fd)) else {
+    let Some(opened_by) = OPENED_BY.get() else { return };
+    let Some(entry) = usize::try_from(descriptor).ok().and_then(|fd| opened_by.get(fd)) else {
         return;
     };
     if entry.load(Ordering::Relaxed) == 0 {

@@ -69,37 +69,65 @@ const MARK: usize = 11;
 
 /// Goes through the chunks of a range that the allocator uses; reports what of it is live.
 ///
+/// # Safety
+/// As [`parts`].
+unsafe fn walk(used: std::ops::Range<usize>, mut live: impl FnMut(usize, usize)) {
+    let end = used.end;
+    let report = |part| match part {
+        Part::Mark(at) => live(at, at + 16),
+        Part::Unknown { at, end } => live(at, end),
+        Part::Chunk { at, size, in_use } if in_use || size < WORTHWHILE => {
+            // An allocated chunk extends over its successor's foot.
+            live(at, (at + size + 8).min(end));
+        }
+        Part::Chunk { at, size, .. } => {
+            live(at, at + FREE_HEADER);
+            // Its size is repeated behind its end.
+            live(at + size, (at + size + 16).min(end));
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { parts(used, report) };
+}
+
+/// A part of a heap.
+pub(super) enum Part {
+    /// `size` bytes that begin with the predecessor's foot and a size word; the memory of a block
+    /// in use is `at + 16..at + size + 8`.
+    Chunk { at: usize, size: usize, in_use: bool },
+    /// A mark between segments.
+    Mark(usize),
+    /// Something else, up to the end.
+    Unknown { at: usize, end: usize },
+}
+
+/// Goes through the parts of a range that the allocator uses, in order.
+///
 /// A chunk begins at a multiple of 16 with its predecessor's foot; its size word is behind that.
-/// Marks are words of their own. What does not look like either is taken as live to the end.
+/// Marks are words of their own. What does not look like either is unknown to the end.
 ///
 /// # Safety
 /// The range is what one of dlmalloc's segments, or several adjoining ones, use.
-unsafe fn walk(used: std::ops::Range<usize>, mut live: impl FnMut(usize, usize)) {
+pub(super) unsafe fn parts(used: std::ops::Range<usize>, mut report: impl FnMut(Part)) {
     let mut at = used.start;
     while at + 16 <= used.end {
         // SAFETY: inside the range.
         let head = unsafe { ((at + 8) as *const usize).read() };
         let size = head & !FLAGS;
         if head == MARK || !at.is_multiple_of(16) {
-            live(at, at + 16);
+            report(Part::Mark(at));
             at += 8;
             continue;
         }
         if size < 16 || size > used.end - at {
-            live(at, used.end);
-            return;
+            break;
         }
-        if head & IN_USE != 0 || size < WORTHWHILE {
-            // An allocated chunk extends over its successor's foot.
-            live(at, (at + size + 8).min(used.end));
-        } else {
-            live(at, at + FREE_HEADER);
-            // Its size is repeated behind its end.
-            live(at + size, (at + size + 16).min(used.end));
-        }
+        report(Part::Chunk { at, size, in_use: head & IN_USE != 0 });
         at += size;
     }
-    live(at.min(used.end), used.end);
+    if at < used.end {
+        report(Part::Unknown { at, end: used.end });
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
 //! | `belongings` | what a rank holds outside its slot, and so cannot move with |
+//! | `kept` | what the process keeps in ranks' slots, which so cannot take it away |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
 mod backing;
@@ -28,6 +29,7 @@ pub(crate) mod exit_guard;
 pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod interpose;
+pub(crate) mod kept;
 mod layout;
 pub(crate) mod live;
 mod slot;

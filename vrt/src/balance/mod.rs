@@ -426,6 +426,7 @@ impl Engine {
         if let Some(meter) = &mut self.balancer.meter {
             loads.pe = meter.report(self.busy, self.idle, cycles);
         }
+        self.forget_what_is_not_kept();
         let mut pinned = None;
         for (rank, state) in self.ranks.iter().enumerate() {
             let Some(state) = state.as_deref() else { continue };
@@ -438,7 +439,7 @@ impl Engine {
                 let stack = crate::rank::Body::live_stack(state.slot).len();
                 (*(*state.slot).heap.get()).bytes + stack
             };
-            let why = crate::migrate::pinned(state);
+            let why = self.was_pinned(rank as u32);
             pinned = pinned.or(why.map(|why| (rank, why)));
             loads.ranks.push(step::RankLoad {
                 rank: rank as u32,

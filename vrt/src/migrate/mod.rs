@@ -28,10 +28,10 @@ pub(crate) mod offer;
 pub(crate) mod ship;
 mod state;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering;
 
-use crate::arena::{Arena, SlotHeader, hooks, live};
+use crate::arena::{Arena, SlotHeader, SlotId, hooks, kept, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
@@ -62,6 +62,14 @@ pub(crate) enum Stays {
 const WORTH_WARMING: usize = 1 << 20;
 /// Ranges shorter than this are left to faults.
 const PIECE: usize = 64 << 10;
+
+/// In which slots the process keeps something of its own.
+#[derive(Debug, Default)]
+pub(crate) struct KeptHere {
+    /// How many ranks had been resumed when that was found out; what it was holds until the next.
+    at: Option<u32>,
+    slots: FxHashSet<SlotId>,
+}
 
 /// What a PE knows of ranks that are coming: what has come for them before they did, and which of
 /// them have been here.
@@ -223,15 +231,67 @@ impl Engine {
     }
 
     /// Whether a rank can be moved now.
-    pub(crate) fn may_move(&self, rank: u32) -> Result<(), Stays> {
+    pub(crate) fn may_move(&mut self, rank: u32) -> Result<(), Stays> {
         match self.ranks.get(rank as usize).and_then(Option::as_deref) {
-            None => Err(Stays::NotHere),
+            None => return Err(Stays::NotHere),
             Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
-                Err(Stays::Running)
+                return Err(Stays::Running);
             }
-            Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
-            Some(state) => pinned(state).map_or(Ok(()), |reason| Err(Stays::Pinned(reason))),
+            Some(state) if state.requests.iter().any(|request| request.direct) => {
+                return Err(Stays::InUse);
+            }
+            Some(_) => {}
         }
+        self.pinned(rank).map_or(Ok(()), |reason| Err(Stays::Pinned(reason)))
+    }
+
+    /// Why a rank of this PE cannot be moved, if so.
+    pub(crate) fn pinned(&mut self, rank: u32) -> Option<&'static str> {
+        let runs = self.rank(rank).is_some_and(|state| state.status == Status::Running);
+        if self.takes_memory_away() && (runs || self.kept.at != Some(self.resumes)) {
+            self.look_for_kept();
+        }
+        self.was_pinned(rank)
+    }
+
+    /// Searches the process's memory for references to the slots of ranks.
+    fn look_for_kept(&mut self) {
+        // SAFETY: this is the PE's rank thread, these are its slots, and only the rank that
+        // calls, if any, is running.
+        self.kept.slots = unsafe {
+            kept::slots(|slot| {
+                // A job's slots have the numbers of their ranks.
+                self.ranks.get(slot.0 as usize)?.as_deref().map(|state| state.slot)
+            })
+        };
+        self.kept.at = Some(self.resumes);
+    }
+
+    /// Ranks are about to be counted: what the process kept last time it may not keep any more.
+    pub(crate) fn forget_what_is_not_kept(&mut self) {
+        if !self.kept.slots.is_empty() {
+            self.look_for_kept();
+        }
+    }
+
+    /// As [`pinned`](Self::pinned), except that the process's memory is not searched again for
+    /// references to the rank's: what was found last time counts.
+    pub(crate) fn was_pinned(&self, rank: u32) -> Option<&'static str> {
+        let state = self.ranks.get(rank as usize)?.as_deref()?;
+        // SAFETY: the slot of a rank of this PE.
+        let slot = unsafe { (*state.slot).id() };
+        let kept = || {
+            self.kept
+                .slots
+                .contains(&slot)
+                .then_some("a static or thread-local variable of the program refers to its memory")
+        };
+        held_outside(state).or_else(kept)
+    }
+
+    /// Whether a rank that moves may take its memory away from this PE, or drop it.
+    fn takes_memory_away(&self) -> bool {
+        self.shared.nodes() > 1 || self.balancer.goes_by_state()
     }
 
     /// Takes a rank in that another PE has handed over.
@@ -374,8 +434,8 @@ impl Engine {
     }
 }
 
-/// Why a rank cannot be moved now, if so.
-pub(crate) fn pinned(state: &RankState) -> Option<&'static str> {
+/// What a rank has outside its slot and cannot take along, if anything.
+fn held_outside(state: &RankState) -> Option<&'static str> {
     if state.waits_for_outside() {
         return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
     }

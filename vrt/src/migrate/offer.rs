@@ -108,7 +108,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
         if to > last {
             return Err(CannotMove::NoSuchPe { pe: to, last });
         }
-        match super::pinned(engine.running()) {
+        match engine.pinned(engine.current) {
             Some(why) => Err(CannotMove::Pinned(why)),
             None => Ok(engine.balancer.goes_by_state()),
         }

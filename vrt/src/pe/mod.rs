@@ -48,7 +48,7 @@ use vrt_shm::Consumer;
 use crate::arena::{Arena, SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::collective::Combining;
-use crate::migrate::{Held, LeftBehind};
+use crate::migrate::{Held, KeptHere, LeftBehind};
 use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
@@ -101,7 +101,7 @@ pub(crate) struct Engine {
     pub(crate) idle: u64,
     pub(crate) switches: u64,
     /// Ranks resumed so far, and when tokio last had a turn.
-    resumes: u32,
+    pub(crate) resumes: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
     naps: u32,
     tokio_turn: u64,
@@ -109,6 +109,7 @@ pub(crate) struct Engine {
     guarded: Vec<bool>,
     /// What has come for ranks that are on their way here.
     pub(crate) held: Held,
+    pub(crate) kept: KeptHere,
     /// What ranks that were shipped away have left.
     pub(crate) left_behind: LeftBehind,
     /// The PE whose packets are being taken.
@@ -211,6 +212,7 @@ impl Pe {
                 tokio_turn: 0,
                 guarded: vec![false; shared.ranks()],
                 held: Held::default(),
+                kept: KeptHere::default(),
                 left_behind: LeftBehind::default(),
                 receiving_from: id,
                 program,

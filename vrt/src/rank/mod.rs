@@ -182,8 +182,7 @@ pub(crate) fn refuse_fork() -> ! {
 /// Outside of a rank.
 #[track_caller]
 pub fn pinned() -> Option<&'static str> {
-    let outside = pe::with(|pe| pe.engine.running().waits_for_outside());
-    outside.then_some("it waits for something outside vrt: a tokio timer, socket, file or thread")
+    pe::with(|pe| pe.engine.pinned(pe.engine.current))
 }
 
 /// What the runtime has measured of the current rank.
