@@ -10,10 +10,11 @@
 //!        all ranks of the job wait in `migrate`: their PEs have said so and answered ^
 //! ```
 //!
-//! With a period nobody waits: ranks go wherever they are suspended when the order comes (by
-//! state: when they next offer themselves). Without one, each PE reports when all its ranks wait
-//! in `migrate`; when these are all ranks that have not ended, PE 0 decides, and each PE lets its
-//! ranks go on as soon as it has moved those that were to go.
+//! With a period nobody waits: ranks go wherever they are suspended when the order comes. Without
+//! one, each PE reports when all its ranks wait in `migrate`; when these are all ranks that have not
+//! ended, PE 0 decides, and each PE lets its ranks go on as soon as it has moved those that were to
+//! go. A rank that moves by its state is only told to: it encodes its state and leaves by itself, in
+//! that call of `migrate`, or with a period in its next one.
 
 mod database;
 #[cfg(feature = "json")]
@@ -50,8 +51,10 @@ pub(crate) struct Balancer {
     step: Option<Step>,
     /// Ranks that want to move, each with the PE to which.
     going: Vec<(u32, u32)>,
-    /// Whether `migrate_to` moves ranks by their state.
+    /// Whether ranks move by their state, those that go by `migrate_to` too.
     by_state: bool,
+    /// Bytes of states that have gone since the last step.
+    bytes_between: u64,
     /// The ranks here that wait in `migrate`, each with the number of that call.
     offering: Vec<(u32, u32)>,
     /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
@@ -135,6 +138,7 @@ impl Balancer {
             step,
             going: Vec::new(),
             by_state,
+            bytes_between: 0,
             offering: Vec::new(),
             round: 1,
             changed: false,
@@ -241,8 +245,9 @@ impl Engine {
         self.balancer.due = now.wrapping_add(NEVER);
         if std::mem::take(&mut self.balancer.changed) {
             for (rank, to) in std::mem::take(&mut self.balancer.going) {
-                if self.go(rank, to).is_err() {
-                    self.end_offer(rank);
+                match self.go(rank, to) {
+                    Ok(bytes) => self.balancer.bytes_between += bytes,
+                    Err(_) => self.end_offer(rank),
                 }
             }
             self.see_to_offers();
@@ -287,17 +292,8 @@ impl Engine {
     }
 
     fn see_to_offers(&mut self) {
-        if self.balancer.is_periodic() {
-            for (rank, _) in std::mem::take(&mut self.balancer.offering) {
-                let to = self.rank(rank).and_then(|state| state.ordered.take());
-                if to.is_none_or(|to| self.go(rank, to).is_err()) {
-                    self.end_offer(rank);
-                }
-            }
-            return;
-        }
         let Balancer { offering, round, .. } = &self.balancer;
-        if self.balancer.move_by.is_none() {
+        if self.balancer.move_by.is_none() || self.balancer.is_periodic() {
             return;
         }
         let ranks = self.ranks.iter().flatten();
@@ -339,17 +335,16 @@ impl Engine {
         for state in self.ranks.iter_mut().flatten() {
             state.counters.reported = state.counters.run;
         }
+        outcome.bytes = std::mem::take(&mut self.balancer.bytes_between);
         for Order { rank, to } in orders.iter().copied() {
-            match self.go(rank, to) {
+            let moved = match self.balancer.by_state {
+                true => self.order(rank, to).map(|()| 0),
+                false => self.go(rank, to),
+            };
+            match moved {
                 Ok(bytes) => {
                     outcome.moved += 1;
                     outcome.bytes += bytes;
-                }
-                Err(Stays::NotOffered) if self.balancer.is_periodic() => {
-                    outcome.moved += 1;
-                    if let Some(state) = self.rank(rank) {
-                        state.ordered = Some(to);
-                    }
                 }
                 Err(why) => {
                     outcome.stayed += 1;

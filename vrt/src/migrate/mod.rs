@@ -49,8 +49,6 @@ pub(crate) enum Stays {
     NotHere,
     /// It runs now.
     Running,
-    /// It moves by its state, and is not in `migrate`.
-    NotOffered,
     /// Another PE of the node uses its memory at this moment, or a message comes into it or goes
     /// out of it.
     InUse,
@@ -130,7 +128,7 @@ impl Engine {
         debug_assert_ne!(to, self.id);
         self.may_move(rank)?;
         let Some(state) = self.rank(rank) else { return Err(Stays::NotHere) };
-        let Some(offer) = state.offer else { return Err(Stays::NotOffered) };
+        let Some(offer) = state.offer else { return Err(Stays::NotHere) };
         let open = state.requests.iter().filter(|request| request.in_use).count();
         if open > 1 || state.matched.iter().any(Option::is_some) {
             return Err(Stays::Pinned("it has open requests besides `migrate`"));
@@ -206,20 +204,26 @@ impl Engine {
         Started::pending(request)
     }
 
-    /// The running rank offers itself to be moved. Its encoded state, if it moves that way, lies
-    /// at an address in its slot.
-    pub(crate) fn offer(&mut self, at: usize, len: usize) -> Started {
-        let periodic = self.balancer.is_periodic();
-        let state = self.running();
-        if periodic && state.ordered.is_none() {
+    /// The running rank offers itself to be moved. By its state it moves in a second step: it is
+    /// told where to go ([`order`](Self::order)), encodes its state, and leaves.
+    pub(crate) fn offer(&mut self) -> Started {
+        if self.balancer.is_periodic() {
             return Started::Done(Completion::default());
         }
+        let state = self.running();
         let request = state.new_request(Request::send());
-        state.offer = Some(Offer { request, at, len });
+        state.offer = Some(Offer { request, at: 0, len: 0 });
         state.offers = state.offers.wrapping_add(1);
         let round = state.offers;
         self.balancer.offered(self.current, round);
         Started::pending(request)
+    }
+
+    /// Tells a rank to go to another PE by its state when it is in `migrate`.
+    pub(crate) fn order(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+        self.may_move(rank)?;
+        self.rank(rank).ok_or(Stays::NotHere)?.ordered = Some(to);
+        Ok(())
     }
 
     /// A rank that offered itself stays, or goes as it is: it goes on.

@@ -4,8 +4,8 @@
 //! program: restore() -> None       first life
 //!          ... migrate(&mut state) offers itself; goes on when it stays
 //!                |
-//!                `- moved: state encoded, stack and heap dropped whole (no destructors run, as
-//!                   with exec), sent; on the other PE the program begins again
+//!                `- told to go: encodes its state; stack and heap are dropped whole (no
+//!                   destructors run, as with exec); on the other PE the program begins again
 //! program: restore() -> Some(state) and goes on from there
 //! ```
 //!
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use crate::config::MoveBy;
 use crate::operation::{self, Pending, Site};
-use crate::pe::{self, Encoded, Started};
+use crate::pe::{self, Encoded, Engine, Started};
 use crate::rank;
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
@@ -27,10 +27,15 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
     location: &'static Location<'static>,
 ) {
     rank::expect_blocking("migrate", location);
-    let Some(bytes) = prepare(state, location) else { return };
+    if !prepare(state, location) {
+        return;
+    }
     let site = Site { call: "migrate", location };
-    let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-    operation::block_on_request(|engine| engine.offer(at, len), None, site);
+    operation::block_on_request(Engine::offer, None, site);
+    if let Some((to, bytes)) = encode_if_ordered(state, location) {
+        let (at, len) = (bytes.as_ptr() as usize, bytes.len());
+        operation::block_on_request(|engine| engine.leave_for(to, at, len), None, site);
+    }
 }
 
 /// See [`Communicator::migrate_async`](crate::topology::Communicator::migrate_async).
@@ -38,39 +43,42 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
     state: &mut T,
     location: &'static Location<'static>,
 ) {
-    let Some(bytes) = prepare(state, location) else { return };
+    if !prepare(state, location) {
+        return;
+    }
     let site = Site { call: "migrate_async", location };
-    let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-    if let Started::Pending(request, _) = pe::with(|pe| pe.engine.offer(at, len)) {
+    if let Started::Pending(request, _) = pe::with(|pe| pe.engine.offer()) {
         Pending::new(request, site, None).await;
+    }
+    if let Some((to, bytes)) = encode_if_ordered(state, location) {
+        let (at, len) = (bytes.as_ptr() as usize, bytes.len());
+        if let Started::Pending(request, _) = pe::with(|pe| pe.engine.leave_for(to, at, len)) {
+            Pending::new(request, site, None).await;
+        }
     }
 }
 
-/// The state as it would travel, empty when the rank moves with its memory; `None` when there is
-/// no reason to offer it now.
-fn prepare<T: Serialize + DeserializeOwned>(
-    state: &mut T,
-    location: &'static Location<'static>,
-) -> Option<Vec<u8>> {
-    let began = Instant::now();
-    let encode = |state: &T| encode(state, "migrate", location);
-    let bytes = match pe::with(|pe| pe.engine.would_move()) {
-        None => return None,
-        Some(MoveBy::Memory) => return Some(Vec::new()),
-        Some(MoveBy::State) => encode(state),
-        Some(MoveBy::InPlace) => {
-            let bytes = encode(state);
-            match crate::encoding::decode(&bytes) {
-                Ok(same) => *state = same,
-                Err(error) => panic!("migrate at {location}: {error}"),
-            }
-            return Some(Vec::new());
+/// Whether there is a reason to offer the rank now.
+fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, location: &Location<'_>) -> bool {
+    let how = pe::with(|pe| pe.engine.would_move());
+    if how == Some(MoveBy::InPlace) {
+        match crate::encoding::decode(&encode(state, "migrate", location)) {
+            Ok(same) => *state = same,
+            Err(error) => panic!("migrate at {location}: {error}"),
         }
-    };
+    }
+    how.is_some()
+}
+
+/// Where the rank is to go by its state, if so, and that state.
+fn encode_if_ordered<T: Serialize>(state: &T, location: &Location<'_>) -> Option<(u32, Vec<u8>)> {
+    let to = pe::with(|pe| pe.engine.running().ordered.take())?;
+    let began = Instant::now();
+    let bytes = encode(state, "migrate", location);
     // It will be decoded, too.
     let (len, seconds) = (bytes.len() as u64, 2.0 * began.elapsed().as_secs_f64());
     pe::with(|pe| pe.engine.balancer.copied(len, seconds));
-    Some(bytes)
+    Some((to, bytes))
 }
 
 fn encode<T: Serialize>(state: &T, call: &str, location: &Location<'_>) -> Vec<u8> {
