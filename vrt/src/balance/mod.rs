@@ -53,8 +53,8 @@ pub(crate) struct Balancer {
     going: Vec<(u32, u32)>,
     /// Whether ranks move by their state, those that go by `migrate_to` too.
     by_state: bool,
-    /// Bytes of states that have gone since the last step.
-    bytes_between: u64,
+    /// Bytes of states that have gone since the last step, and the time that took.
+    between: (u64, Duration),
     /// The ranks here that wait in `migrate`, each with the number of that call.
     offering: Vec<(u32, u32)>,
     /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
@@ -138,7 +138,7 @@ impl Balancer {
             step,
             going: Vec::new(),
             by_state,
-            bytes_between: 0,
+            between: (0, Duration::ZERO),
             offering: Vec::new(),
             round: 1,
             changed: false,
@@ -164,6 +164,12 @@ impl Balancer {
             meter.moving.bytes += bytes;
             meter.moving.copying += seconds;
         }
+    }
+
+    /// Something was done between two steps for a rank that moves by its state.
+    pub(crate) fn went_by_itself(&mut self, bytes: u64, taken: Duration) {
+        self.between.0 += bytes;
+        self.between.1 += taken;
     }
 
     /// How ranks move, if they do.
@@ -245,8 +251,9 @@ impl Engine {
         self.balancer.due = now.wrapping_add(NEVER);
         if std::mem::take(&mut self.balancer.changed) {
             for (rank, to) in std::mem::take(&mut self.balancer.going) {
+                let began = Instant::now();
                 match self.go(rank, to) {
-                    Ok(bytes) => self.balancer.bytes_between += bytes,
+                    Ok(bytes) => self.balancer.went_by_itself(bytes, began.elapsed()),
                     Err(_) => self.end_offer(rank),
                 }
             }
@@ -335,7 +342,8 @@ impl Engine {
         for state in self.ranks.iter_mut().flatten() {
             state.counters.reported = state.counters.run;
         }
-        outcome.bytes = std::mem::take(&mut self.balancer.bytes_between);
+        let (bytes, taken) = std::mem::take(&mut self.balancer.between);
+        outcome.bytes = bytes;
         for Order { rank, to } in orders.iter().copied() {
             let moved = match self.balancer.by_state {
                 true => self.order(rank, to).map(|()| 0),
@@ -364,7 +372,7 @@ impl Engine {
             self.balancer.round = step.wrapping_add(1);
             self.balancer.look_soon();
         }
-        outcome.nanoseconds = began.elapsed().as_nanos() as u64;
+        outcome.nanoseconds = (began.elapsed() + taken).as_nanos() as u64;
         outcome
     }
 

@@ -75,9 +75,13 @@ fn encode_if_ordered<T: Serialize>(state: &T, location: &Location<'_>) -> Option
     let to = pe::with(|pe| pe.engine.running().ordered.take())?;
     let began = Instant::now();
     let bytes = encode(state, "migrate", location);
-    // It will be decoded, too.
-    let (len, seconds) = (bytes.len() as u64, 2.0 * began.elapsed().as_secs_f64());
-    pe::with(|pe| pe.engine.balancer.copied(len, seconds));
+    let taken = began.elapsed();
+    pe::with(|pe| {
+        let balancer = &mut pe.engine.balancer;
+        balancer.went_by_itself(0, taken);
+        // It will be decoded, too.
+        balancer.copied(bytes.len() as u64, 2.0 * taken.as_secs_f64());
+    });
     Some((to, bytes))
 }
 

@@ -139,10 +139,14 @@ impl Pe {
     }
 
     #[inline(always)]
-    fn may_look(&self) -> bool {
+    fn may_look(&mut self) -> bool {
         let alone = self.engine.ready.is_empty();
         let others = !self.consumers.is_empty() || self.engine.net.has_remote();
-        alone && others && !self.engine.options.oversubscribed
+        // A rank that offers itself cannot be moved before it suspends.
+        alone
+            && others
+            && !self.engine.options.oversubscribed
+            && self.engine.running().offer.is_none()
     }
 
     #[inline(never)]
