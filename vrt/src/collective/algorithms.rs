@@ -29,6 +29,7 @@ use crate::collective::bytes::NOTHING;
 pub(crate) use crate::collective::bytes::{In, Out};
 use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What};
 use crate::collective::fold::Fold;
+use crate::collective::operator::Operator;
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
@@ -46,6 +47,13 @@ pub(crate) struct Collective {
     /// Number of the operation on the communicator, once it has begun.
     number: Cell<Option<u32>>,
     site: Site,
+}
+
+/// A halving: with whom, and what of the data (start, length) was kept and given.
+struct Way {
+    partner: usize,
+    keep: (usize, usize),
+    give: (usize, usize),
 }
 
 /// All functions here demand that the buffers given are valid for their lengths until the future
@@ -132,7 +140,7 @@ impl Collective {
             if let (Fold::Predefined(operator), None, Some(out), true) = (fold, root, out, halves)
                 && input.1.is_multiple_of(operator.scalar.size())
             {
-                return self.halve_and_double(fold, operator.scalar.size(), input, out).await;
+                return self.halve_and_double(*operator, input, out).await;
             }
             let at = root.unwrap_or(0);
             let result = self.reduce_to(at, fold, input).await;
@@ -189,41 +197,43 @@ impl Collective {
     }
 
     /// Of 2^k ranks: folds half of the data with the neighbour at distance 1, half of that at
-    /// distance 2, and so on, then gathers the parts on the way back. Elements of `each` bytes.
-    async unsafe fn halve_and_double(&self, fold: &Fold<'_>, each: usize, input: In, out: Out) {
-        let (n, me) = (self.size(), self.rank());
+    /// distance 2, and so on, then gathers the parts on the way back. What a neighbour contributes
+    /// comes right to where it is needed, or into the part of the output that is filled last.
+    async unsafe fn halve_and_double(&self, operator: Operator, input: In, out: Out) {
+        let (n, me, each) = (self.size(), self.rank(), operator.scalar.size());
+        let (mut at, mut len) = (0, input.1);
+        let mut ways: Vec<Way> = Vec::new();
+        let mut bit = 1;
         // SAFETY: as the caller promises; all ranges lie in the data.
         unsafe {
-            let mut mine = input.slice().to_vec();
-            let mut theirs = Vec::new();
-            let (mut at, mut len) = (0, input.1);
-            let mut ways = Vec::new();
-            let mut bit = 1;
+            if n == 1 {
+                return out.copy_from(input);
+            }
             while bit < n {
-                let partner = me ^ bit;
+                let (partner, is_lower) = (me ^ bit, me & bit == 0);
                 let low = len / each / 2 * each;
                 // The lower rank keeps the lower half.
-                let ((keep, kept), (give, given)) = if me & bit == 0 {
-                    ((at, low), (at + low, len - low))
-                } else {
-                    ((at + low, len - low), (at, low))
+                let (lower, upper) = ((at, low), (at + low, len - low));
+                let (keep, give) = if is_lower { (lower, upper) } else { (upper, lower) };
+                let (have, theirs) = match ways.first() {
+                    None => (input, out.range(keep.0, keep.1)),
+                    Some(first) => (out.read(), out.range(first.give.0, keep.1)),
                 };
-                theirs.resize(kept, 0);
-                let send = In::of_slice(&mine[give..give + given]);
-                self.exchange(0, partner, send, partner, Out::of_slice(&mut theirs)).await;
-                let mut part = mine[keep..keep + kept].to_vec();
-                let (left, right) =
-                    if me & bit == 0 { (&mut part, &mut theirs) } else { (&mut theirs, &mut part) };
-                fold.fold(left, right);
-                mine[keep..keep + kept].copy_from_slice(left);
-                ways.push((partner, (keep, kept), (give, given)));
-                (at, len) = (keep, kept);
+                let give_now = have.range(give.0, give.1);
+                self.exchange(0, partner, give_now, partner, theirs).await;
+                match (ways.is_empty(), is_lower) {
+                    (true, true) => operator.fold_right(have.0.add(keep.0), theirs.0, keep.1),
+                    (true, false) => operator.fold(theirs.0, have.0.add(keep.0), keep.1),
+                    (false, true) => operator.fold(out.0.add(keep.0), theirs.0, keep.1),
+                    (false, false) => operator.fold_right(theirs.0, out.0.add(keep.0), keep.1),
+                }
+                ways.push(Way { partner, keep, give });
+                (at, len) = keep;
                 bit <<= 1;
             }
-            out.range(at, len).copy_from(In::of_slice(&mine[at..at + len]));
-            for (partner, (keep, kept), (give, given)) in ways.into_iter().rev() {
-                let have = out.read().range(keep, kept);
-                self.exchange(1, partner, have, partner, out.range(give, given)).await;
+            for Way { partner, keep, give } in ways.into_iter().rev() {
+                let have = out.read().range(keep.0, keep.1);
+                self.exchange(1, partner, have, partner, out.range(give.0, give.1)).await;
             }
         }
     }

@@ -56,7 +56,16 @@ impl Operator {
     /// be aligned.
     pub(crate) unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
         // SAFETY: as the caller promises.
-        unsafe { self.fold_pairs(&[(left, right)], bytes) };
+        unsafe { self.fold_blocks(Blocks { pairs: &[(left, right)], bytes, flipped: false }) };
+    }
+
+    /// `right = left op right`.
+    ///
+    /// # Safety
+    /// As [`fold`](Self::fold).
+    pub(crate) unsafe fn fold_right(self, left: *const u8, right: *mut u8, bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_blocks(Blocks { pairs: &[(right, left)], bytes, flipped: true }) };
     }
 
     /// [`fold`](Self::fold) of each left and right block, one pair after the other.
@@ -64,11 +73,18 @@ impl Operator {
     /// # Safety
     /// As there, for each pair.
     pub(crate) unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
-        let blocks = Blocks { pairs, bytes };
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_blocks(Blocks { pairs, bytes, flipped: false }) };
+    }
+
+    /// # Safety
+    /// As [`fold`](Self::fold), for each pair.
+    unsafe fn fold_blocks(self, blocks: Blocks<'_>) {
         // SAFETY: as the caller promises, for the element type chosen by the scalar.
         unsafe {
             match (self.op, self.scalar) {
-                (Op::Nothing, _) => {}
+                (Op::Nothing, _) if !blocks.flipped => {}
+                (Op::Nothing, _) => blocks.each::<u8>(|left, _| left),
                 (Op::Replace, _) => blocks.each::<u8>(|_, right| right),
                 (op, Scalar::U8) => integer::<u8>(op, blocks),
                 (op, Scalar::U16) => integer::<u16>(op, blocks),
@@ -100,19 +116,34 @@ pub(crate) type Pair = (*mut u8, *const u8);
 struct Blocks<'a> {
     pairs: &'a [Pair],
     bytes: usize,
+    /// The block that gets the result, the first of its pair, is the right one.
+    flipped: bool,
 }
 
 impl Blocks<'_> {
     /// # Safety
     /// As [`Operator::fold_pairs`], for elements of type `T`.
     unsafe fn each<T: Copy>(self, f: impl Fn(T, T) -> T) {
-        for (left, right) in self.pairs {
-            let (left, right) = (left.cast::<T>(), right.cast::<T>());
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.flipped {
+                self.each_in_order::<T>(|into, other| f(other, into));
+            } else {
+                self.each_in_order::<T>(f);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`each`](Self::each).
+    unsafe fn each_in_order<T: Copy>(self, f: impl Fn(T, T) -> T) {
+        for (into, other) in self.pairs {
+            let (into, other) = (into.cast::<T>(), other.cast::<T>());
             for i in 0..self.bytes / size_of::<T>() {
                 // SAFETY: element `i` lies inside both.
                 unsafe {
-                    let at = left.add(i);
-                    at.write_unaligned(f(at.read_unaligned(), right.add(i).read_unaligned()));
+                    let at = into.add(i);
+                    at.write_unaligned(f(at.read_unaligned(), other.add(i).read_unaligned()));
                 }
             }
         }
@@ -265,12 +296,20 @@ unsafe fn located<T: Copy + PartialOrd>(op: Op, blocks: Blocks<'_>) {
 mod tests {
     use super::*;
 
-    fn fold<T: Copy>(op: Op, scalar: Scalar, left: T, right: T) -> T {
+    fn fold<T: Copy + PartialEq + std::fmt::Debug>(op: Op, scalar: Scalar, left: T, right: T) -> T {
         let (mut l, r) = ([left], [right]);
         // SAFETY: one element of the scalar's type each.
         unsafe {
             Operator { op, scalar }.fold(l.as_mut_ptr().cast(), r.as_ptr().cast(), size_of::<T>());
         }
+        // To the right it is the same.
+        let (left, mut r) = ([left], [right]);
+        // SAFETY: as above.
+        unsafe {
+            let (left, right) = (left.as_ptr().cast(), r.as_mut_ptr().cast());
+            Operator { op, scalar }.fold_right(left, right, size_of::<T>());
+        }
+        assert_eq!(l, r, "{op:?} of {scalar:?}");
         l[0]
     }
 
@@ -289,6 +328,8 @@ mod tests {
         assert_eq!(fold(Op::Product, Scalar::C64, [1f64, 2.0], [3.0, 4.0]), [-5.0, 10.0]);
         assert_eq!(fold(Op::MaxLocation, Scalar::I32At, [5, 7], [5, 3]), [5, 3]);
         assert_eq!(fold(Op::MinLocation, Scalar::I32At, [5, 7], [6, 3]), [5, 7]);
+        assert_eq!(fold(Op::Replace, Scalar::I16, 5i16, 7), 7);
+        assert_eq!(fold(Op::Nothing, Scalar::I16, 5i16, 7), 5);
         assert!(!Operator { op: Op::BitwiseAnd, scalar: Scalar::F32 }.is_defined());
         assert!(!Operator { op: Op::Sum, scalar: Scalar::Bool }.is_defined());
     }
