@@ -154,6 +154,12 @@ impl Engine {
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
         let number = number.unwrap_or_else(|| self.next_collective(context) << PHASE_BITS);
+        if broadcast && unit <= INLINE - PART_HEADER {
+            // SAFETY: as the caller promises.
+            if let Some(done) = unsafe { self.broadcast_alone(spec, number, input, out) } {
+                return done;
+            }
+        }
         let request = waits.then(|| {
             let len = spec.result_len();
             let mut request = Request::receive(out, len, None);
@@ -182,20 +188,88 @@ impl Engine {
         }
         let request = match request {
             Some(request) => request,
-            None if broadcast && self.net.has_backlog() => {
-                // The root shall not flood those who come later.
-                let request = self.running().new_request(Request::send());
-                if !self.net.finish_when_sent(me, request) {
-                    self.complete(me, request);
-                }
-                request
-            }
+            None if broadcast => return self.when_sent(),
             None => return Started::Done(Completion::default()),
         };
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
             None => Started::pending(request),
         }
+    }
+
+    /// The running rank has sent something to many: it shall not flood those who come later.
+    #[inline]
+    fn when_sent(&mut self) -> Started {
+        if !self.net.has_backlog() {
+            return Started::Done(Completion::default());
+        }
+        let me = self.current;
+        let request = self.running().new_request(Request::send());
+        if !self.net.finish_when_sent(me, request) {
+            self.complete(me, request);
+        }
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::pending(request),
+        }
+    }
+
+    /// A short broadcast of a rank that no other one of this PE takes part in with: what it says
+    /// goes out, or what it waits for has come, and nothing has to be kept. `None` if that is not
+    /// so, or if something is known of the operation already that has to be heeded.
+    ///
+    /// # Safety
+    /// As [`combine`](Self::combine).
+    #[inline]
+    unsafe fn broadcast_alone(
+        &mut self,
+        spec: &Spec,
+        number: u32,
+        input: *const u8,
+        out: *mut u8,
+    ) -> Option<Started> {
+        let Spec { unit, context, .. } = *spec;
+        let known = self.combining.key == Some((context, number));
+        if known || !self.combining.others.is_empty() || !self.begin_here.contains(&self.current) {
+            return None;
+        }
+        let is_root = spec.root == Some(spec.rank);
+        let fingerprint = spec.disagreement().fingerprint as i32;
+        let mut outcome = Completion::default();
+        if is_root {
+            if !self.combining.early.is_empty() {
+                return None;
+            }
+            let targets = self.combining.groups.alone(self.shared, self.id, spec)?;
+            let mut packet = Packet::new(Kind::Collective, 0, 0);
+            packet.tag = fingerprint;
+            packet.context = context;
+            packet.order = number;
+            packet.request = unit as u32;
+            packet.len = (PART_HEADER + unit) as u32;
+            let (head, rest) = packet.data.0.split_at_mut(PART_HEADER);
+            head[4..].copy_from_slice(&EVERYBODY.to_ne_bytes());
+            // SAFETY: the caller's `unit` bytes, for which there is room.
+            unsafe { copy_short(input, rest.as_mut_ptr(), unit) };
+            for target in targets.iter() {
+                // SAFETY: nothing lies beside the packet.
+                unsafe { self.net.send(*target as usize, &packet, std::ptr::null()) };
+            }
+        } else {
+            let front = self.combining.early.front()?;
+            let means_it = (front.context, front.order) == (context, number)
+                && (front.tag, front.request) == (fingerprint, unit as u32);
+            if !means_it || front.len as usize != PART_HEADER + unit {
+                return None;
+            }
+            self.combining.groups.alone(self.shared, self.id, spec)?;
+            let packet = self.combining.early.pop_front()?;
+            // SAFETY: the packet has `unit` bytes behind the header, and `out` has room for them.
+            unsafe { copy_short(packet.data.0.as_ptr().add(PART_HEADER), out, unit) };
+            outcome.bytes = unit as u64;
+        }
+        self.combining.groups.contributed(spec, 1);
+        if is_root { Some(self.when_sent()) } else { Some(Started::Done(outcome)) }
     }
 
     /// A rank that began here, but lives elsewhere, takes part in an operation.

@@ -89,6 +89,17 @@ impl Groups {
         known
     }
 
+    /// The other PEs that have members, when only one is of this PE; a rank takes part in an
+    /// operation.
+    #[inline]
+    pub(super) fn alone(&mut self, shared: Shared, id: u32, spec: &Spec) -> Option<Rc<[u32]>> {
+        if let Some(group) = self.0.get(&(spec.context, spec.first)) {
+            return (group.here == 1).then(|| Rc::clone(&group.elsewhere));
+        }
+        self.begin(shared, id, spec);
+        None
+    }
+
     /// What ranks of this PE contributed to an operation has been dealt with.
     pub(super) fn contributed(&mut self, spec: &Spec, contributions: u32) {
         if spec.first == REGISTERED {
