@@ -149,10 +149,9 @@ impl Endpoint {
     fn launch(&mut self, pe: usize) {
         let Some((buffer, len)) = self.lanes[pe].gathered.take() else { return };
         let mut request = null_request();
-        let mut flag = 0;
         // SAFETY: the buffer stays where it is until the request is done.
         let code = unsafe {
-            let code = ffi::MPI_Isend(
+            ffi::MPI_Isend(
                 buffer.0.as_ptr().cast(),
                 len as c_int,
                 ffi::RSMPI_UINT8_T,
@@ -160,12 +159,10 @@ impl Endpoint {
                 TAG,
                 self.comm,
                 &mut request,
-            );
-            self.check(code, "MPI_Isend");
-            ffi::MPI_Test(&mut request, &mut flag, ffi::RSMPI_STATUS_IGNORE)
+            )
         };
-        self.check(code, "MPI_Test");
-        if flag != 0 {
+        self.check(code, "MPI_Isend");
+        if self.is_done(request) {
             self.spare.push(buffer);
             return;
         }
@@ -213,11 +210,22 @@ impl Endpoint {
     }
 
     /// Whether a request is done; it is gone then.
+    #[inline]
     fn is_done(&self, mut request: MPI_Request) -> bool {
-        let mut flag = 0;
-        // SAFETY: an active request of ours; who gets `true` forgets it.
-        let code = unsafe { ffi::MPI_Test(&mut request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
-        self.check(code, "MPI_Test");
+        // SAFETY: a constant of the library.
+        let ignored = unsafe { ffi::RSMPI_STATUS_IGNORE };
+        self.has_ended(&mut request, ignored)
+    }
+
+    /// Whether a request has ended, and with what status.
+    #[inline]
+    fn has_ended(&self, request: &mut MPI_Request, status: *mut MPI_Status) -> bool {
+        let (mut index, mut flag) = (0, 0);
+        // Open MPI's MPI_Test begins with a full fence, this does not.
+        // SAFETY: an active request of ours; who gets `true` forgets it, or starts it again. The
+        // status is writable or to be ignored.
+        let code = unsafe { ffi::MPI_Testany(1, request, &mut index, &mut flag, status) };
+        self.check(code, "MPI_Testany");
         flag != 0
     }
 
@@ -321,15 +329,11 @@ impl Remote for Endpoint {
             self.settle();
         }
         if self.ready.is_none() {
-            let request = &mut self.receives[self.next].request;
-            let (mut index, mut flag) = (0, 0);
-            // SAFETY: zeros are a valid status, and the call writes it.
+            let mut request = self.receives[self.next].request;
+            // SAFETY: zeros are a valid status.
             let mut status: MPI_Status = unsafe { std::mem::zeroed() };
-            // Open MPI's MPI_Test begins with a full fence, this does not.
-            // SAFETY: an active receive of ours.
-            let code = unsafe { ffi::MPI_Testany(1, request, &mut index, &mut flag, &mut status) };
-            self.check(code, "MPI_Testany");
-            if flag != 0 {
+            // A persistent request keeps its handle.
+            if self.has_ended(&mut request, &mut status) {
                 self.ready = Some(status.MPI_SOURCE as u32);
             } else if self.used > 0 {
                 self.post_again();
