@@ -60,14 +60,20 @@ pub(super) struct Program {
     pub quick: &'static str,
     /// Whether it is to run as MPI processes that share no memory.
     pub through_mpi: bool,
+    /// Whether Open MPI shall use TCP, as between machines, and not shared memory.
+    pub over_tcp: bool,
 }
 
 const fn program(full: &'static str, quick: &'static str) -> Program {
-    Program { full, quick, through_mpi: false }
+    Program { full, quick, through_mpi: false, over_tcp: false }
 }
 
 const fn through_mpi(full: &'static str, quick: &'static str) -> Program {
-    Program { full, quick, through_mpi: true }
+    Program { through_mpi: true, ..program(full, quick) }
+}
+
+const fn over_tcp(program: Program) -> Program {
+    Program { over_tcp: true, ..program }
 }
 
 /// The names of all rows.
@@ -146,35 +152,60 @@ fn messages() -> Vec<Row> {
 }
 
 fn messages_through_mpi() -> Vec<Row> {
+    let short = (
+        through_mpi(
+            "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 20000 --repetitions 21",
+            "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 10000 --repetitions 11",
+        ),
+        program("pingpong 8 20000 21", "pingpong 8 10000 11"),
+    );
+    let long = (
+        through_mpi(
+            "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 100 --repetitions 21",
+            "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 50 --repetitions 11",
+        ),
+        program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),
+    );
+    let row = |name, title, target, unit, (vrt, program)| Row {
+        name,
+        title,
+        target,
+        unit,
+        vrt,
+        reference: Reference::OpenMpi { program, processes: 2 },
+    };
+    let tcp =
+        |(vrt, program): &(Program, Program)| (over_tcp(vrt.clone()), over_tcp(program.clone()));
+    let (latency, bandwidth) = (Target::TimesReference(1.3), Target::TimesReferenceBandwidth(0.95));
     vec![
-        Row {
-            name: "message-through-mpi",
-            title: "8 B message through the MPI transport, one way",
-            target: Target::TimesReference(1.3),
-            unit: Unit::Time,
-            vrt: through_mpi(
-                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 20000 --repetitions 21",
-                "pingpong --ranks 2 --node-size 1 --bytes 8 --operations 10000 --repetitions 11",
-            ),
-            reference: Reference::OpenMpi {
-                program: program("pingpong 8 20000 21", "pingpong 8 10000 11"),
-                processes: 2,
-            },
-        },
-        Row {
-            name: "bandwidth-through-mpi",
-            title: "1 MiB through the MPI transport (ping-pong)",
-            target: Target::TimesReferenceBandwidth(0.95),
-            unit: Unit::Bandwidth(MEBIBYTE),
-            vrt: through_mpi(
-                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 100 --repetitions 21",
-                "pingpong --ranks 2 --node-size 1 --bytes 1048576 --operations 50 --repetitions 11",
-            ),
-            reference: Reference::OpenMpi {
-                program: program("pingpong 1048576 100 21", "pingpong 1048576 50 11"),
-                processes: 2,
-            },
-        },
+        row(
+            "message-through-mpi-tcp",
+            "8 B message through the MPI transport, one way, over TCP",
+            latency,
+            Unit::Time,
+            tcp(&short),
+        ),
+        row(
+            "bandwidth-through-mpi-tcp",
+            "1 MiB through the MPI transport (ping-pong), over TCP",
+            bandwidth,
+            Unit::Bandwidth(MEBIBYTE),
+            tcp(&long),
+        ),
+        row(
+            "message-through-mpi",
+            "8 B message through the MPI transport, one way",
+            latency,
+            Unit::Time,
+            short,
+        ),
+        row(
+            "bandwidth-through-mpi",
+            "1 MiB through the MPI transport (ping-pong)",
+            bandwidth,
+            Unit::Bandwidth(MEBIBYTE),
+            long,
+        ),
     ]
 }
 

@@ -94,7 +94,7 @@ impl Runner {
 
     fn vrt_command(&self, program: &Program) -> Command {
         if program.through_mpi {
-            let mut command = mpirun(2);
+            let mut command = mpirun(2, program);
             command.arg(&self.vrt_bench_on_mpi).args(self.arguments(program));
             return command;
         }
@@ -104,7 +104,7 @@ impl Runner {
     }
 
     fn open_mpi_command(&self, program: &Program, processes: u32) -> Command {
-        let mut command = mpirun(processes);
+        let mut command = mpirun(processes, program);
         let mut arguments = self.arguments(program);
         command.arg(self.c_programs.join(arguments.next().unwrap_or_default()));
         command.args(arguments);
@@ -113,7 +113,7 @@ impl Runner {
 }
 
 /// Open MPI's launcher, for so many processes.
-fn mpirun(processes: u32) -> Command {
+fn mpirun(processes: u32, program: &Program) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = Command::new("mpirun");
     command.arg("--allow-run-as-root");
@@ -121,6 +121,9 @@ fn mpirun(processes: u32) -> Command {
         command.args(["--bind-to", "core"]);
     } else {
         command.args(["--oversubscribe", "--bind-to", "none"]);
+    }
+    if program.over_tcp {
+        command.args(["--mca", "btl", "tcp,self"]);
     }
     command.args(["-n", &processes.to_string()]);
     command
