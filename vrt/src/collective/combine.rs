@@ -220,7 +220,7 @@ impl Engine {
     ///
     /// # Safety
     /// As [`combine`](Self::combine).
-    #[inline]
+    #[inline(never)]
     unsafe fn broadcast_alone(
         &mut self,
         spec: &Spec,
