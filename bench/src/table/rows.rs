@@ -180,14 +180,14 @@ fn messages_through_mpi() -> Vec<Row> {
     vec![
         row(
             "message-through-mpi-tcp",
-            "8 B message through the MPI transport, one way, over TCP",
+            "8 B message through MPI over TCP, one way",
             latency,
             Unit::Time,
             tcp(&short),
         ),
         row(
             "bandwidth-through-mpi-tcp",
-            "1 MiB through the MPI transport (ping-pong), over TCP",
+            "1 MiB through MPI over TCP (ping-pong)",
             bandwidth,
             Unit::Bandwidth(MEBIBYTE),
             tcp(&long),
