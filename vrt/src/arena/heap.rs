@@ -11,10 +11,24 @@ use crate::arena::{self, HUGE_PAGE, hooks};
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
 
-/// Blocks from this size on begin with a cache line, so that buffers of messages are aligned alike
-/// in all slots: copies between buffers that are not take up to a tenth longer.
+/// Blocks from this size on begin with a cache line, and from that size on with a page, so that
+/// buffers of messages are aligned alike in all slots. Copies between buffers that are not take up
+/// to a tenth longer; so do those to a place a little further into its page than the source is, as
+/// what is read next then looks like what has just been written.
 const LONG: usize = 16 << 10;
+const VERY_LONG: usize = 128 << 10;
 const LINE: usize = 64;
+const PAGE: usize = 4 << 10;
+
+/// The alignment of a block of so many bytes, for which one is asked for.
+#[inline(always)]
+fn alignment(align: usize, size: usize) -> usize {
+    match size {
+        0..LONG => align,
+        LONG..VERY_LONG => align.max(LINE),
+        VERY_LONG.. => align.max(PAGE),
+    }
+}
 
 /// Hands out the two ranges of a slot from below. Lives in the slot.
 #[derive(Debug)]
@@ -142,9 +156,8 @@ impl SlotHeap {
     /// The caller owns the slot. `align` is a power of two.
     #[inline]
     pub(crate) unsafe fn allocate(&mut self, align: usize, size: usize) -> *mut u8 {
-        let align = if size < LONG { align } else { align.max(LINE) };
-        // SAFETY: the caller owns the heap, and `align` is a power of two.
-        let block = unsafe { self.dl.c_memalign(align, size) };
+        // SAFETY: the caller owns the heap, and the alignment is a power of two.
+        let block = unsafe { self.dl.c_memalign(alignment(align, size), size) };
         if !block.is_null() {
             self.blocks += 1;
             // SAFETY: just allocated here.

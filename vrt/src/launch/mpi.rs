@@ -66,6 +66,9 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let config = &config.for_started_pes(crowd.pes)?;
     config.check()?;
     let (config, memory_moves) = &crowd.compare(config, likeness);
+    if config.wants_huge_pages() {
+        crate::arena::want_huge_pages();
+    }
     let node = crowd.node_of_this(config)?;
     let pe = crowd.build(config, &node, program, *memory_moves)?;
     let outcome = live(pe, config, &crowd);

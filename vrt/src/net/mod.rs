@@ -76,12 +76,13 @@ pub(crate) struct Packet {
     pub(crate) source: i32,
     /// Bytes in `data` or, above [`INLINE`], beside the packet.
     pub(crate) len: u32,
-    /// Request concerned: the sender's in a message, the addressee's in an answer.
-    pub(crate) request: u32,
     pub(crate) data: Data,
+    /// Request concerned: the sender's in a message, the addressee's in an answer. Nobody reads it
+    /// in a message whose sender waits for nothing.
+    pub(crate) request: u32,
 }
 
-/// The last 24 bytes: payload, or up to three words (address, length, number).
+/// 24 bytes: payload, or up to three words (address, length, number).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(transparent)]
 pub(crate) struct Data(pub(crate) [u8; INLINE]);
@@ -126,8 +127,8 @@ impl Packet {
             order: 0,
             source: 0,
             len: 0,
-            request: 0,
             data: Data([0; INLINE]),
+            request: 0,
         }
     }
 
@@ -152,6 +153,16 @@ impl Packet {
         // SAFETY: cells are only written by `write_to`, in a PE that runs the same program; a cell
         // is aligned as a packet is.
         unsafe { &*cell.0.as_ptr().cast::<Packet>() }
+    }
+
+    /// How many of its bytes say all that it says.
+    #[inline(always)]
+    pub(crate) fn significant(&self) -> usize {
+        if self.kind == Kind::Eager && !self.wants_finish && self.beside() == 0 {
+            std::mem::offset_of!(Packet, data) + self.len as usize
+        } else {
+            size_of::<Packet>()
+        }
     }
 
     /// Bytes that follow beside the packet.

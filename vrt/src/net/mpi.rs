@@ -2,8 +2,9 @@
 //!
 //! Batches travel under one tag, into receives that were posted before. These complete in the order
 //! in which they were posted as far as one sender is concerned, and are looked at in that order,
-//! so packets from one PE keep theirs. A PE has at most [`WINDOW`] batches under way to another;
-//! what is more waits in the lane's backlog. Transfers have tags of their own, one for each number.
+//! so packets from one PE keep theirs. The first packet to a PE goes at once, those after it are
+//! gathered until the PE looks for what has come. A PE has at most [`WINDOW`] batches under way to
+//! another; what is more waits in the lane's backlog. Transfers have tags of their own, one for each number.
 //!
 //! Only the thread of the PE calls MPI.
 
@@ -42,8 +43,8 @@ pub(crate) struct Endpoint {
     /// yet: that waits until there is nothing else to do.
     used: usize,
     lanes: Vec<Lane>,
-    /// Lanes in which something has been gathered.
-    gathering: Vec<usize>,
+    /// Lanes that have been used since the last [`push`](Remote::push).
+    used_lanes: Vec<usize>,
     spare: Vec<Box<Buffer>>,
     flying: Flying,
     /// What is expected under each number.
@@ -70,6 +71,8 @@ struct Receive {
 struct Lane {
     gathered: Option<(Box<Buffer>, usize)>,
     flying: usize,
+    /// Something has been sent since the last [`push`](Remote::push).
+    is_used: bool,
 }
 
 /// Batches under way.
@@ -100,7 +103,7 @@ impl Endpoint {
             ready: None,
             used: 0,
             lanes: (0..pes).map(|_| Lane::default()).collect(),
-            gathering: Vec::new(),
+            used_lanes: Vec::new(),
             spare: Vec::new(),
             flying: Flying::default(),
             expected: vec![true],
@@ -148,6 +151,10 @@ impl Endpoint {
     /// Sends off what a lane has gathered.
     fn launch(&mut self, pe: usize) {
         let Some((buffer, len)) = self.lanes[pe].gathered.take() else { return };
+        // SAFETY: the first packet of the batch.
+        let packet = unsafe { &*buffer.0.as_ptr().cast::<Packet>() };
+        let len =
+            if packet.in_batch == 1 && packet.beside() == 0 { packet.significant() } else { len };
         let mut request = null_request();
         // SAFETY: the buffer stays where it is until the request is done.
         let code = unsafe {
@@ -296,7 +303,6 @@ impl Remote for Endpoint {
             }
             let buffer = self.spare.pop().unwrap_or_else(|| Box::new(Buffer([0; BATCH])));
             self.lanes[pe].gathered = Some((buffer, 0));
-            self.gathering.push(pe);
         }
         let Some((buffer, len)) = &mut self.lanes[pe].gathered else { return false };
         // SAFETY: there is room for `cells` bytes behind `len`, which is a multiple of 64, as the
@@ -312,11 +318,17 @@ impl Remote for Endpoint {
         }
         *len += cells;
         self.counts.0 += 1;
+        if !self.lanes[pe].is_used {
+            self.lanes[pe].is_used = true;
+            self.used_lanes.push(pe);
+            self.launch(pe);
+        }
         true
     }
 
     fn push(&mut self) {
-        while let Some(pe) = self.gathering.pop() {
+        while let Some(pe) = self.used_lanes.pop() {
+            self.lanes[pe].is_used = false;
             self.launch(pe);
         }
         if !self.flying.requests.is_empty() {
@@ -407,7 +419,10 @@ impl Remote for Endpoint {
     }
 
     fn is_busy(&self) -> bool {
-        !self.gathering.is_empty() || !self.flying.requests.is_empty() || !self.moving.0.is_empty()
+        let has_gathered = |pe: &usize| self.lanes[*pe].gathered.is_some();
+        self.used_lanes.iter().any(has_gathered)
+            || !self.flying.requests.is_empty()
+            || !self.moving.0.is_empty()
     }
 
     fn counts(&self) -> (u64, u64) {
