@@ -95,10 +95,9 @@ pub struct Config {
     #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
     move_pinned: Option<MovePinned>,
 
-    /// Give 2 MiB pages to large heaps where the system has them: ranks are at home sooner on the PE
-    /// they have moved to
-    #[arg(long, env = "VRT_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
-    huge_pages: bool,
+    /// Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system gives them
+    #[arg(long, env = "VRT_NO_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
+    no_huge_pages: bool,
 
     /// How sparse exchanges find out who receives from whom: auto, pex, pcx, rsx, nbx or nbx-node;
     /// `list` explains them [default: auto]
@@ -256,7 +255,7 @@ impl Config {
             exchange: env.exchange.or(self.exchange),
             loggp: env.loggp.or(self.loggp),
             no_pin: env.no_pin || self.no_pin,
-            huge_pages: env.huge_pages || self.huge_pages,
+            no_huge_pages: env.no_huge_pages || self.no_huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
@@ -394,9 +393,9 @@ impl Config {
         }
     }
 
-    /// Whether large heaps are to have 2 MiB pages.
+    /// Whether large heaps are to have 2 MiB pages where the system gives them.
     pub fn wants_huge_pages(&self) -> bool {
-        self.huge_pages
+        !self.no_huge_pages
     }
 
     /// Whether PEs are bound to cores where there are enough.
@@ -506,7 +505,7 @@ impl Config {
         ];
         let switches = [
             ("VRT_NO_PIN", self.no_pin),
-            ("VRT_HUGE_PAGES", self.huge_pages),
+            ("VRT_NO_HUGE_PAGES", self.no_huge_pages),
             ("VRT_CHECK_LEAKS", self.check_leaks),
             ("VRT_CHECK_STACKS", self.check_stacks),
             ("VRT_STATISTICS", self.statistics),

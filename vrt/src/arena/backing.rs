@@ -43,16 +43,20 @@ fn on_huge_tmpfs() -> Option<OwnedFd> {
     // SAFETY: plain system calls.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let maps = [format!("0 {user} 1"), format!("0 {group} 1")];
-    // SAFETY: the caller has one thread; the child makes system calls only, and ends.
+    // Not by `fork`: that calls what libraries have left to be called then, and the end of such a
+    // child is told to those who wait for any child.
+    let none: libc::c_long = 0;
+    // SAFETY: a child with a copy of this process's memory, as after a fork without a signal at its
+    // end. It makes system calls only, and ends: it does not matter what locks other threads held.
     unsafe {
-        let child = libc::fork();
+        let child = libc::syscall(libc::SYS_clone, none, none, none, none, none) as libc::pid_t;
         if child == 0 {
             let done = mount_and_send(theirs.as_raw_fd(), &maps).is_some();
             libc::_exit(i32::from(!done));
         }
         drop(theirs);
         let mut status = 0;
-        let ended = child > 0 && libc::waitpid(child, &mut status, 0) == child;
+        let ended = child > 0 && libc::waitpid(child, &mut status, libc::__WALL) == child;
         (ended && status == 0).then(|| receive(ours.as_raw_fd())).flatten()
     }
 }
@@ -60,7 +64,7 @@ fn on_huge_tmpfs() -> Option<OwnedFd> {
 /// In the child: makes the file and sends it.
 ///
 /// # Safety
-/// The process has one thread and ends afterwards.
+/// The process ends afterwards.
 unsafe fn mount_and_send(to: i32, maps: &[String; 2]) -> Option<()> {
     // SAFETY: plain system calls with valid strings; what is mounted is seen by this process only.
     unsafe {

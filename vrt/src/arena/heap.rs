@@ -41,13 +41,14 @@ pub(crate) struct SlotRanges {
 
 impl SlotRanges {
     /// How much of the far range is handed out for a request: whole large pages where there are
-    /// such and the heap is not small.
+    /// such, if that makes the heap longer by a quarter at most.
     fn far_step(&self, size: usize) -> usize {
         let (far, far_end) = self.far.get();
         let step = size.next_multiple_of(FAR_STEP);
-        let end = (far + step).next_multiple_of(HUGE_PAGE);
-        let large = far + step - self.far_start >= HUGE_PAGE;
-        if large && end <= far_end && arena::has_huge_pages() { end - far } else { step }
+        let needed = far + step;
+        let end = needed.next_multiple_of(HUGE_PAGE);
+        let is_well_used = end - needed <= (needed - self.far_start) / 4;
+        if is_well_used && end <= far_end && arena::has_huge_pages() { end - far } else { step }
     }
 
     /// What has been handed out.

@@ -200,10 +200,10 @@ static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 /// Bytes of a large page.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks for 2 MiB pages in the arena, if the system gives them. To be called before it is reserved,
-/// in a process of one thread.
-pub(crate) fn want_huge_pages() {
-    HUGE_PAGES.store(true, Ordering::Relaxed);
+/// Says whether the arena is to have 2 MiB pages, if the system gives them. To be called before it
+/// is reserved; or before it is attached, when it is known whether it has.
+pub(crate) fn want_huge_pages(wanted: bool) {
+    HUGE_PAGES.store(wanted, Ordering::Relaxed);
 }
 
 /// Whether large ranges of the arena get 2 MiB pages.

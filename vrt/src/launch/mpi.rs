@@ -35,7 +35,7 @@ use rsmpi::raw::AsRaw;
 use rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use rsmpi::{Threading, ffi};
 
-use crate::arena::{Arena, Place, SlotId, exit_guard};
+use crate::arena::{self, Arena, Place, SlotId, exit_guard};
 use crate::balance::Balancer;
 use crate::config::{Config, ConfigError};
 use crate::launch::agree::{self, Likeness};
@@ -66,9 +66,6 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let config = &config.for_started_pes(crowd.pes)?;
     config.check()?;
     let (config, memory_moves) = &crowd.compare(config, likeness);
-    if config.wants_huge_pages() {
-        crate::arena::want_huge_pages();
-    }
     let node = crowd.node_of_this(config)?;
     let pe = crowd.build(config, &node, program, *memory_moves)?;
     let outcome = live(pe, config, &crowd);
@@ -210,8 +207,9 @@ impl Crowd {
     ) -> Result<Box<Pe>, LaunchError> {
         let slots = (config.ranks() + config.pes()) as usize;
         let first = self.id == node.first;
+        arena::want_huge_pages(config.wants_huge_pages());
         let (place, reserved) = self.reserve(config, slots, first)?;
-        let (mut arena, arena_file) = reserved.unzip();
+        let (mut own_arena, arena_file) = reserved.unzip();
         let control_file = if first { Some(memory_file()?) } else { None };
         let sizes = (config.pes() as usize, config.ranks() as usize, node.size as usize);
         let map = |file: &OwnedFd| {
@@ -226,16 +224,18 @@ impl Crowd {
             u64::from(std::process::id()),
             number(arena_file.as_ref()),
             number(control_file.as_ref()),
+            u64::from(arena::has_huge_pages()),
             event_write.as_raw_fd() as u64,
         ]);
-        let offered_by = |pe: u32| &offered[4 * pe as usize..4 * pe as usize + 4];
+        let offered_by = |pe: u32| &offered[5 * pe as usize..5 * pe as usize + 5];
         if !first {
             let theirs = offered_by(node.first);
             let file = open_of(theirs[0], theirs[1], libc::O_RDWR)?;
-            arena = Some(Arena::attach(slots, &config.slot_sizes(), place, &file)?);
+            arena::want_huge_pages(theirs[3] != 0);
+            own_arena = Some(Arena::attach(slots, &config.slot_sizes(), place, &file)?);
             shared = Some(map(&open_of(theirs[0], theirs[2], libc::O_RDWR)?)?);
         }
-        let (Some(arena), Some(shared)) = (arena, shared) else {
+        let (Some(arena), Some(shared)) = (own_arena, shared) else {
             unreachable!("the first of a node has made both, the others have opened them")
         };
         let mut wake = vec![-1; self.pes as usize];

@@ -27,9 +27,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
         eprintln!("vrt: note: {pes} PEs share {cores} cores");
     }
     exit_guard::find();
-    if config.wants_huge_pages() {
-        crate::arena::want_huge_pages();
-    }
+    crate::arena::want_huge_pages(config.wants_huge_pages());
     let arena = reserve(config, (ranks + pes) as usize)?;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;

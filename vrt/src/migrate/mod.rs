@@ -31,7 +31,7 @@ mod state;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering;
 
-use crate::arena::{Arena, SlotHeader, SlotId, hooks, kept, live};
+use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, kept, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
@@ -58,6 +58,8 @@ pub(crate) enum Stays {
 
 /// Bytes that a rank has to own for its memory to be mapped at once when it comes.
 const WORTH_WARMING: usize = 1 << 20;
+/// A heap as large has few small pages where there are large ones.
+const LARGE_HEAP: usize = 4 * HUGE_PAGE;
 /// Ranges shorter than this are left to faults.
 const PIECE: usize = 64 << 10;
 
@@ -344,8 +346,8 @@ impl Engine {
     }
 
     /// Maps the memory of a rank that has come, at once: a fault for each page of 4 KiB that it
-    /// touches would take three times as long. With large pages there are few faults, and a rank
-    /// that was here before finds its memory mapped.
+    /// touches would take three times as long. Large pages, which large heaps have, cause few faults,
+    /// and a rank that was here before finds its memory mapped.
     ///
     /// # Safety
     /// The slot is this PE's and its rank suspended.
@@ -354,10 +356,9 @@ impl Engine {
         let bytes = unsafe { (*(*slot).heap.get()).bytes };
         // SAFETY: as the caller promises.
         let (rank, end) = unsafe { ((*slot).rank.get(), (*(*slot).heap.get()).used()[1].end) };
-        if bytes < WORTH_WARMING
-            || crate::arena::has_huge_pages()
-            || self.held.warm.insert(rank, end) == Some(end)
-        {
+        let has_small_pages = bytes < LARGE_HEAP || !arena::has_huge_pages();
+        let is_worth_it = bytes >= WORTH_WARMING && has_small_pages;
+        if !is_worth_it || self.held.warm.insert(rank, end) == Some(end) {
             return;
         }
         let began = std::time::Instant::now();

@@ -156,6 +156,7 @@ impl Packet {
     }
 
     /// How many of its bytes say all that it says.
+    #[cfg(feature = "mpi")]
     #[inline(always)]
     pub(crate) fn significant(&self) -> usize {
         if self.kind == Kind::Eager && !self.wants_finish && self.beside() == 0 {
