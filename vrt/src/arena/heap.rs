@@ -41,14 +41,19 @@ pub(crate) struct SlotRanges {
 
 impl SlotRanges {
     /// How much of the far range is handed out for a request: whole large pages where there are
-    /// such, if that makes the heap longer by a quarter at most.
+    /// such, if the heap does not get much longer by that. How much that is depends on how many
+    /// heaps there are beside how much memory.
     fn far_step(&self, size: usize) -> usize {
         let (far, far_end) = self.far.get();
         let step = size.next_multiple_of(FAR_STEP);
         let needed = far + step;
         let end = needed.next_multiple_of(HUGE_PAGE);
-        let is_well_used = end - needed <= (needed - self.far_start) / 4;
-        if is_well_used && end <= far_end && arena::has_huge_pages() { end - far } else { step }
+        let spare = (needed - self.far_start) / if arena::memory_is_ample() { 1 } else { 4 };
+        if end - needed <= spare && end <= far_end && arena::has_huge_pages() {
+            end - far
+        } else {
+            step
+        }
     }
 
     /// What has been handed out.

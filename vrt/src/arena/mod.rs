@@ -104,6 +104,7 @@ impl Arena {
     }
 
     fn install(layout: Layout) -> &'static Arena {
+        weigh_memory(layout.slots);
         BASE.store(layout.base, Ordering::Relaxed);
         END.store(layout.end(), Ordering::Release);
         ARENA.get_or_init(|| Arena { layout })
@@ -209,6 +210,24 @@ pub(crate) fn want_huge_pages(wanted: bool) {
 /// Whether large ranges of the arena get 2 MiB pages.
 pub(crate) fn has_huge_pages() -> bool {
     HUGE_PAGES.load(Ordering::Relaxed)
+}
+
+/// Whether there is memory enough for each slot to have a large page more than it needs.
+static AMPLE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the slots may waste part of a large page each: all of them together waste little of what
+/// the machine has.
+pub(crate) fn memory_is_ample() -> bool {
+    AMPLE.load(Ordering::Relaxed)
+}
+
+/// Looks whether memory is ample for so many slots.
+fn weigh_memory(slots: usize) {
+    // SAFETY: plain calls.
+    let (pages, page) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let bytes = pages.max(0) as usize * page.max(0) as usize;
+    AMPLE.store(slots * HUGE_PAGE <= bytes / 16, Ordering::Relaxed);
 }
 
 /// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the
