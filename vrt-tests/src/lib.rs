@@ -4,4 +4,5 @@
 //! `collectives` goes through a table of collective operations. The tests under
 //! `tests/` run them and look at exit status, messages, time and what is left behind.
 
+pub mod pages;
 pub mod running;

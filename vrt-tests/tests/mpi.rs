@@ -8,9 +8,11 @@
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use vrt_tests::pages;
 use vrt_tests::running::Running;
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
+const PAGES: &str = env!("CARGO_BIN_EXE_pages");
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
@@ -66,6 +68,17 @@ fn random_traffic_arrives_while_ranks_stay_and_move() {
                 assert!(text.contains("messages, ok"), "{text}");
             }
         }
+    }
+}
+
+#[test]
+fn large_heaps_have_large_pages() {
+    for nodes in NODES {
+        let kib = |more: &str| {
+            pages::kib_that_it_says(mpirun(&format!("-n 2 {PAGES} --ranks 8 {nodes} {more}")))
+        };
+        assert_eq!(kib("") >= 16 << 10, pages::may_be_large(), "{nodes}");
+        assert_eq!(kib("--no-huge-pages"), 0, "{nodes}");
     }
 }
 
