@@ -6,6 +6,7 @@
 
 use dlmalloc::{Allocator, Dlmalloc};
 
+use crate::arena::live::LINE;
 use crate::arena::{self, HUGE_PAGE, hooks};
 
 /// The granularity in which dlmalloc asks for more of the far range.
@@ -17,7 +18,6 @@ const FAR_STEP: usize = 64 << 10;
 /// what is read next then looks like what has just been written.
 const LONG: usize = 16 << 10;
 const VERY_LONG: usize = 128 << 10;
-const LINE: usize = 64;
 const PAGE: usize = 4 << 10;
 
 /// The alignment of a block of so many bytes, for which one is asked for.
