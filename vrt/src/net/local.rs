@@ -108,6 +108,16 @@ impl Outgoing {
         self.remote.as_deref_mut()
     }
 
+    /// Has what was just sent to a PE leave at once, if it is one of those.
+    #[inline(always)]
+    pub(crate) fn hasten(&mut self, pe: usize) {
+        if let Some(remote) = &mut self.remote
+            && matches!(self.lanes[pe].way, Way::Remote)
+        {
+            remote.hasten(pe);
+        }
+    }
+
     /// Whether there are such PEs.
     #[inline]
     pub(crate) fn has_remote(&self) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! Batches travel under one tag, into receives that were posted before. These complete in the order
 //! in which they were posted as far as one sender is concerned, and are looked at in that order,
-//! so packets from one PE keep theirs. The first packet to a PE goes at once, those after it are
-//! gathered until the PE looks for what has come. A PE has at most [`WINDOW`] batches under way to
+//! so packets from one PE keep theirs. Packets are gathered until the PE looks for what has
+//! come; when it has nothing else to do, the first to a PE goes at once. A PE has at most [`WINDOW`] batches under way to
 //! another; what is more waits in the lane's backlog. Transfers have tags of their own, one for each number.
 //!
 //! Only the thread of the PE calls MPI.
@@ -71,8 +71,10 @@ struct Receive {
 struct Lane {
     gathered: Option<(Box<Buffer>, usize)>,
     flying: usize,
-    /// Something has been sent since the last [`push`](Remote::push).
+    /// Something has been gathered since the last [`push`](Remote::push).
     is_used: bool,
+    /// Something has been hastened since then.
+    has_hastened: bool,
 }
 
 /// Batches under way.
@@ -321,14 +323,21 @@ impl Remote for Endpoint {
         if !self.lanes[pe].is_used {
             self.lanes[pe].is_used = true;
             self.used_lanes.push(pe);
-            self.launch(pe);
         }
         true
+    }
+
+    fn hasten(&mut self, pe: usize) {
+        if !self.lanes[pe].has_hastened {
+            self.lanes[pe].has_hastened = true;
+            self.launch(pe);
+        }
     }
 
     fn push(&mut self) {
         while let Some(pe) = self.used_lanes.pop() {
             self.lanes[pe].is_used = false;
+            self.lanes[pe].has_hastened = false;
             self.launch(pe);
         }
         if !self.flying.requests.is_empty() {

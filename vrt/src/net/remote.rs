@@ -1,6 +1,6 @@
 //! The way to PEs that share no memory with this one.
 //!
-//! Packets may be gathered by destination, and go together as a *batch*; packets to one PE keep their
+//! Packets are gathered by destination and go together as a *batch*; packets to one PE keep their
 //! order. Long data of messages goes apart, as a *transfer* from where it is to where it belongs:
 //! the receiving side expects it under a number, tells the number in its `ClearToSend`, and the
 //! sending side sends it under that number.
@@ -11,9 +11,12 @@ use crate::net::{CELL, Packet};
 
 /// A transport between PEs that share no memory. Its errors end the job: there is no job without it.
 pub(crate) trait Remote {
-    /// Sends a packet with the bytes beside it to a PE, or gathers it with others until
-    /// [`push`](Self::push); false when there is no room now.
+    /// Gathers a packet with the bytes beside it for a PE; false when there is no room now.
     fn send(&mut self, pe: usize, packet: &Packet, beside: &[u8]) -> bool;
+
+    /// Sends off what has been gathered for a PE, to which something was sent just now; but only
+    /// once between two calls of [`push`](Self::push), as more may follow.
+    fn hasten(&mut self, pe: usize);
 
     /// Sends off what has been gathered.
     fn push(&mut self);

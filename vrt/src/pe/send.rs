@@ -176,6 +176,9 @@ impl Engine {
             }
             // SAFETY: as the caller promises.
             if unsafe { self.net.try_send(pe, &packet, message.data) } {
+                if self.ready.is_empty() {
+                    self.net.hasten(pe);
+                }
                 return self.started(synchronous, packet.request);
             }
             if message.mode == Mode::Buffered || synchronous {
@@ -214,6 +217,9 @@ impl Engine {
         }
         // SAFETY: these kinds have nothing beside them.
         unsafe { self.net.send(pe, &packet, std::ptr::null()) };
+        if self.ready.is_empty() {
+            self.net.hasten(pe);
+        }
         self.started(message.mode != Mode::Buffered, packet.request)
     }
 
