@@ -1,7 +1,8 @@
 //! Programs and tests that run real jobs of several processes.
 //!
 //! `misbehave` does one thing wrong, by name; `soak` sends random traffic,
-//! `collectives` goes through a table of collective operations. The tests under
+//! `collectives` goes through a table of collective operations, `pages` looks what pages heaps
+//! have. The tests under
 //! `tests/` run them and look at exit status, messages, time and what is left behind.
 
 pub mod pages;

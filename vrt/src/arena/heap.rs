@@ -12,8 +12,8 @@ use crate::arena::{self, HUGE_PAGE, hooks};
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
 
-/// Blocks from this size on begin with a cache line, and from that size on with a page, so that
-/// buffers of messages are aligned alike in all slots. Copies between buffers that are not take up
+/// Blocks that are allocated from this size on begin with a cache line, and from that size on with a
+/// page, so that buffers of messages are aligned alike in all slots (those that have grown may not). Copies between buffers that are not take up
 /// to a tenth longer; so do those to a place a little further into its page than the source is, as
 /// what is read next then looks like what has just been written.
 const LONG: usize = 16 << 10;

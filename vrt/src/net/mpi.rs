@@ -2,9 +2,10 @@
 //!
 //! Batches travel under one tag, into receives that were posted before. These complete in the order
 //! in which they were posted as far as one sender is concerned, and are looked at in that order,
-//! so packets from one PE keep theirs. Packets are gathered until the PE looks for what has
-//! come; when it has nothing else to do, the first to a PE goes at once. A PE has at most [`WINDOW`] batches under way to
-//! another; what is more waits in the lane's backlog. Transfers have tags of their own, one for each number.
+//! so packets from one PE keep theirs. Packets are gathered until the PE looks for what has come;
+//! when it has nothing else to do, the first to a PE goes at once. A PE has at most [`WINDOW`]
+//! batches under way to another; what is more waits in the lane's backlog. Transfers have tags of
+//! their own, one for each number.
 //!
 //! Only the thread of the PE calls MPI.
 
@@ -153,7 +154,7 @@ impl Endpoint {
     /// Sends off what a lane has gathered.
     fn launch(&mut self, pe: usize) {
         let Some((buffer, len)) = self.lanes[pe].gathered.take() else { return };
-        // SAFETY: the first packet of the batch.
+        // SAFETY: what is gathered begins with a packet.
         let packet = unsafe { &*buffer.0.as_ptr().cast::<Packet>() };
         let len =
             if packet.in_batch == 1 && packet.beside() == 0 { packet.significant() } else { len };
