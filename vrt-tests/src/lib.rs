@@ -2,8 +2,8 @@
 //!
 //! `misbehave` does one thing wrong, by name; `soak` sends random traffic,
 //! `collectives` goes through a table of collective operations, `pages` looks what pages heaps
-//! have. The tests under
-//! `tests/` run them and look at exit status, messages, time and what is left behind.
+//! have. The tests under `tests/` run them and look at exit status, messages, time and what is left
+//! behind.
 
 pub mod pages;
 pub mod running;

@@ -13,9 +13,10 @@ use crate::arena::{self, HUGE_PAGE, hooks};
 const FAR_STEP: usize = 64 << 10;
 
 /// Blocks that are allocated from this size on begin with a cache line, and from that size on with a
-/// page, so that buffers of messages are aligned alike in all slots (those that have grown may not). Copies between buffers that are not take up
-/// to a tenth longer; so do those to a place a little further into its page than the source is, as
-/// what is read next then looks like what has just been written.
+/// page, so that buffers of messages are aligned alike in all slots (those that have grown may not
+/// be). Copies between buffers that are not take up to a tenth longer; so do those to a place a
+/// little further into its page than the source is, as what is read next then looks like what has
+/// just been written.
 const LONG: usize = 16 << 10;
 const VERY_LONG: usize = 128 << 10;
 const PAGE: usize = 4 << 10;
