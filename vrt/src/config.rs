@@ -100,6 +100,11 @@ pub struct Config {
     #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
     move_pinned: Option<MovePinned>,
 
+    /// What to say about balancing: a line for each step, a summary when the job ends, or nothing
+    /// [default: end]
+    #[arg(long, env = "VRT_LB_REPORT", value_name = "WHEN", hide_env_values = true)]
+    lb_report: Option<LbReport>,
+
     /// Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system gives them
     #[arg(long, env = "VRT_NO_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
     no_huge_pages: bool,
@@ -143,6 +148,19 @@ pub(crate) struct Balancing {
     pub(crate) forecast: Forecast,
     /// The name of the files that the loads are written to.
     pub(crate) dump: Option<PathBuf>,
+    pub(crate) report: LbReport,
+}
+
+/// What is said about balancing, on stderr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LbReport {
+    /// A line for each step, and a summary when the job ends
+    Steps,
+    /// A summary when the job ends
+    #[default]
+    End,
+    /// Nothing
+    Off,
 }
 
 /// What to do about ranks that cannot be moved.
@@ -257,6 +275,7 @@ impl Config {
             move_pinned: env.move_pinned.or(self.move_pinned),
             lb_predict: env.lb_predict.or(self.lb_predict),
             lb_dump: env.lb_dump.or(self.lb_dump),
+            lb_report: env.lb_report.or(self.lb_report),
             exchange: env.exchange.or(self.exchange),
             loggp: env.loggp.or(self.loggp),
             no_pin: env.no_pin || self.no_pin,
@@ -325,6 +344,12 @@ impl Config {
     #[must_use]
     pub fn with_lb_period(self, period: Duration) -> Config {
         Config { lb_period: Some(period), ..self }
+    }
+
+    /// Sets what is said about balancing.
+    #[must_use]
+    pub fn with_lb_report(self, report: LbReport) -> Config {
+        Config { lb_report: Some(report), ..self }
     }
 
     /// Sets how sparse exchanges find out who receives from whom.
@@ -473,6 +498,7 @@ impl Config {
                 None => Forecast::default(),
             },
             dump: self.lb_dump.clone(),
+            report: self.lb_report.unwrap_or_default(),
         }))
     }
 
@@ -527,6 +553,7 @@ impl Config {
             ("VRT_NET", self.net.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
             ("VRT_LB_PREDICT", self.lb_predict.clone()),
+            ("VRT_LB_REPORT", self.lb_report.as_ref().and_then(name_of)),
             ("VRT_LB_DUMP", self.lb_dump.as_ref().map(|name| name.display().to_string())),
         ];
         let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));

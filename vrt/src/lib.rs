@@ -101,7 +101,7 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
-pub use config::{Config, ConfigError, MoveBy, MovePinned, Net};
+pub use config::{Config, ConfigError, LbReport, MoveBy, MovePinned, Net};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };

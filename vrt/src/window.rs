@@ -170,6 +170,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             len: word(*c, *d) as usize,
             control: word(*e, *f) as usize,
         });
+        pe::with(|pe| pe.engine.running().owned.windows += 1);
         Window {
             comm: own,
             memory,
@@ -483,6 +484,12 @@ impl<T: Equivalence + Copy> Drop for Window<'_, T> {
         if !self.freed && !std::thread::panicking() {
             let site = Site::here("drop of a window", Location::caller());
             block_on_at(epoch::barrier(&self.comm, site), site.call, site.location);
+        }
+        if pe::in_rank() {
+            pe::with(|pe| {
+                let owned = &mut pe.engine.running().owned;
+                owned.windows = owned.windows.saturating_sub(1);
+            });
         }
         // Keeps the memory until here.
         match &self.memory {

@@ -239,6 +239,7 @@ mod tests {
             move_pinned: crate::config::MovePinned::Warn,
             forecast: Default::default(),
             dump: None,
+            report: crate::config::LbReport::Off,
         };
         Database::new(&balancing, Shared::map(2, 16, 2).unwrap())
     }
@@ -254,7 +255,7 @@ mod tests {
         Loads {
             pe: PeLoad { seconds: 1.0, share, speed: 1e9, ..PeLoad::default() },
             ranks: ranks.iter().map(rank).collect(),
-            sent: Vec::new(),
+            ..Loads::default()
         }
     }
 

@@ -15,6 +15,11 @@
 //! ended, PE 0 decides, and each PE lets its ranks go on as soon as it has moved those that were to
 //! go. A rank that moves by its state is only told to: it encodes its state and leaves by itself, in
 //! that call of `migrate`, or with a period in its next one.
+//!
+//! Steps must not take more than they give. With a period, a step is over when every rank that it
+//! moved has come to its PE, and the next one begins a period after that, or a multiple of what the
+//! step has cost if that is longer, which is the work of packing and copying ranks; and no rank is moved a second time before it has run. Otherwise
+//! ranks whose memory takes longer to copy than a period lasts would only travel.
 
 mod database;
 #[cfg(feature = "json")]
@@ -30,10 +35,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-use step::{Loads, Stage, Step, Totals};
-pub(crate) use step::{Order, human_bytes};
+use step::Order;
+use step::{Loads, Stage, Step};
 
-use crate::config::{Balancing, MoveBy, MovePinned};
+use crate::config::{Balancing, LbReport, MoveBy, MovePinned};
 use crate::migrate::Stays;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
@@ -65,6 +70,10 @@ pub(crate) struct Balancer {
     meter: Option<Meter>,
     /// The strategy wants to know who sends how much to whom.
     wants_sent: bool,
+    /// Ranks that have come here in a step with a period, of which PE 0 has not been told.
+    came: u32,
+    /// The time that copying memory of ranks has taken here since it was told.
+    copying: Duration,
     /// What to do about ranks that cannot move, and whether that was said.
     move_pinned: MovePinned,
     warned: bool,
@@ -92,6 +101,12 @@ enum Message {
         step: u32,
         moved: Moved,
     },
+    /// So many ranks that a step has moved have come to a PE.
+    Came {
+        ranks: u32,
+        /// Nanoseconds that it has copied memory of ranks since it last said this.
+        copying: u64,
+    },
 }
 
 /// What became of a PE's orders.
@@ -104,6 +119,9 @@ pub(crate) struct Moved {
     /// Bytes that were encoded or will be copied for it.
     pub(crate) bytes: u64,
     pub(crate) nanoseconds: u64,
+    /// Of those that moved, the ones that are under way to another PE now and will tell when they
+    /// have come.
+    pub(crate) under_way: u32,
 }
 
 impl Moved {
@@ -114,6 +132,7 @@ impl Moved {
         self.pinned += other.pinned;
         self.bytes += other.bytes;
         self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
+        self.under_way += other.under_way;
     }
 }
 
@@ -145,6 +164,8 @@ impl Balancer {
             meter: balancing.map(|_| Meter::new()),
             wants_sent: balancing
                 .is_some_and(|b| b.strategy.heeds_communication() || b.dump.is_some()),
+            came: 0,
+            copying: Duration::ZERO,
             move_pinned: balancing.map_or(MovePinned::Warn, |b| b.move_pinned),
             warned: false,
         }
@@ -163,6 +184,7 @@ impl Balancer {
         if let Some(meter) = &mut self.meter {
             meter.moving.bytes += bytes;
             meter.moving.copying += seconds;
+            self.copying += Duration::try_from_secs_f64(seconds).unwrap_or_default();
         }
     }
 
@@ -222,6 +244,12 @@ impl Balancer {
         }
     }
 
+    /// A rank that a step with a period has moved has come here.
+    pub(crate) fn rank_came(&mut self) {
+        self.came += 1;
+        self.due = pe::cycle_counter();
+    }
+
     fn look_soon(&mut self) {
         self.changed = true;
         self.due = pe::cycle_counter();
@@ -234,10 +262,23 @@ impl Balancer {
         }
     }
 
-    /// What balancing has done, on the PE that decides.
-    pub(crate) fn totals(&self) -> Option<Totals> {
-        self.step.as_ref().map(Step::totals)
+    /// Says what balancing has done, on the PE that decides, if that was asked for or `anyway`.
+    pub(crate) fn tell_totals(&self, anyway: bool) {
+        if let Some(step) = &self.step
+            && (anyway || step.balancing.report != LbReport::Off)
+        {
+            step.tell_totals();
+        }
     }
+}
+
+/// The next step begins at least so many times as long after a step as that kept PEs from running
+/// ranks, so that no more than a quarter of their time goes to steps, however short the period is.
+const REST: u32 = 3;
+
+/// The time from the end of a step that took so long to the next one.
+fn rest(period: Duration, cost: Duration) -> Duration {
+    period.max(cost.saturating_mul(REST))
 }
 
 /// A time that is never near: half the counter's range away.
@@ -259,16 +300,21 @@ impl Engine {
             }
             self.see_to_offers();
         }
-        let Some(period) = self.balancer.period else { return };
-        let cycles = self.cycles_per_second();
-        let Some(step) = &mut self.balancer.step else { return };
-        if step.begins_at > now && step.begins_at - now < NEVER {
-            self.balancer.due = step.begins_at;
+        if self.balancer.came > 0 {
+            let ranks = std::mem::take(&mut self.balancer.came);
+            let copying = std::mem::take(&mut self.balancer.copying).as_nanos() as u64;
+            self.tell(0, &Message::Came { ranks, copying });
+        }
+        if self.balancer.period.is_none() {
             return;
         }
-        step.begins_at = now.wrapping_add(((period.as_secs_f64() * cycles) as u64).max(1));
-        self.balancer.due = step.begins_at;
+        // While a step is under way nothing is due: its end says when the next one is.
+        let Some(step) = &mut self.balancer.step else { return };
         if !matches!(step.stage, Stage::Resting) {
+            return;
+        }
+        if step.begins_at.wrapping_sub(now) < NEVER && step.begins_at != now {
+            self.balancer.due = step.begins_at;
             return;
         }
         step.ask();
@@ -282,7 +328,8 @@ impl Engine {
     pub(crate) fn until_balance(&self) -> Option<Duration> {
         let cycles = self.balancer.due.wrapping_sub(pe::cycle_counter());
         let overdue = cycles > NEVER;
-        let far = self.balancer.step.is_none() || self.balancer.period.is_none();
+        let steps = self.balancer.step.as_ref().filter(|_| self.balancer.period.is_some());
+        let far = steps.is_none_or(|step| !matches!(step.stage, Stage::Resting));
         match (overdue, far) {
             (true, _) => Some(Duration::ZERO),
             (false, true) => None,
@@ -333,6 +380,27 @@ impl Engine {
         Ok(bytes)
     }
 
+    /// [`go`](Self::go) in a step: with a period, the other PE tells when the rank has come.
+    fn go_in_step(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
+        let periodic = self.balancer.is_periodic();
+        if let Some(state) = self.rank(rank) {
+            state.moved_in_step = periodic;
+        }
+        let moved = self.go(rank, to);
+        if moved.is_err()
+            && let Some(state) = self.rank(rank)
+        {
+            state.moved_in_step = false;
+        }
+        moved
+    }
+
+    /// Whether a rank has run since it was last moved by a step with a period, if it was.
+    fn has_run_since_it_came(&self, rank: u32) -> bool {
+        let state = self.ranks.get(rank as usize).and_then(Option::as_deref);
+        state.is_none_or(|state| state.came_at != Some(state.counters.switches))
+    }
+
     fn follow(&mut self, step: u32, orders: &[Order]) -> Moved {
         let began = Instant::now();
         let mut outcome = Moved::default();
@@ -344,10 +412,14 @@ impl Engine {
         }
         let (bytes, taken) = std::mem::take(&mut self.balancer.between);
         outcome.bytes = bytes;
+        let periodic = u32::from(self.balancer.is_periodic());
         for Order { rank, to } in orders.iter().copied() {
             let moved = match self.balancer.by_state {
                 true => self.order(rank, to).map(|()| 0),
-                false => self.go(rank, to),
+                false if self.has_run_since_it_came(rank) => {
+                    self.go_in_step(rank, to).inspect(|_| outcome.under_way += periodic)
+                }
+                false => Err(Stays::InUse),
             };
             match moved {
                 Ok(bytes) => {
@@ -410,8 +482,31 @@ impl Engine {
             Message::Moved { step, moved } => {
                 if let Some(this) = &mut self.balancer.step {
                     this.moved(step, moved);
+                    self.rest_if_over();
                 }
             }
+            Message::Came { ranks, copying } => {
+                if let Some(this) = &mut self.balancer.step {
+                    this.came(from, ranks, Duration::from_nanos(copying));
+                    self.rest_if_over();
+                }
+            }
+        }
+    }
+
+    /// Says when the next step begins, if this one is over and they go by time.
+    fn rest_if_over(&mut self) {
+        let cycles = self.cycles_per_second();
+        let Balancer { step: Some(step), period: Some(period), .. } = &mut self.balancer else {
+            return;
+        };
+        let Some(cost) = step.take_cost() else { return };
+        let pause = rest(*period, cost);
+        let begins_at = ((pause.as_secs_f64() * cycles) as u64).max(1);
+        step.begins_at = pe::cycle_counter().wrapping_add(begins_at);
+        // What is due already is seen to first, and then this is found.
+        if !self.balance_is_due(pe::cycle_counter()) {
+            self.balancer.due = pe::cycle_counter().wrapping_add(begins_at);
         }
     }
 
@@ -424,6 +519,7 @@ impl Engine {
 
     /// What the ranks here have cost since the last step.
     fn loads(&mut self) -> Loads {
+        let began = Instant::now();
         let cycles = self.cycles_per_second();
         let mut loads = Loads::default();
         if let Some(meter) = &mut self.balancer.meter {
@@ -444,6 +540,11 @@ impl Engine {
             };
             let why = self.was_pinned(rank as u32);
             pinned = pinned.or(why.map(|why| (rank, why)));
+            if let Some(why) = why
+                && loads.pinned.len() < step::PINNED_TOLD
+            {
+                loads.pinned.push((rank as u32, why.to_owned()));
+            }
             loads.ranks.push(step::RankLoad {
                 rank: rank as u32,
                 seconds: since as f64 / cycles,
@@ -460,6 +561,7 @@ impl Engine {
         if let Some((rank, why)) = pinned {
             self.balancer.tell_pinned(self.id, rank, why);
         }
+        loads.nanoseconds = began.elapsed().as_nanos() as u64;
         loads
     }
 
@@ -473,5 +575,17 @@ impl Engine {
         } else {
             parcel::send(&mut self.net, self.id, to, Topic::Balance, &bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_leave_time_for_ranks_however_short_the_period_is() {
+        let ms = Duration::from_millis;
+        assert_eq!(rest(ms(500), ms(2)), ms(500));
+        assert_eq!(rest(Duration::from_micros(200), ms(50)), ms(150));
     }
 }

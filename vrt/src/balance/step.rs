@@ -1,18 +1,20 @@
 //! A balancing step, as PE 0 sees it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::balance::Moved;
 use crate::balance::database::{Database, Verdict};
 use crate::balance::dump::DumpError;
 use crate::balance::measure::PeLoad;
-use crate::config::Balancing;
+use crate::config::{Balancing, LbReport};
 use crate::net::shared::Shared;
 
-/// Of steps that come faster than this, only some are told.
-const READABLE: Duration = Duration::from_millis(100);
+/// Pinned ranks of which a PE tells the reason in a step.
+pub(crate) const PINNED_TOLD: usize = 4;
 
 /// The state of the steps.
 #[derive(Debug)]
@@ -30,9 +32,15 @@ pub(crate) struct Step {
     verdict: Verdict,
     /// Of the step under way.
     outcome: Moved,
+    /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
+    looking: Duration,
+    copying: Vec<Duration>,
+    /// Ranks that PEs have sent in this step, less those that have come; a rank may come before its
+    /// PE has said that it went.
+    under_way: i64,
+    /// What the step has cost that ended last, until that was asked for.
+    cost: Option<Duration>,
     totals: Totals,
-    /// When the last line about a step was printed.
-    told: Option<Instant>,
 }
 
 /// How far a step is.
@@ -41,18 +49,28 @@ pub(crate) enum Stage {
     Resting,
     /// What the PEs have answered so far.
     Asking(Vec<Option<Loads>>),
-    /// How many PEs have not said yet that they are done.
+    /// How many PEs have not said yet that they are done. When all have, ranks may still be under
+    /// way; the step ends when they have come.
     Moving(usize),
 }
 
 /// What the steps have done in all.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) steps: u32,
-    pub(crate) moved: u64,
-    pub(crate) stayed: u64,
-    pub(crate) bytes: u64,
-    pub(crate) seconds: f64,
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    steps: u32,
+    not_worth_it: u32,
+    moved: u64,
+    stayed: u64,
+    bytes: u64,
+    seconds: f64,
+    /// Sums over the steps: imbalance as found, and as decided.
+    before: f64,
+    after: f64,
+    /// The ranks that were ever pinned when a step began, and why the first of them were.
+    pinned: FxHashSet<u32>,
+    reasons: BTreeMap<u32, String>,
+    /// The last that there was.
+    advice: Option<String>,
 }
 
 /// What a PE and its ranks have cost since the last step.
@@ -63,6 +81,10 @@ pub(crate) struct Loads {
     /// If the strategy wants to know: from which rank to which, messages and bytes since the job
     /// began.
     pub(crate) sent: Vec<(u32, u32, u64, u64)>,
+    /// Why some of its ranks are pinned.
+    pub(crate) pinned: Vec<(u32, String)>,
+    /// What it took to find all this out.
+    pub(crate) nanoseconds: u64,
 }
 
 /// What a rank has cost since the last step.
@@ -97,8 +119,11 @@ impl Step {
             waiting: vec![None; pes],
             verdict: Verdict::default(),
             outcome: Moved::default(),
+            looking: Duration::ZERO,
+            copying: vec![Duration::ZERO; pes],
+            under_way: 0,
+            cost: None,
             totals: Totals::default(),
-            told: None,
         }
     }
 
@@ -145,9 +170,18 @@ impl Step {
         let _span = tracing::debug_span!("decide", step = self.number).entered();
         self.stage = Stage::Moving(self.pes);
         let began = Instant::now();
+        for (rank, why) in reports.iter().flat_map(|report| &report.pinned) {
+            if self.totals.reasons.len() < PINNED_TOLD {
+                self.totals.reasons.entry(*rank).or_insert_with(|| why.clone());
+            }
+        }
+        let pinned = reports.iter().flat_map(|report| &report.ranks).filter(|load| load.pinned);
+        self.totals.pinned.extend(pinned.map(|load| load.rank));
         let (orders, verdict) = self.database.decide(self.number, reports);
         self.verdict = verdict;
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
+        let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
+        self.looking = began.elapsed() + Duration::from_nanos(asking);
         orders
     }
 
@@ -158,32 +192,61 @@ impl Step {
             return;
         }
         self.outcome.add(&moved);
+        self.under_way += i64::from(moved.under_way);
         *left -= 1;
-        if *left == 0 {
-            self.stage = Stage::Resting;
-            self.finish();
+        self.finish_if_over();
+    }
+
+    /// Ranks that were moved in this step have come to a PE, where copying has taken so long.
+    pub(crate) fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
+        self.copying[pe as usize] += copying;
+        self.under_way -= i64::from(ranks);
+        self.finish_if_over();
+    }
+
+    /// What the step has cost that is just over.
+    pub(crate) fn take_cost(&mut self) -> Option<Duration> {
+        self.cost.take()
+    }
+
+    fn finish_if_over(&mut self) {
+        if !matches!(self.stage, Stage::Moving(0)) || self.under_way != 0 {
+            return;
+        }
+        self.stage = Stage::Resting;
+        let outcome = std::mem::take(&mut self.outcome);
+        // Not the time from the beginning to the end: that PEs answer and take ranks in when their
+        // own ranks let them keeps nobody from running.
+        let copying = self.copying.iter().max().copied().unwrap_or_default();
+        self.copying.fill(Duration::ZERO);
+        let cost = self.looking + Duration::from_nanos(outcome.nanoseconds) + copying;
+        self.cost = Some(cost);
+        self.totals.seconds += cost.as_secs_f64();
+        self.count(&outcome);
+        let Verdict { before, after, .. } = self.verdict;
+        tracing::debug!(step = self.number, before, after, moved = outcome.moved, "step done");
+        if self.balancing.report == LbReport::Steps {
+            self.tell(&outcome);
         }
     }
 
-    fn finish(&mut self) {
-        let outcome = std::mem::take(&mut self.outcome);
+    fn count(&mut self, outcome: &Moved) {
+        let Verdict { before, after, ref remark, ref advice } = self.verdict;
         self.totals.steps += 1;
+        self.totals.not_worth_it += u32::from(remark.is_some());
         self.totals.moved += u64::from(outcome.moved);
         self.totals.stayed += u64::from(outcome.stayed);
         self.totals.bytes += outcome.bytes;
-        self.totals.seconds += outcome.nanoseconds as f64 * 1e-9;
-        let Verdict { before, after, .. } = self.verdict;
-        tracing::debug!(step = self.number, before, after, moved = outcome.moved, "step done");
-        let news = outcome.moved + outcome.stayed > 0 || self.verdict.remark.is_some();
-        if news && self.told.is_none_or(|told| told.elapsed() >= READABLE) {
-            self.told = Some(Instant::now());
-            self.tell(&outcome);
+        self.totals.before += before;
+        self.totals.after += after;
+        if advice.is_some() {
+            self.totals.advice.clone_from(advice);
         }
     }
 
     /// One line about the step, and one of advice if there is any.
     fn tell(&self, outcome: &Moved) {
-        let Verdict { before, after, ref remark, ref advice, .. } = self.verdict;
+        let Verdict { before, after, ref remark, ref advice } = self.verdict;
         let stayed = match (outcome.stayed, outcome.pinned) {
             (0, _) => String::new(),
             (stayed, 0) => format!(", {stayed} could not"),
@@ -199,14 +262,45 @@ impl Step {
              {:.1} us{remark}",
             self.number,
             self.balancing.strategy.name(),
-            if outcome.moved == 1 {
-                "1 rank".to_owned()
-            } else {
-                format!("{} ranks", outcome.moved)
-            },
+            ranks(u64::from(outcome.moved)),
             outcome.nanoseconds as f64 / 1e3
         ));
         if let Some(advice) = advice {
+            crate::launch::crash::say(format_args!("  advice: {advice}"));
+        }
+    }
+
+    /// Some lines about all steps.
+    pub(crate) fn tell_totals(&self) {
+        let Totals { steps, not_worth_it, moved, stayed, bytes, seconds, .. } = self.totals;
+        let mean = |sum: f64| sum / f64::from(steps.max(1));
+        let bytes = match bytes {
+            0 => String::new(),
+            bytes => format!(" ({})", human_bytes(bytes)),
+        };
+        let not_worth_it = match not_worth_it {
+            0 => String::new(),
+            some => format!(", {some} of them not worth a move"),
+        };
+        let stayed = match stayed {
+            0 => String::new(),
+            some => format!("; {some} orders not followed (the rank ran, was pinned or had gone)"),
+        };
+        crate::launch::crash::say(format_args!(
+            "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
+             imbalance on average {:.3} before a step and {:.3} after{stayed}",
+            self.balancing.strategy.name(),
+            ranks(moved),
+            mean(self.totals.before),
+            mean(self.totals.after),
+        ));
+        for (rank, why) in &self.totals.reasons {
+            crate::launch::crash::say(format_args!("  pinned: rank {rank}: {why}"));
+        }
+        if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
+            crate::launch::crash::say(format_args!("  pinned: {} more", ranks(more as u64)));
+        }
+        if let Some(advice) = &self.totals.advice {
             crate::launch::crash::say(format_args!("  advice: {advice}"));
         }
     }
@@ -215,10 +309,11 @@ impl Step {
     pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
+}
 
-    pub(crate) fn totals(&self) -> Totals {
-        self.totals
-    }
+/// A number of ranks for people.
+fn ranks(number: u64) -> String {
+    if number == 1 { "1 rank".to_owned() } else { format!("{number} ranks") }
 }
 
 /// A number of bytes for people.
@@ -227,5 +322,65 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
         0..=9_999 => format!("{bytes} B"),
         10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{MoveBy, MovePinned};
+
+    fn step(pes: usize) -> Step {
+        let strategy = lb_strategies::find("rotate").unwrap();
+        let balancing = Balancing {
+            strategy,
+            config: lb_strategies::Config::parse(strategy, "").unwrap(),
+            period: Some(Duration::from_micros(200)),
+            move_by: MoveBy::Memory,
+            move_pinned: MovePinned::Warn,
+            forecast: Default::default(),
+            dump: None,
+            report: LbReport::Off,
+        };
+        Step::new(balancing, Shared::map(pes, 2, pes).unwrap())
+    }
+
+    fn loads(rank: u32) -> Loads {
+        let pe = PeLoad { seconds: 1.0, share: 1.0, speed: 1.0, ..PeLoad::default() };
+        let load = RankLoad { rank, seconds: 0.1, bytes: 0, pinned: false, coordinates: None };
+        Loads { pe, ranks: vec![load], nanoseconds: 1_000_000, ..Loads::default() }
+    }
+
+    #[test]
+    fn a_step_is_over_when_what_it_moved_has_come() {
+        let mut step = step(2);
+        step.ask();
+        assert!(step.report(1, 0, loads(0)).is_none());
+        let orders = step.report(1, 1, loads(1)).unwrap();
+        assert_eq!(orders.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+        let moved = Moved { moved: 1, under_way: 1, ..Moved::default() };
+        // One comes before the PE has said that it went.
+        step.came(0, 1, Duration::from_millis(2));
+        step.moved(1, moved);
+        step.moved(1, moved);
+        assert!(matches!(step.stage, Stage::Moving(0)) && step.take_cost().is_none());
+        step.came(1, 1, Duration::from_millis(5));
+        assert!(matches!(step.stage, Stage::Resting));
+        let cost = step.take_cost().unwrap();
+        assert!(cost >= Duration::from_millis(6), "its transfers and its reports: {cost:?}");
+        assert!(step.take_cost().is_none());
+    }
+
+    #[test]
+    fn waiting_for_pes_costs_nothing() {
+        let mut step = step(2);
+        step.ask();
+        step.report(1, 0, loads(0));
+        step.report(1, 1, loads(1));
+        step.moved(1, Moved { nanoseconds: 7_000_000, ..Moved::default() });
+        std::thread::sleep(Duration::from_millis(30));
+        step.moved(1, Moved::default());
+        let cost = step.take_cost().unwrap();
+        assert!((8..30).contains(&cost.as_millis()), "{cost:?}");
     }
 }

@@ -529,7 +529,6 @@ pub(crate) unsafe fn combine_now(
 
 #[inline]
 fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, unit: usize) -> Spec {
-    comm.combined.set(comm.combined.get().wrapping_add(1));
     Spec {
         what,
         root: root.map(|root| root as u32),

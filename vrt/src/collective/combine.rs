@@ -98,7 +98,7 @@ pub(crate) struct Combining {
     spare: Vec<Box<Operation>>,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,
-    pub(super) groups: Groups,
+    pub(crate) groups: Groups,
 }
 
 /// A rank that wants the result.
@@ -153,7 +153,9 @@ impl Engine {
         let broadcast = spec.what == What::Broadcast;
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
-        let number = number.unwrap_or_else(|| self.next_collective(context) << PHASE_BITS);
+        let begun = &mut self.running().collectives;
+        begun.contribute(context, spec.first);
+        let number = number.unwrap_or_else(|| begun.next(context) << PHASE_BITS);
         if broadcast && unit <= INLINE - PART_HEADER {
             // SAFETY: as the caller promises.
             if let Some(done) = unsafe { self.broadcast_alone(spec, number, input, out) } {

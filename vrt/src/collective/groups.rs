@@ -3,9 +3,15 @@
 //! Members that follow each other in the job are known from every operation itself. Other groups
 //! are *registered*: each member tells its home PE who the members are when the communicator is
 //! made, and goes on when that PE knows. So a contribution never comes to a PE that does not know
-//! its group. A group is forgotten when all members of the PE have dropped the communicator and
-//! all that they contributed has come (a rank's last contribution may take a longer way than its
-//! farewell).
+//! its group.
+//!
+//! A group is forgotten when all members of the PE have left it and all that they contributed has
+//! come: a rank's last contribution may take a longer way than its farewell, and the farewell may
+//! even come before the first contribution of anybody. A rank leaves a group when it drops the
+//! communicator, begins again from its state, or ends; a group that it has never contributed to it
+//! leaves only if that is registered. Contexts are never given out twice, so nothing that comes
+//! late is taken for another group's. The groups of the communicators that are there from the
+//! beginning stay.
 
 use std::rc::Rc;
 
@@ -16,7 +22,8 @@ use crate::collective::combine::Spec;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
 use crate::net::{Kind, Packet};
-use crate::pe::{Completion, Engine, Request, Started};
+use crate::pe::{Completion, Engine, Owned, RankState, Request, Started, Used};
+use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT};
 
 /// Stands for a first rank: the members are registered.
 pub(crate) const REGISTERED: u32 = u32::MAX;
@@ -27,6 +34,8 @@ pub(crate) struct Groups(FxHashMap<(u32, u32), Group>);
 
 #[derive(Debug, Default)]
 struct Group {
+    /// Who the members are is known, not only that some have left.
+    known: bool,
     /// All of them, as ranks of the job; empty if they follow the first one.
     members: Vec<u32>,
     /// Members whose home is here.
@@ -54,6 +63,7 @@ enum Telling<'a> {
     },
     Leave {
         context: u32,
+        first: u32,
         contributions: u32,
     },
 }
@@ -70,7 +80,18 @@ impl Group {
         elsewhere.sort_unstable();
         elsewhere.dedup();
         elsewhere.retain(|pe| *pe != id);
-        Group { members, here, first_here, elsewhere: elsewhere.into(), ..Group::default() }
+        let elsewhere = elsewhere.into();
+        Group { known: true, members, here, first_here, elsewhere, ..Group::default() }
+    }
+
+    /// The same, where members may have left before.
+    fn make_known(&mut self, known: Group) {
+        let Group { left, came, announced, .. } = *self;
+        *self = Group { left, came, announced, ..known };
+    }
+
+    fn is_over(&self) -> bool {
+        self.known && self.left == self.here && self.came == self.announced
     }
 }
 
@@ -79,21 +100,24 @@ impl Groups {
     /// of them if they follow each other.
     pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> (u32, Option<u32>) {
         let key = (spec.context, spec.first);
-        if let Some(group) = self.0.get(&key) {
+        if let Some(group) = self.0.get(&key)
+            && group.known
+        {
             return (group.here, group.first_here);
         }
         debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
-        let group = Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size);
-        let known = (group.here, group.first_here);
-        self.0.insert(key, group);
-        known
+        let group = self.0.entry(key).or_default();
+        group.make_known(Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size));
+        (group.here, group.first_here)
     }
 
     /// The other PEs that have members, when only one is of this PE; a rank takes part in an
     /// operation.
     #[inline]
     pub(super) fn alone(&mut self, shared: Shared, id: u32, spec: &Spec) -> Option<Rc<[u32]>> {
-        if let Some(group) = self.0.get(&(spec.context, spec.first)) {
+        if let Some(group) = self.0.get(&(spec.context, spec.first))
+            && group.known
+        {
             return (group.here == 1).then(|| Rc::clone(&group.elsewhere));
         }
         self.begin(shared, id, spec);
@@ -101,13 +125,24 @@ impl Groups {
     }
 
     /// What ranks of this PE contributed to an operation has been dealt with.
+    #[inline]
     pub(super) fn contributed(&mut self, spec: &Spec, contributions: u32) {
-        if spec.first == REGISTERED {
-            if let Some(group) = self.0.get_mut(&(spec.context, REGISTERED)) {
-                group.came = group.came.wrapping_add(contributions);
-            }
-            self.forget_if_over(spec.context);
+        if spec.context < FIRST_FREE_CONTEXT {
+            return;
         }
+        let key = (spec.context, spec.first);
+        if let Some(group) = self.0.get_mut(&key) {
+            group.came = group.came.wrapping_add(contributions);
+            if group.is_over() {
+                self.0.remove(&key);
+            }
+        }
+    }
+
+    /// How many groups are known, but for those of the communicators that are there from the
+    /// beginning.
+    pub(crate) fn made(&self) -> usize {
+        self.0.keys().filter(|(context, _)| *context >= FIRST_FREE_CONTEXT).count()
     }
 
     /// The other PEs that have members.
@@ -131,18 +166,12 @@ impl Groups {
             .or_insert_with(|| Group::new(shared, id, members.to_vec(), members.iter().copied()));
     }
 
-    fn leave(&mut self, context: u32, contributions: u32) {
-        if let Some(group) = self.0.get_mut(&(context, REGISTERED)) {
-            group.left += 1;
-            group.announced = group.announced.wrapping_add(contributions);
-        }
-        self.forget_if_over(context);
-    }
-
-    fn forget_if_over(&mut self, context: u32) {
-        let key = (context, REGISTERED);
-        let over = |group: &Group| group.left == group.here && group.came == group.announced;
-        if self.0.get(&key).is_some_and(over) {
+    fn leave(&mut self, context: u32, first: u32, contributions: u32) {
+        let key = (context, first);
+        let group = self.0.entry(key).or_default();
+        group.left += 1;
+        group.announced = group.announced.wrapping_add(contributions);
+        if group.is_over() {
             self.0.remove(&key);
         }
     }
@@ -152,6 +181,7 @@ impl Engine {
     /// The running rank is in a group of these ranks; its home PE has to know them.
     pub(crate) fn join_group(&mut self, context: u32, members: &[u32]) -> Started {
         let (rank, shared, id) = (self.current, self.shared, self.id);
+        self.running().collectives.join(context, REGISTERED);
         let home = shared.home(rank);
         if home == id {
             self.combining.groups.join(shared, id, context, members);
@@ -164,14 +194,47 @@ impl Engine {
         Started::pending(request)
     }
 
-    /// The running rank has dropped a communicator after so many combined operations.
-    pub(crate) fn leave_group(&mut self, context: u32, contributions: u32) {
-        let home = self.shared.home(self.current);
-        self.running().collectives.forget(context);
+    /// The running rank has made a communicator, whose first context this is.
+    pub(crate) fn count_communicator(&mut self, context: u32) {
+        if context.is_multiple_of(CONTEXTS) {
+            self.running().owned.communicators += 1;
+        }
+    }
+
+    /// The running rank has dropped a communicator, whose first context this is.
+    pub(crate) fn forget_communicator(&mut self, context: u32) {
+        let rank = self.current;
+        let state = self.running();
+        if context.is_multiple_of(CONTEXTS) {
+            state.owned.communicators = state.owned.communicators.saturating_sub(1);
+        }
+        // Exchanges are counted on the first one, collective operations on the other.
+        state.collectives.forget(context);
+        if let Some(used) = state.collectives.forget(context + 1) {
+            self.leave_group(rank, context + 1, used);
+        }
+    }
+
+    /// A rank of this PE ends or begins again: it has left all groups but those that are there from
+    /// the beginning.
+    pub(crate) fn leave_groups(&mut self, rank: u32, state: &mut RankState) {
+        state.owned = Owned::default();
+        state.counters_of_exchanges.clear();
+        for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {
+            self.leave_group(rank, context, used);
+        }
+    }
+
+    fn leave_group(&mut self, rank: u32, context: u32, used: Used) {
+        let Used { first, contributions, .. } = used;
+        if first != REGISTERED && contributions == 0 {
+            return;
+        }
+        let home = self.shared.home(rank);
         if home == self.id {
-            self.combining.groups.leave(context, contributions);
+            self.combining.groups.leave(context, first, contributions);
         } else {
-            self.tell_home(home, &Telling::Leave { context, contributions });
+            self.tell_home(home, &Telling::Leave { context, first, contributions });
         }
     }
 
@@ -194,10 +257,70 @@ impl Engine {
                 answer.request = request;
                 self.post(&answer);
             }
-            Ok(Telling::Leave { context, contributions }) => {
-                self.combining.groups.leave(context, contributions);
+            Ok(Telling::Leave { context, first, contributions }) => {
+                self.combining.groups.leave(context, first, contributions);
             }
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::combine::What;
+
+    const CONTEXT: u32 = FIRST_FREE_CONTEXT + 1;
+
+    fn spec(context: u32, first: u32) -> Spec {
+        let what = What::Concatenate;
+        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0 }
+    }
+
+    /// Two of the four members are here.
+    fn groups() -> (Groups, Shared) {
+        (Groups::default(), Shared::map(2, 4, 2).unwrap())
+    }
+
+    #[test]
+    fn a_group_is_forgotten_when_all_have_left_and_all_has_come() {
+        for first in [0, REGISTERED] {
+            let (mut groups, shared) = groups();
+            let spec = spec(CONTEXT, first);
+            if first == REGISTERED {
+                groups.join(shared, 0, CONTEXT, &[0, 1, 2, 3]);
+            }
+            assert_eq!(groups.begin(shared, 0, &spec).0, 2);
+            groups.leave(CONTEXT, first, 1);
+            groups.contributed(&spec, 1);
+            assert_eq!(groups.made(), 1);
+            groups.leave(CONTEXT, first, 1);
+            assert_eq!(groups.made(), 1, "a contribution is still under way");
+            groups.contributed(&spec, 1);
+            assert_eq!(groups.made(), 0);
+        }
+    }
+
+    #[test]
+    fn farewells_may_come_before_what_they_announce() {
+        let (mut groups, shared) = groups();
+        let spec = spec(CONTEXT, 0);
+        groups.leave(CONTEXT, 0, 2);
+        groups.leave(CONTEXT, 0, 2);
+        assert_eq!(groups.begin(shared, 0, &spec), (2, Some(0)));
+        groups.contributed(&spec, 2);
+        groups.begin(shared, 0, &spec);
+        assert_eq!(groups.made(), 1);
+        groups.contributed(&spec, 2);
+        assert_eq!(groups.made(), 0);
+    }
+
+    #[test]
+    fn the_group_of_all_ranks_stays() {
+        let (mut groups, shared) = groups();
+        let spec = spec(1, 0);
+        groups.begin(shared, 0, &spec);
+        groups.contributed(&spec, 2);
+        assert_eq!((groups.0.len(), groups.made()), (1, 0));
     }
 }

@@ -74,8 +74,12 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
 
 /// What a PE has to tell when all is done.
 pub(super) fn tell_what_was_done(config: &Config) {
-    pe::with_in_loop(|pe| pe.engine.balancer.write_dump());
-    if config.prints_statistics() {
+    let statistics = config.prints_statistics();
+    pe::with_in_loop(|pe| {
+        pe.engine.balancer.write_dump();
+        pe.engine.balancer.tell_totals(statistics);
+    });
+    if statistics {
         pe::with_in_loop(|pe| pe.engine.print_statistics());
     }
 }

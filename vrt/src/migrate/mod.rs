@@ -142,6 +142,8 @@ impl Engine {
             return Err(Stays::InUse);
         }
         let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        // Its handles go with its heap, without being dropped one by one.
+        self.leave_groups(rank, &mut state);
         state.drop_restored();
         state.restored = Some(Encoded { at, len: offer.len });
         state.state_len = offer.len;
@@ -307,6 +309,9 @@ impl Engine {
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };
         let begins = moving.begins;
+        if moving.in_step {
+            self.balancer.rank_came();
+        }
         // SAFETY: the pool is this PE's.
         unsafe { moving.attach(self.pool) };
         let (rank, state, timers) = moving.unpack();

@@ -12,7 +12,8 @@ use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Counters, Encoded, Parked, RankState, Request, Status, Wait,
+    Awaited, Awaiting, Begun, Counters, Encoded, Owned, Parked, RankState, Request, Status, Used,
+    Wait,
 };
 
 type Message = (Packet, Parked);
@@ -38,10 +39,13 @@ pub(super) struct MovingRank {
     free_requests: Vec<u32>,
     wait: MovingWait,
     counters: Counters,
-    collectives: Vec<(u32, u32)>,
+    collectives: Vec<(u32, Used)>,
+    owned: Owned,
     counters_of_exchanges: Vec<((u32, u32), u64)>,
     coordinates: Option<[f64; 3]>,
     pub(super) moves: u32,
+    /// A balancing step waits to hear that it has come.
+    pub(super) in_step: bool,
     offers: u32,
     ordered: Option<u32>,
     /// Its program begins (again), from this state if there is one.
@@ -82,11 +86,14 @@ impl MovingRank {
             offer: _,
             coordinates,
             moves,
+            moved_in_step,
+            came_at: _,
             offers,
             ordered,
             restored,
             state_len,
             collectives,
+            owned,
             counters_of_exchanges,
         } = state;
         let (peers, early) = peers.into_lists();
@@ -109,9 +116,11 @@ impl MovingRank {
             wait: MovingWait::pack(wait),
             counters,
             collectives: collectives.into_list(),
+            owned,
             counters_of_exchanges: counters_of_exchanges.into_iter().collect(),
             coordinates,
             moves: moves.wrapping_add(1),
+            in_step: moved_in_step,
             offers,
             ordered,
             begins: false,
@@ -149,11 +158,14 @@ impl MovingRank {
             offer: None,
             coordinates: self.coordinates,
             moves: self.moves,
+            moved_in_step: false,
+            came_at: self.in_step.then_some(self.counters.switches),
             offers: self.offers,
             ordered: self.ordered,
             restored: self.restored,
             state_len: self.state_len,
             collectives: Begun::from_list(self.collectives),
+            owned: self.owned,
             counters_of_exchanges: self.counters_of_exchanges.into_iter().collect(),
         };
         (self.rank, state, self.timers)

@@ -28,8 +28,8 @@ mod timers;
 
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
-    Awaited, Awaiting, Begun, Completion, Counters, Encoded, Ended, Offer, RankState, Request,
-    Started, Status, Wait, copy_short,
+    Awaited, Awaiting, Begun, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
+    Request, Started, Status, Used, Wait, copy_short,
 };
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};

@@ -49,6 +49,10 @@ pub(crate) struct RankState {
     pub(crate) coordinates: Option<[f64; 3]>,
     /// How often it has moved.
     pub(crate) moves: u32,
+    /// A balancing step with a period has moved it: PE 0 waits to hear that it has come.
+    pub(crate) moved_in_step: bool,
+    /// How often it had been resumed when it came by such a step.
+    pub(crate) came_at: Option<u64>,
     /// How often it has offered itself to be moved.
     pub(crate) offers: u32,
     /// Where it is to go when it next offers itself.
@@ -57,54 +61,117 @@ pub(crate) struct RankState {
     pub(crate) restored: Option<Encoded>,
     /// Bytes that its encoded state had the last time.
     pub(crate) state_len: usize,
-    /// Collective operations begun, by context.
+    /// What was done on the contexts of its communicators.
     pub(crate) collectives: Begun,
+    /// Communicators and windows that it has made and not dropped.
+    pub(crate) owned: Owned,
     /// Counters that others increase, by context and number of their exchange.
     pub(crate) counters_of_exchanges: FxHashMap<(u32, u32), u64>,
 }
 
-/// Numbers of the collective operations that a rank has begun, by context.
-#[derive(Debug, Default)]
+/// How many things a rank has made that its PE or others keep something for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owned {
+    /// Communicators, but for those that are there from the beginning. A window has one, too.
+    pub(crate) communicators: u32,
+    pub(crate) windows: u32,
+}
+
+/// What a rank has done on the contexts of its communicators: those that it has, no others.
+#[derive(Debug)]
 pub(crate) struct Begun {
-    /// The context of the last one, with its number.
-    last: Option<(u32, u32)>,
-    /// All contexts; that of the last one with an older number.
-    all: FxHashMap<u32, u32>,
+    /// The context of the last operation, and what was done on it; [`NO_CONTEXT`] before the first.
+    last: (u32, Used),
+    /// All contexts; what it says of the last one is out of date.
+    all: FxHashMap<u32, Used>,
+}
+
+/// What a rank has done on a context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Used {
+    /// Number of the last collective operation.
+    pub(crate) number: u32,
+    /// Contributions to operations that PEs combine.
+    pub(crate) contributions: u32,
+    /// First rank of the group in those, as in their `Spec`.
+    pub(crate) first: u32,
+}
+
+/// No communicator has it: contexts come in fours, and the last four are never given out.
+const NO_CONTEXT: u32 = u32::MAX;
+
+impl Default for Begun {
+    fn default() -> Self {
+        Begun { last: (NO_CONTEXT, Used::default()), all: FxHashMap::default() }
+    }
 }
 
 impl Begun {
+    #[inline(always)]
+    fn used(&mut self, context: u32) -> &mut Used {
+        if self.last.0 != context {
+            self.recall(context);
+        }
+        &mut self.last.1
+    }
+
+    #[inline(never)]
+    fn recall(&mut self, context: u32) {
+        let (before, used) = self.last;
+        if before != NO_CONTEXT {
+            self.all.insert(before, used);
+        }
+        self.last = (context, self.all.get(&context).copied().unwrap_or_default());
+    }
+
     /// The number of the next operation on a context.
     #[inline]
     pub(crate) fn next(&mut self, context: u32) -> u32 {
-        let known = match self.last {
-            Some((last, number)) if last == context => number,
-            _ => self.recall(context),
-        };
-        let number = known.wrapping_add(1);
-        self.last = Some((context, number));
-        number
+        let used = self.used(context);
+        used.number = used.number.wrapping_add(1);
+        used.number
     }
 
-    fn recall(&mut self, context: u32) -> u32 {
-        self.all.extend(self.last);
-        self.all.get(&context).copied().unwrap_or_default()
+    /// Counts a contribution to an operation that PEs combine; `first` is the group's.
+    #[inline]
+    pub(crate) fn contribute(&mut self, context: u32, first: u32) {
+        let used = self.used(context);
+        used.contributions = used.contributions.wrapping_add(1);
+        used.first = first;
     }
 
-    /// Forgets a context that nobody uses any more.
-    pub(crate) fn forget(&mut self, context: u32) {
-        self.last.take_if(|(last, _)| *last == context);
-        self.all.remove(&context);
+    /// The rank is in a group of which PEs know by this context.
+    pub(crate) fn join(&mut self, context: u32, first: u32) {
+        self.used(context).first = first;
     }
 
-    /// All contexts with their numbers.
-    pub(crate) fn into_list(mut self) -> Vec<(u32, u32)> {
-        self.all.extend(self.last);
+    /// Forgets a context that the rank does not use any more; what it has done there, if anything.
+    pub(crate) fn forget(&mut self, context: u32) -> Option<Used> {
+        let known = self.all.remove(&context);
+        if self.last.0 != context {
+            return known;
+        }
+        let (_, used) = std::mem::replace(&mut self.last, (NO_CONTEXT, Used::default()));
+        Some(used)
+    }
+
+    /// Forgets all contexts from a first one on.
+    pub(crate) fn forget_from(&mut self, first: u32) -> Vec<(u32, Used)> {
+        let (kept, gone) =
+            std::mem::take(self).into_list().into_iter().partition(|(context, _)| *context < first);
+        *self = Begun::from_list(kept);
+        gone
+    }
+
+    /// All contexts with what was done there.
+    pub(crate) fn into_list(mut self) -> Vec<(u32, Used)> {
+        self.recall(NO_CONTEXT);
         self.all.into_iter().collect()
     }
 
     /// The opposite of [`into_list`](Self::into_list).
-    pub(crate) fn from_list(list: Vec<(u32, u32)>) -> Begun {
-        Begun { last: None, all: list.into_iter().collect() }
+    pub(crate) fn from_list(list: Vec<(u32, Used)>) -> Begun {
+        Begun { all: list.into_iter().collect(), ..Begun::default() }
     }
 }
 
@@ -308,11 +375,14 @@ impl RankState {
             offer: None,
             coordinates: None,
             moves: 0,
+            moved_in_step: false,
+            came_at: None,
             offers: 0,
             ordered: None,
             restored: None,
             state_len: 0,
             collectives: Begun::default(),
+            owned: Owned::default(),
             counters_of_exchanges: FxHashMap::default(),
         }
     }
@@ -564,5 +634,34 @@ impl Engine {
     /// The running rank has called `exit`.
     pub(crate) fn exit_current(&mut self, status: i32) {
         self.exiting = Some(status);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_contexts_in_use_are_kept() {
+        let mut begun = Begun::default();
+        for context in 8..1000 {
+            assert_eq!(
+                [begun.next(1), begun.next(context), begun.next(context)],
+                [context - 7, 1, 2]
+            );
+            begun.contribute(context, 5);
+            let used = begun.forget(context).unwrap();
+            assert_eq!((used.number, used.contributions, used.first), (2, 1, 5));
+            assert_eq!(begun.forget(context), None);
+        }
+        begun.join(1001, 7);
+        begun.next(1005);
+        let mut gone = begun.forget_from(8);
+        gone.sort_by_key(|(context, _)| *context);
+        assert_eq!(
+            gone.iter().map(|(context, used)| (*context, used.first)).collect::<Vec<_>>(),
+            [(1001, 7), (1005, 0)]
+        );
+        assert_eq!(begun.into_list(), [(1, Used { number: 992, ..Used::default() })]);
     }
 }

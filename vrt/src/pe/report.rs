@@ -1,6 +1,5 @@
 //! What a PE tells people: what its ranks wait for, and what it has done.
 
-use crate::balance::human_bytes;
 use crate::mailbox::ANY;
 use crate::pe::{self, Engine, Status};
 
@@ -61,16 +60,10 @@ impl Engine {
             job.retired.load(std::sync::atomic::Ordering::Relaxed),
             job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
         ));
-        if let Some(totals) = self.balancer.totals() {
-            crate::launch::crash::say(format_args!(
-                "load balancing: {} steps, {} ranks moved ({}) in {:.3} s, {} orders not followed \
-                 (the rank ran, was pinned or had gone)",
-                totals.steps,
-                totals.moved,
-                human_bytes(totals.bytes),
-                totals.seconds,
-                totals.stayed
-            ));
-        }
+        crate::launch::crash::say(format_args!(
+            "PE {}: {} groups of ranks are left",
+            self.id,
+            self.combining.groups.made()
+        ));
     }
 }

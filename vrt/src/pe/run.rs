@@ -326,6 +326,7 @@ impl Engine {
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
+        self.leave_groups(rank, &mut state);
         state.drop_restored();
         state.posted = Posted::default();
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {

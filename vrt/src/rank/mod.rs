@@ -200,6 +200,12 @@ pub struct Statistics {
     pub heap_bytes: usize,
     /// Live blocks in its heap.
     pub heap_blocks: usize,
+    /// Communicators that it has made and not dropped. Each window has one, too.
+    pub communicators: u32,
+    /// Windows that it has made and not dropped.
+    pub windows: u32,
+    /// Groups of ranks that its PE knows of, for the communicators that ranks have made.
+    pub groups_of_pe: usize,
 }
 
 /// What the runtime has measured of the current rank so far.
@@ -211,6 +217,7 @@ pub fn statistics() -> Statistics {
     let (partners, mut statistics) = pe::with(|pe| {
         let cycles = pe.engine.cycles_per_second();
         let id = pe.engine.id;
+        let groups_of_pe = pe.engine.combining.groups.made();
         let state = pe.engine.running();
         // SAFETY: the running rank's slot.
         let heap = unsafe { &*(*state.slot).heap.get() };
@@ -221,6 +228,9 @@ pub fn statistics() -> Statistics {
             sent: Vec::new(),
             heap_bytes: heap.bytes,
             heap_blocks: heap.blocks,
+            communicators: state.owned.communicators,
+            windows: state.owned.windows,
+            groups_of_pe,
         };
         (state.peers.iter().count(), statistics)
     });

@@ -51,8 +51,18 @@ pub(crate) async fn broadcast(
 }
 
 /// The first of the contexts of so many communicators that nobody else has.
+///
+/// # Panics
+/// When the job has made some billion communicators: a context is never used again, as a late packet
+/// could still bear it.
 pub(crate) fn new_contexts(n: u32) -> u32 {
-    FIRST_FREE_CONTEXT + CONTEXTS * pe::with(|pe| pe.engine.shared.job().new_contexts(n))
+    let first = pe::with(|pe| pe.engine.shared.job().new_contexts(n));
+    // The last ones are nobody's, so that there is a number that stands for none.
+    let most = (u32::MAX - FIRST_FREE_CONTEXT) / CONTEXTS - 1;
+    if first >= most || n > most - first {
+        panic!("no more communicators: this job has made {first} of them, {most} are allowed");
+    }
+    FIRST_FREE_CONTEXT + CONTEXTS * first
 }
 
 /// Makes a rank's part of a communicator ready for collective operations.

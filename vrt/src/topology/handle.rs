@@ -2,6 +2,8 @@
 //!
 //! A handle is shared by all values that stand for the communicator in a rank and lies in the
 //! rank's heap. When the last one is dropped the communicator is freed; other ranks are not asked.
+//! A rank that begins again from its state has dropped all but those that are there from the
+//! beginning.
 //!
 //! Every communicator has four contexts that no other one of the job has: point-to-point messages
 //! use `context`, collective operations and one-sided synchronisation the next, and the last two
@@ -15,9 +17,9 @@ use crate::attribute::Attributes;
 use crate::ffi::MPI_Comm;
 use crate::pe;
 use crate::raw::AsRaw;
-use crate::topology::Rank;
 use crate::topology::cartesian::Grid;
 use crate::topology::graph::Neighbors;
+use crate::topology::{FIRST_FREE_CONTEXT, Rank};
 
 /// The ranks of a group, as ranks of the job, in order.
 #[derive(Clone, Debug)]
@@ -104,8 +106,6 @@ pub struct Info {
     pub(crate) shape: Shape,
     /// PEs know it by its context: its members are not a range of the job's ranks.
     pub(crate) registered: Cell<bool>,
-    /// Operations that were combined by PEs.
-    pub(crate) combined: Cell<u32>,
     pub(crate) name: RefCell<String>,
     pub(crate) attributes: Attributes,
     /// The same ranks in the contexts of sparse exchanges, once they were needed.
@@ -131,7 +131,6 @@ impl Info {
             remote: None,
             shape: Shape::Plain,
             registered: Cell::new(false),
-            combined: Cell::new(0),
             name: RefCell::default(),
             attributes: Attributes::default(),
             exchange: OnceCell::new(),
@@ -185,6 +184,9 @@ fn refuse_rank(caller: Rank, rank: Rank, size: usize) -> ! {
 
 impl CommunicatorHandle {
     pub(crate) fn new(info: Info) -> CommunicatorHandle {
+        if info.context >= FIRST_FREE_CONTEXT {
+            pe::with(|pe| pe.engine.count_communicator(info.context));
+        }
         CommunicatorHandle(Rc::new(info))
     }
 
@@ -208,11 +210,10 @@ unsafe impl AsRaw for CommunicatorHandle {
 }
 
 impl Drop for Info {
-    /// The PE forgets the group when all its ranks have dropped it.
+    /// What PEs know of the communicator is forgotten when all its ranks have dropped it.
     fn drop(&mut self) {
-        if self.registered.get() && pe::in_rank() && !std::thread::panicking() {
-            let (context, combined) = (self.context + 1, self.combined.get());
-            pe::with(|pe| pe.engine.leave_group(context, combined));
+        if self.context >= FIRST_FREE_CONTEXT && pe::in_rank() {
+            pe::with(|pe| pe.engine.forget_communicator(self.context));
         }
     }
 }

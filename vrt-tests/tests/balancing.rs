@@ -1,0 +1,69 @@
+//! When balancing steps are taken, and what is said about them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+/// Runs a job; what it said on stderr. It is ended after two minutes.
+#[track_caller]
+fn run(program: &str, arguments: &str) -> String {
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "120", program])
+        .args(arguments.split_whitespace())
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    let end: String = err.lines().rev().take(5).collect::<Vec<_>>().join("\n");
+    assert!(output.status.success(), "{arguments}: {}: {end}", output.status);
+    err
+}
+
+const SOAK: &str = env!("CARGO_BIN_EXE_soak");
+const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+
+/// Steps began one after the other, and ranks with much memory only travelled.
+#[test]
+fn a_period_shorter_than_a_step_leaves_time_for_ranks() {
+    let job = "--ranks 100 --seconds 2 --seed 299753271539813637 --longest 2000000 --pes 3";
+    for strategy in ["random", "greedy"] {
+        let lb = format!("--lb {strategy} --lb-period 200us --node-size 1 --no-huge-pages");
+        let err = run(SOAK, &format!("{job} {lb}"));
+        let line = err.lines().find(|line| line.contains("load balancing:")).unwrap();
+        assert!(!line.contains(" 0 ranks moved"), "{line}");
+    }
+}
+
+#[test]
+fn a_summary_is_printed_at_the_end_where_balancing_was_asked_for() {
+    let job = "--pes 2 --ranks 4 --rounds 20";
+    let err = run(WANDER, &format!("{job} --lb rotate"));
+    let lines: Vec<&str> = err.lines().filter(|line| line.contains("balancing")).collect();
+    assert_eq!(lines.len(), 1, "{err}");
+    assert!(lines[0].contains("load balancing: rotate: 20 steps, 80 ranks moved"), "{err}");
+    assert!(!run(WANDER, job).contains("balancing"));
+    assert!(!run(WANDER, &format!("{job} --lb rotate --lb-report off")).contains("balancing"));
+}
+
+#[test]
+fn steps_are_told_one_by_one_where_that_was_asked_for() {
+    let err = run(WANDER, "--pes 2 --ranks 4 --rounds 20 --lb rotate --lb-report steps");
+    for step in 1..=20 {
+        let line = format!("balancing step {step} (rotate): imbalance ");
+        assert_eq!(err.lines().filter(|text| text.contains(&line)).count(), 1, "{line}: {err}");
+    }
+    assert!(err.contains("load balancing: rotate: 20 steps"), "{err}");
+}
+
+#[test]
+fn pinned_ranks_are_named_at_the_end() {
+    let err = run(WANDER, "--pes 2 --ranks 4 --rounds 20 --lb rotate --hold file");
+    let line = err.lines().find(|line| line.contains("pinned: rank 0: ")).unwrap();
+    assert!(line.contains("descriptor"), "{err}");
+}
+
+#[test]
+fn reports_that_there_are_not_are_refused() {
+    let output = Command::new(WANDER).args(["--lb-report", "always"]).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("always") && err.contains("steps, end, off"), "{err}");
+}
