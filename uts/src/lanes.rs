@@ -17,7 +17,7 @@
 //! their instructions. A [`Kernel`] exists only where it does: [`Kernel::available`] makes the
 //! list by asking the processor, and nothing else makes one.
 
-use crate::rng::{INITIAL, State};
+use crate::rng::State;
 use std::hint::black_box;
 
 /// Number of lanes.
@@ -152,7 +152,8 @@ fn hash_plain(messages: &Messages, used: usize, digests: &mut Digests) {
 mod x86_64 {
     //! The two vector kernels. They differ in the names of the operations only.
 
-    use super::{Digests, INITIAL, LANES, LaneWords, Messages};
+    use super::{Digests, LANES, LaneWords, Messages};
+    use crate::rng::INITIAL;
     use std::arch::x86_64::*;
 
     /// Words 6 to 15 of the padded message: the closing bit, zeros, and the length in bits.

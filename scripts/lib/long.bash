@@ -1,0 +1,86 @@
+# What `scripts/test --all` runs beside the rest. Sourced by it, after steps.bash.
+# shellcheck shell=bash disable=SC2154 # target and chaos are set there
+# shellcheck disable=SC2086 # options are words
+
+step "shared-memory protocols, every interleaving (loom)"
+RUSTFLAGS="--cfg loom" try cargo test --package vrt-shm --release --quiet --test loom \
+    --target-dir "$target/loom"
+
+step "programs for the jobs"
+# Without link-time optimisation, which takes longer than the jobs; what depends on how the
+# compiler inlines is run as released, too.
+programs=$target/quick
+try cargo build --profile quick --quiet --workspace --bins --examples
+try cargo build --release --quiet --package vrt-tests --bin soak
+
+step "jobs: every tree, graphs, solvers, on 1 to 64 ranks"
+for ranks in 1 2 7 64; do
+    on="--pes 2 --ranks $ranks"
+    for tree in T1 T2 T3 T4 T5; do
+        job 120 $programs/uts --tree $tree --no-progress $on
+    done
+    job 120 $programs/sparse-mini bfs $on
+    job 120 $programs/sparse-mini bfs --graph kronecker --scale 14 $on
+    job 120 $programs/sparse-mini cg $on
+    job 120 $programs/sparse-mini nbody --bodies 2000 --steps 20 $on
+done
+job 300 $programs/rocket-mini jacobi --size 96 --pes 2 --ranks 32
+job 300 $programs/exchange --pes 2 --ranks 7
+job 120 $programs/exchange --pes 2 --ranks 64 --rounds 2 --largest 10000
+job 120 $programs/exchange --pes 2 --ranks 4 --soak 100000
+job 120 $target/release/soak --pes 4 --ranks 64 --seconds 5 --check-stacks
+job 120 $target/release/soak --pes 4 --ranks 64 --seconds 3 --longest 100000 --hostile --check-stacks
+run 120 $programs/demo --report "$log.html"
+rm "$log.html"
+
+step "collective operations: 64 ranks, with messages that wait for their receive"
+table="collectives --pes 2 --ranks 64 --eager 64 --counts 1,600 --largest 1100"
+job 300 $programs/$table
+job 300 $programs/$table --lb random --lb-period 1ms
+job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
+
+step "very many ranks"
+run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
+
+step "jobs while ranks are moved by lot, every millisecond: one node, and four"
+for nodes in "" "--node-size 1"; do
+    for tree in T1 T2 T3 T4 T5; do
+        job 120 $programs/uts --tree $tree --ranks 16 --no-progress $chaos $nodes
+    done
+    job 300 $programs/rocket-mini jacobi --size 64 --ranks 32 --uneven 0.25:8 $chaos $nodes
+    job 300 $programs/rocket-mini jacobi --size 64 --ranks 32 --migrate-every 5 --move state $chaos $nodes
+    job 120 $programs/soak --ranks 64 --seconds 5 $chaos $nodes
+    job 120 $programs/soak --ranks 64 --seconds 5 --longest 100000 --hostile $chaos $nodes
+    job 120 $programs/wander --pes 2 --ranks 2 --rounds 100000 --lb rotate $nodes
+    job 120 $programs/exchange --ranks 16 --largest 1000000 $chaos $nodes
+    job 120 $programs/exchange --ranks 4 --soak 20000 $chaos $nodes
+    job 120 $programs/sparse-mini bfs $chaos $nodes
+    job 120 $programs/sparse-mini cg $chaos $nodes
+    job 120 $programs/sparse-mini nbody --bodies 2000 --steps 20 $chaos $nodes
+    job 120 $programs/windows --ranks 16 --rounds 200 --long 20000 $chaos $nodes
+done
+
+for library in openmpi mpich; do
+    step "more jobs whose PEs are MPI processes: $library"
+    on_mpi $library
+    if [[ $library = openmpi ]]; then
+        try cargo clippy "${mpi[@]}" -p vrt --all-targets -- -D warnings
+    fi
+    try cargo build "${mpi[@]}" --profile quick --bins
+    programs=$target/$library/quick
+    uneven="rocket-mini jacobi --size 48 --ranks 32 --uneven 0.25:8"
+    for nodes in "-n 2:--node-size 1" "-n 2:" "-n 4:--node-size 2"; do
+        processes=${nodes%:*} nodes=${nodes#*:}
+        for tree in T1 T2 T3 T4 T5; do
+            job 120 "${launch[@]}" $processes $programs/uts --tree $tree --ranks 16 --no-progress $nodes
+        done
+        job 120 "${launch[@]}" $processes $programs/uts --tree T1 --ranks 16 --no-progress \
+            --lb random --lb-period 1ms $nodes
+        job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --lb-period 20ms $nodes
+        job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --migrate-every 10 \
+            --move state $nodes
+    done
+done
+
+step "chaos"
+try scripts/chaos --minutes 2 --programs "$target/quick"
