@@ -68,7 +68,10 @@
 //! # What a rank may not do
 //!
 //! It must not call `fork`, block its thread for long (its neighbours wait with it), or keep
-//! messages' buffers alive elsewhere. Statics and thread-locals belong to the PE and are seen by
+//! messages' buffers alive elsewhere. Sleeping (`thread::sleep`), waiting for the standard library's
+//! locks and conditions, and joining a thread do not block the thread: they suspend the rank. A
+//! `std::sync::mpsc` channel between ranks of one PE does not wake its receiver, because it takes
+//! both for one thread; ranks have messages for that. Statics and thread-locals belong to the PE and are seen by
 //! all of its ranks. What a rank has put into one, directly or through other memory of ranks, lies in
 //! its own heap: before its memory would leave the node or be dropped, the statics are searched, and
 //! the rank stays. What is reached only through memory that was allocated before there were ranks,
@@ -80,6 +83,7 @@ extern crate self as vrt;
 mod arena;
 pub mod attribute;
 mod balance;
+mod blocking;
 pub mod collective;
 mod config;
 pub mod datatype;

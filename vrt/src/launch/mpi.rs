@@ -37,6 +37,7 @@ use rsmpi::{Threading, ffi};
 
 use crate::arena::{self, Arena, Place, SlotId, exit_guard};
 use crate::balance::Balancer;
+use crate::blocking;
 use crate::config::{Config, ConfigError};
 use crate::launch::agree::{self, Likeness};
 use crate::launch::pe_process::{self, leave};
@@ -56,10 +57,15 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     crash::install();
     exit_guard::find();
     let likeness = Likeness::of_this_process(config);
+    let threads = blocking::threads();
     let Some((universe, _)) = rsmpi::initialize_with_threading(Threading::Single) else {
         return Err(LaunchError::Disagreement("MPI was initialised before the job began".into()));
     };
     STARTED.store(true, Ordering::Relaxed);
+    if let (Some(before), Some(now)) = (threads, blocking::threads()) {
+        // The library's own.
+        blocking::expect_threads(now.saturating_sub(before));
+    }
     // MPI_Finalize is for a job that has ended well: it waits for the others.
     let universe = ManuallyDrop::new(universe);
     let crowd = Crowd::gather(&universe.world())?;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::arena::{Arena, SlotId, hooks};
 use crate::balance::Balancer;
+use crate::blocking;
 use crate::config::{Balancing, Config};
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::local::Events;
@@ -180,6 +181,9 @@ fn touch_process_wide_state() {
 fn set_panic_hook() {
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
+        if blocking::is_probing() {
+            return;
+        }
         hooks::runtime_heap(|| {
             if let Some((rank, pe)) = pe::whereabouts() {
                 crash::say(format_args!("panic in rank {rank} on PE {pe}:"));

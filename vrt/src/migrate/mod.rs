@@ -449,6 +449,9 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
     if state.waits_for_outside() {
         return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
     }
+    if state.blocked.lock.is_some() {
+        return Some("it waits for a lock or condition of its process");
+    }
     // SAFETY: the slot of a rank of this PE.
     let held = unsafe { (*state.slot).belongings.pin() };
     if held.is_some() {

@@ -12,8 +12,8 @@ use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Counters, Encoded, Owned, Parked, RankState, Request, Status, Used,
-    Wait,
+    Awaited, Awaiting, Begun, Blocked, Counters, Encoded, Owned, Parked, RankState, Request,
+    Status, Used, Wait,
 };
 
 type Message = (Packet, Parked);
@@ -73,6 +73,7 @@ impl MovingRank {
             status,
             awaiting,
             awaited,
+            blocked: _,
             notified,
             posted,
             unexpected,
@@ -145,6 +146,7 @@ impl MovingRank {
             status: if self.ready { Status::Ready } else { Status::Waiting },
             awaiting: self.awaiting,
             awaited: self.awaited as usize as *const Awaited,
+            blocked: Blocked::default(),
             notified: self.notified,
             posted,
             unexpected,

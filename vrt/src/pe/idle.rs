@@ -17,6 +17,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
+use crate::blocking;
 use crate::net::shared::{Ended, Idleness};
 use crate::pe::{self, Awaiting, Completion, Engine, Pe, Status, run};
 use crate::rank;
@@ -39,6 +40,9 @@ const MANY_NAPS: u32 = 500;
 /// Looks between two such sleeps.
 const LOOKS_BETWEEN_NAPS: u32 = 20;
 const YIELDS_BETWEEN_NAPS: u32 = 2;
+/// How long a PE sleeps whose ranks wait for locks: nothing rings when the last thread ends that
+/// could have woken them.
+const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
 /// Looks before the first sleep, and between two others, while something long is on its way, which
 /// may get on only while somebody looks: some milliseconds, and 20 us.
 const LOOKS_IN_TRANSFER: u32 = 50_000;
@@ -194,6 +198,7 @@ impl Pe {
     /// Announces the sleep, then looks once more.
     fn fall_asleep(&mut self, how: Sleep) -> Asleep {
         self.release_rings();
+        blocking::look_at_parker();
         self.doorbell().announce(how);
         let over = self.engine.shared.job().ended() != Ended::Not
             || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
@@ -214,10 +219,8 @@ impl Pe {
         }
         let waits = self.engine.become_idle(timeout.is_some());
         self.take_census(waits);
-        let timeout = match (timeout, self.engine.until_balance()) {
-            (Some(timer), Some(balance)) => Some(timer.min(balance)),
-            (timer, balance) => timer.or(balance),
-        };
+        let threads = blocking::has_blocked_ranks().then_some(LOOK_FOR_THREADS);
+        let timeout = [timeout, self.engine.until_balance(), threads].into_iter().flatten().min();
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
             return Asleep::No;
@@ -264,8 +267,9 @@ impl Engine {
     fn become_idle(&mut self, timers: bool) -> bool {
         self.net.publish_sent();
         let mut ranks = self.ranks.iter().flatten();
-        let outside =
-            timers || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside());
+        let outside = timers
+            || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
+            || self.may_be_unlocked();
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
         let block = self.shared.pe(self.id as usize);
         block.epoch.fetch_add(1, Ordering::SeqCst);
@@ -275,6 +279,13 @@ impl Engine {
             self.wake_all();
         }
         !outside
+    }
+
+    /// Whether a thread may wake a rank that waits for a lock.
+    fn may_be_unlocked(&self) -> bool {
+        blocking::has_blocked_ranks()
+            // What a thread did before it ended has come by the time that it is not seen any more.
+            && (blocking::has_foreign_threads() || !self.injected.is_empty())
     }
 
     fn nothing_can_happen(&self) -> bool {

@@ -28,8 +28,8 @@ mod timers;
 
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
-    Awaited, Awaiting, Begun, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
-    Request, Started, Status, Used, Wait, copy_short,
+    Awaited, Awaiting, Begun, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned,
+    RankState, Request, Started, Status, Used, Wait, copy_short,
 };
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
@@ -227,6 +227,7 @@ impl Pe {
     pub(crate) fn enter(self: &mut Box<Pe>) -> Entered {
         assert!(PE.get().is_null(), "this thread runs ranks already");
         hooks::set_pe_of_thread(self.engine.uid);
+        crate::blocking::learn_parker();
         PE.set(&raw mut **self);
         Entered(())
     }
@@ -235,6 +236,7 @@ impl Pe {
 impl Drop for Pe {
     fn drop(&mut self) {
         inject::Injector::unregister(self.engine.uid);
+        crate::blocking::forget_waiters(self.engine.uid);
     }
 }
 
@@ -342,6 +344,11 @@ pub(crate) fn current_rank() -> Option<u32> {
     let slot = hooks::heap_in_use();
     // SAFETY: the heap in use is the running rank's.
     (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
+}
+
+/// The PE, by its unique number, and the rank that run on this thread.
+pub(crate) fn running_rank() -> Option<(u32, u32)> {
+    Some((hooks::pe_of_thread(), current_rank()?))
 }
 
 /// Whether a slot can be used again: its rank has ended and left nothing.

@@ -30,6 +30,8 @@ pub(crate) struct RankState {
     pub(crate) awaiting: Awaiting,
     /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
     pub(crate) awaited: *const Awaited,
+    /// What it waits for inside a call that is not `vrt`'s.
+    pub(crate) blocked: Blocked,
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
     pub(crate) posted: Posted,
@@ -189,6 +191,15 @@ pub(crate) struct Offer {
     pub(crate) request: u32,
     pub(crate) at: usize,
     pub(crate) len: usize,
+}
+
+/// A rank inside a call that would block its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blocked {
+    /// The word of the lock or condition that it waits for; it stays on its PE meanwhile.
+    pub(crate) lock: Option<usize>,
+    /// How often it has looked by itself whether to go on, parked, since it was last woken.
+    pub(crate) looks: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -362,6 +373,7 @@ impl RankState {
             status: Status::Ready,
             awaiting: Awaiting::Nothing,
             awaited: std::ptr::null(),
+            blocked: Blocked::default(),
             notified: false,
             posted: Posted::default(),
             unexpected: Unexpected::default(),

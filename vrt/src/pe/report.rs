@@ -18,7 +18,13 @@ impl Engine {
             .map(|(rank, state)| {
                 let wait = state.waits_for();
                 let call = if wait.call.is_empty() { "something" } else { wait.call };
-                let mut row = format!("rank {rank} (PE {}) waits in {call}", self.id);
+                let mut row = match state.blocked.lock {
+                    Some(word) => format!(
+                        "rank {rank} (PE {}) waits for a lock or condition at {word:#x}",
+                        self.id
+                    ),
+                    None => format!("rank {rank} (PE {}) waits in {call}", self.id),
+                };
                 if let Some(pattern) = wait.pattern {
                     let or_any = |n: i32| if n == ANY { "any".to_owned() } else { n.to_string() };
                     row += &format!(

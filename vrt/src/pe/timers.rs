@@ -58,11 +58,24 @@ impl Timers {
 impl Engine {
     /// Starts a timer of the running rank; its request is done when `duration` has passed.
     pub(crate) fn start_timer(&mut self, duration: Duration) -> u32 {
-        let request = self.running().new_request(Request::send());
         let far = Duration::from_secs(60 * 60 * 24 * 365);
-        let deadline = monotonic() + duration.min(far).as_nanos() as u64;
+        self.start_timer_at(monotonic() + duration.min(far).as_nanos() as u64)
+    }
+
+    /// Starts a timer of the running rank whose request is done when [`monotonic`] says so much.
+    pub(crate) fn start_timer_at(&mut self, deadline: u64) -> u32 {
+        let request = self.running().new_request(Request::send());
         self.timers.heap.push(Reverse((deadline, self.current, request)));
         request
+    }
+
+    /// Ends a timer of the running rank, whose outcome was not taken.
+    pub(crate) fn cancel_timer(&mut self, request: u32) {
+        let rank = self.current;
+        self.timers.heap.retain(|Reverse((_, of, number))| (*of, *number) != (rank, request));
+        let state = self.running();
+        state.request_mut(request).done = true;
+        state.take_if_done(request);
     }
 
     /// Finishes the timers whose time has come; returns the time until the next one.

@@ -1,0 +1,362 @@
+//! The C functions that block, in front of libc's.
+//!
+//! What cannot suspend a rank, and calls with wrong arguments, go on to libc's own.
+
+use std::ffi::{c_int, c_long, c_uint, c_void};
+
+use crate::arena::interpose::Real;
+use crate::blocking::futex::{self, clock, futex, nanoseconds};
+use crate::blocking::suspend::{may_suspend, sleep_until};
+use crate::pe;
+
+/// Calls libc's own function of a name and type.
+macro_rules! libcs {
+    ($name:literal, fn($($ty:ty),* $(,)?) -> $ret:ty, $($arg:expr),*) => {{
+        static REAL: Real = Real::new($name);
+        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+        // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())($($arg),*) }
+    }};
+}
+
+/// Nanoseconds between two looks whether a thread has ended: the first, and the longest.
+const FIRST_PAUSE: u64 = 100_000;
+const LAST_PAUSE: u64 = 5_000_000;
+/// How long a thread is waited for before the rank is suspended, in nanoseconds.
+const PATIENCE: u64 = 1_000_000;
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = 1_000_000;
+const MICROSECOND: u64 = 1_000;
+
+/// The error of the last call.
+pub(super) fn errno() -> c_int {
+    // SAFETY: errno of this thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// libc's `syscall`, with as many arguments as any call has.
+pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [a, b, c, d, e, f] = arguments;
+    libcs!(
+        c"syscall",
+        fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long,
+        number,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f
+    )
+}
+
+/// C `syscall`. A rank that waits for a futex is suspended. The variable arguments travel like the
+/// fixed ones that are written here; those that a call does not have are not looked at.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    if number == libc::SYS_futex {
+        return futex(futex::Call {
+            address: a,
+            operation: b as c_int,
+            value: c as u32,
+            time: d,
+            second: e,
+            third: f as u32,
+        });
+    }
+    real_syscall(number, [a, b, c, d, e, f])
+}
+
+/// The length of a time that a program has given, if it is one.
+///
+/// # Safety
+/// Null, or a readable time.
+unsafe fn length(time: *const libc::timespec) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    let time = unsafe { time.as_ref() }?;
+    let valid = time.tv_sec >= 0 && (0..SECOND as c_long).contains(&time.tv_nsec);
+    valid.then(|| nanoseconds(time))
+}
+
+/// [`length`] of the other kind of time.
+///
+/// # Safety
+/// Null, or a readable time.
+unsafe fn length_of(time: *const libc::timeval) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    let time = unsafe { time.as_ref() }?;
+    let valid = time.tv_sec >= 0 && time.tv_usec >= 0;
+    valid.then(|| {
+        let seconds = (time.tv_sec as u64).saturating_mul(SECOND);
+        seconds.saturating_add((time.tv_usec as u64).saturating_mul(MICROSECOND))
+    })
+}
+
+fn sleep_for(call: &'static str, length: u64) {
+    sleep_until(call, pe::monotonic().saturating_add(length));
+}
+
+/// POSIX `nanosleep`. A rank is suspended for the time.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nanosleep(
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    if let Some(length) = unsafe { length(time) }
+        && may_suspend()
+    {
+        sleep_for("nanosleep", length);
+        return 0;
+    }
+    libcs!(c"nanosleep", fn(*const libc::timespec, *mut libc::timespec) -> c_int, time, left)
+}
+
+/// POSIX `clock_nanosleep`. A rank is suspended for the time, or until the clock says it.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    which: libc::clockid_t,
+    flags: c_int,
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    const NAME: &str = "clock_nanosleep";
+    let known =
+        [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME, libc::CLOCK_BOOTTIME, libc::CLOCK_TAI];
+    // SAFETY: as the caller promises.
+    if let Some(length) = unsafe { length(time) }
+        && known.contains(&which)
+        && may_suspend()
+    {
+        if flags & libc::TIMER_ABSTIME == 0 {
+            sleep_for(NAME, length);
+        }
+        // The clock may have been set meanwhile, or the rank be on another machine.
+        while flags & libc::TIMER_ABSTIME != 0 && clock(which) < length {
+            sleep_for(NAME, length - clock(which).min(length));
+        }
+        return 0;
+    }
+    libcs!(
+        c"clock_nanosleep",
+        fn(libc::clockid_t, c_int, *const libc::timespec, *mut libc::timespec) -> c_int,
+        which,
+        flags,
+        time,
+        left
+    )
+}
+
+/// The old `usleep`. A rank is suspended for the time.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
+    if may_suspend() {
+        sleep_for("usleep", u64::from(time) * MICROSECOND);
+        return 0;
+    }
+    libcs!(c"usleep", fn(c_uint) -> c_int, time)
+}
+
+/// POSIX `sleep`. A rank is suspended for the time.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+    if may_suspend() {
+        sleep_for("sleep", u64::from(seconds) * SECOND);
+        return 0;
+    }
+    libcs!(c"sleep", fn(c_uint) -> c_uint, seconds)
+}
+
+/// POSIX `poll`. A rank that polls nothing for a time is suspended for it.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    milliseconds: c_int,
+) -> c_int {
+    if count == 0
+        && let Ok(length) = u64::try_from(milliseconds)
+        && may_suspend()
+    {
+        sleep_for("poll", length * MILLISECOND);
+        return 0;
+    }
+    libcs!(c"poll", fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int, fds, count, milliseconds)
+}
+
+/// Linux's `ppoll`. A rank that polls nothing for a time is suspended for it.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ppoll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    time: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    if count == 0
+        && signals.is_null()
+        // SAFETY: as the caller promises.
+        && let Some(length) = unsafe { length(time) }
+        && may_suspend()
+    {
+        sleep_for("ppoll", length);
+        return 0;
+    }
+    libcs!(
+        c"ppoll",
+        fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int,
+        fds,
+        count,
+        time,
+        signals
+    )
+}
+
+/// POSIX `select`. A rank that selects among nothing for a time is suspended for it.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn select(
+    count: c_int,
+    read: *mut libc::fd_set,
+    write: *mut libc::fd_set,
+    except: *mut libc::fd_set,
+    time: *mut libc::timeval,
+) -> c_int {
+    let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
+    if nothing
+        // SAFETY: as the caller promises.
+        && let Some(length) = unsafe { length_of(time) }
+        && may_suspend()
+    {
+        sleep_for("select", length);
+        // SAFETY: as Linux does it: nothing is left of the time.
+        unsafe { *time = libc::timeval { tv_sec: 0, tv_usec: 0 } };
+        return 0;
+    }
+    libcs!(
+        c"select",
+        fn(
+            c_int,
+            *mut libc::fd_set,
+            *mut libc::fd_set,
+            *mut libc::fd_set,
+            *mut libc::timeval,
+        ) -> c_int,
+        count,
+        read,
+        write,
+        except,
+        time
+    )
+}
+
+/// POSIX `pselect`. A rank that selects among nothing for a time is suspended for it.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pselect(
+    count: c_int,
+    read: *mut libc::fd_set,
+    write: *mut libc::fd_set,
+    except: *mut libc::fd_set,
+    time: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
+    if nothing
+        && signals.is_null()
+        // SAFETY: as the caller promises.
+        && let Some(length) = unsafe { length(time) }
+        && may_suspend()
+    {
+        sleep_for("pselect", length);
+        return 0;
+    }
+    libcs!(
+        c"pselect",
+        fn(
+            c_int,
+            *mut libc::fd_set,
+            *mut libc::fd_set,
+            *mut libc::fd_set,
+            *const libc::timespec,
+            *const libc::sigset_t,
+        ) -> c_int,
+        count,
+        read,
+        write,
+        except,
+        time,
+        signals
+    )
+}
+
+unsafe extern "C" {
+    fn pthread_tryjoin_np(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+    fn pthread_timedjoin_np(
+        thread: libc::pthread_t,
+        result: *mut *mut c_void,
+        until: *const libc::timespec,
+    ) -> c_int;
+}
+
+/// POSIX `pthread_join`. A rank waits for a short while; then it is suspended, and looks now and
+/// then whether the thread has ended.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    if pe::in_rank() {
+        let until = clock(libc::CLOCK_REALTIME) + PATIENCE;
+        let until = libc::timespec {
+            tv_sec: (until / SECOND) as libc::time_t,
+            tv_nsec: (until % SECOND) as c_long,
+        };
+        // SAFETY: as the caller promises.
+        let mut status = unsafe { pthread_timedjoin_np(thread, result, &until) };
+        let mut pause = FIRST_PAUSE;
+        while matches!(status, libc::ETIMEDOUT | libc::EBUSY) && may_suspend() {
+            sleep_for("pthread_join", pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+            // SAFETY: as above; nobody else joins a thread that is being joined.
+            status = unsafe { pthread_tryjoin_np(thread, result) };
+        }
+        if !matches!(status, libc::ETIMEDOUT | libc::EBUSY) {
+            return status;
+        }
+    }
+    libcs!(c"pthread_join", fn(libc::pthread_t, *mut *mut c_void) -> c_int, thread, result)
+}

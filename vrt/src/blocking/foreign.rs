@@ -1,0 +1,127 @@
+//! What is on the thread and in the process beside the ranks: other threads, which may wake a rank
+//! that waits for a lock, and code that counts on the thread for itself.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::arena::hooks;
+
+/// Threads of this process that never wake a rank: the PE's own, and those of the runtime.
+static KNOWN: AtomicU64 = AtomicU64::new(1);
+
+/// So many more threads are the runtime's own.
+#[cfg(feature = "mpi")]
+pub(crate) fn expect_threads(more: u64) {
+    KNOWN.fetch_add(more, Ordering::AcqRel);
+}
+
+/// Whether there are threads that could wake a rank. Where the system does not say, there are.
+pub(crate) fn has_foreign_threads() -> bool {
+    threads().is_none_or(|threads| threads > KNOWN.load(Ordering::Acquire))
+}
+
+/// The threads of this process.
+#[allow(clippy::useless_conversion, reason = "links are counted in another width elsewhere")]
+pub(crate) fn threads() -> Option<u64> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a C string and room for the answer, which is there when the call succeeds.
+    let links = unsafe {
+        if libc::stat(c"/proc/self/task".as_ptr(), status.as_mut_ptr()) != 0 {
+            return None;
+        }
+        status.assume_init().st_nlink
+    };
+    // A link for each thread, and two as every directory has.
+    u64::from(links).checked_sub(2).filter(|threads| *threads > 0)
+}
+
+/// Whether an address lies in the calling thread's own thread-local storage.
+pub(super) fn is_thread_local(address: usize) -> bool {
+    extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        asked: *mut libc::c_void,
+    ) -> libc::c_int {
+        // SAFETY: the loader passes valid program headers; `asked` is the address below.
+        unsafe {
+            let (info, address) = (&*info, *asked.cast::<usize>());
+            let block = info.dlpi_tls_data as usize;
+            let lies_in = (0..usize::from(info.dlpi_phnum)).any(|i| {
+                let header = &*info.dlpi_phdr.add(i);
+                header.p_type == libc::PT_TLS
+                    && (block..block + header.p_memsz as usize).contains(&address)
+            });
+            libc::c_int::from(block != 0 && lies_in)
+        }
+    }
+    let mut asked = address;
+    // SAFETY: `visit` gets the address as its last argument and does not keep it.
+    hooks::runtime_heap(|| unsafe {
+        libc::dl_iterate_phdr(Some(visit), (&raw mut asked).cast()) != 0
+    })
+}
+
+thread_local! {
+    static PROBING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic on this thread is the answer to [`is_inside_tokio`], which is not to be printed.
+pub(crate) fn is_probing() -> bool {
+    PROBING.get()
+}
+
+/// Whether the rank that runs here is inside `block_on` of a tokio runtime. tokio tells only by
+/// refusing another `block_on`.
+pub(super) fn is_inside_tokio() -> bool {
+    hooks::runtime_heap(|| {
+        let Ok(handle) = tokio::runtime::Handle::try_current() else { return false };
+        PROBING.set(true);
+        let refused =
+            catch_unwind(AssertUnwindSafe(|| handle.block_on(std::future::ready(())))).is_err();
+        PROBING.set(false);
+        refused
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted() {
+        let before = threads().unwrap();
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || is_done.recv());
+        // Other tests of this process start and end threads of their own meanwhile.
+        assert!(before >= 1 && has_foreign_threads());
+        drop(done);
+        assert!(thread.join().unwrap().is_err());
+    }
+
+    #[test]
+    fn what_is_thread_local_is_known() {
+        thread_local! {
+            static HERE: Cell<u64> = const { Cell::new(7) };
+        }
+        static THERE: AtomicU64 = AtomicU64::new(7);
+        let address = HERE.with(|here| std::ptr::from_ref(here) as usize);
+        assert!(is_thread_local(address));
+        assert!(!is_thread_local((&raw const THERE) as usize));
+        assert!(!is_thread_local((&raw const *Box::new(7)) as usize));
+        let of_another = std::thread::spawn(move || is_thread_local(address)).join().unwrap();
+        assert!(!of_another, "it is this thread's");
+    }
+
+    #[test]
+    fn tokio_is_noticed() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(!is_inside_tokio(), "no runtime");
+        let entered = runtime.enter();
+        assert!(!is_inside_tokio(), "entered only");
+        drop(entered);
+        assert!(runtime.block_on(async { is_inside_tokio() }));
+        assert!(!is_inside_tokio(), "left again");
+    }
+}
