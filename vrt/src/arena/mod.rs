@@ -18,14 +18,18 @@
 //! | `live` | what of a slot has to travel to another node |
 //! | `heap` | dlmalloc over a slot's two ranges |
 //! | `hooks` | `malloc` and its family: whose heap is meant |
-//! | `interpose` | libc calls that keep process-wide memory, and `exit`, `fork` |
-//! | `belongings` | what a rank holds outside its slot, and so cannot move with |
+//! | `calls` | the table of the libc calls that are defined in front of libc's |
+//! | `interpose` | what those are made of, and `exit` |
+//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |
+//! | `answers` | what libc returns in memory of the process: ranks get copies |
 //! | `kept` | what the process keeps in ranks' slots, which so cannot take it away |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
+pub(crate) mod answers;
 mod backing;
-mod belongings;
+mod calls;
 pub(crate) mod exit_guard;
+pub(crate) mod external;
 pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod interpose;
@@ -34,7 +38,7 @@ mod layout;
 pub(crate) mod live;
 mod slot;
 
-pub(crate) use belongings::Belongings;
+pub(crate) use external::External;
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
 pub(crate) use slot::{SlotHeader, SlotId};
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use vrt_shm::RemoteFreeList;
 
 use crate::arena::heap::SlotHeap;
-use crate::arena::{Arena, Belongings, layout::PAGE};
+use crate::arena::{Arena, External, layout::PAGE};
 use crate::rank::{Body, Locals};
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
@@ -30,7 +30,7 @@ pub(crate) struct SlotHeader {
     /// Wakers of the rank that something outside `vrt` holds (see `rank::waker`).
     pub(crate) wakers: AtomicI32,
     /// What the rank holds outside the slot.
-    pub(crate) belongings: Belongings,
+    pub(crate) external: External,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub(crate) locals: Cell<*mut Locals>,
     /// Blocks freed by others.
@@ -53,7 +53,7 @@ impl SlotHeader {
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
-                belongings: Belongings::default(),
+                external: External::default(),
                 locals: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(

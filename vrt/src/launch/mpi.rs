@@ -35,7 +35,7 @@ use rsmpi::raw::AsRaw;
 use rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use rsmpi::{Threading, ffi};
 
-use crate::arena::{self, Arena, Place, SlotId, exit_guard};
+use crate::arena::{self, Arena, Place, SlotId, answers, exit_guard};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Config, ConfigError};
@@ -56,6 +56,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     // MPI libraries leave signals alone that somebody handles already.
     crash::install();
     exit_guard::find();
+    answers::prepare();
     let likeness = Likeness::of_this_process(config);
     let threads = blocking::threads();
     let Some((universe, _)) = rsmpi::initialize_with_threading(Threading::Single) else {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::arena::{Arena, SlotId, hooks};
+use crate::arena::{self, Arena, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Balancing, Config};
@@ -152,6 +152,7 @@ fn prepare_process(birth: &Birth<'_>) {
 /// Prepares what any process needs in which ranks run.
 pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, check_stacks: bool) {
     vrt_shm::register();
+    arena::external::begin();
     shared.pe(pe as usize).doorbell.make_heavy();
     crash::set_job(shared.job());
     crash::install();

@@ -7,7 +7,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, exit_guard};
+use crate::arena::{Arena, answers, exit_guard};
 use crate::config::{Config, available_cores};
 use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
@@ -27,6 +27,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
         eprintln!("vrt: note: {pes} PEs share {cores} cores");
     }
     exit_guard::find();
+    answers::prepare();
     crate::arena::want_huge_pages(config.wants_huge_pages());
     let arena = reserve(config, (ranks + pes) as usize)?;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)

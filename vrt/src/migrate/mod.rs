@@ -453,7 +453,7 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
         return Some("it waits for a lock or condition of its process");
     }
     // SAFETY: the slot of a rank of this PE.
-    let held = unsafe { (*state.slot).belongings.pin() };
+    let held = unsafe { (*state.slot).external.pin((*state.slot).id()) };
     if held.is_some() {
         return held;
     }

@@ -145,6 +145,7 @@ impl Body {
                 this.coroutine.force_reset();
             }
             (*slot).body.get().write(Body::None);
+            (*slot).external.end((*slot).id());
         }
     }
 }

@@ -166,10 +166,10 @@ pub(crate) fn exit_rank(status: i32) -> ! {
 }
 
 /// Explains why a rank cannot fork, and ends the job.
-pub(crate) fn refuse_fork() -> ! {
+pub(crate) fn refuse_fork(call: &str) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
     crate::launch::crash::say(format_args!(
-        "rank {rank} called fork(): a virtual rank's stack is shared memory, on which parent and \
+        "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
          child would overwrite each other; start programs with std::process::Command (without \
          pre_exec) or posix_spawn"
     ));

@@ -1,0 +1,660 @@
+//! Rank 0 takes each kind of thing that cannot move with it, one after the other. While it holds it,
+//! it is pinned with the right reason and cannot go to another PE; when it, its neighbour or a thread
+//! has let go, it goes.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::mem::MaybeUninit;
+use std::process::{Command, ExitCode, Stdio};
+use std::ptr::{null, null_mut};
+
+use clap::Parser;
+use vrt::topology::SimpleCommunicator;
+use vrt::traits::*;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt::Config,
+    /// Only things whose names contain this
+    #[arg(default_value = "")]
+    only: String,
+    /// Rank 0 ends with everything open
+    #[arg(long)]
+    leave: bool,
+}
+
+/// What lets go of a thing.
+type Release = Box<dyn FnOnce() + Send>;
+/// A thing: its name, words of the reason, and how it is taken.
+type Thing = (&'static str, &'static str, fn() -> Release);
+
+const DESCRIPTOR: &str = "descriptor open";
+const STREAM: &str = "stream of C";
+const MEMORY: &str = "mmap";
+const CHILD: &str = "not waited";
+const LOCK: &str = "lock";
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let (only, leave) = (arguments.only, arguments.leave);
+    vrt::launch(arguments.vrt, move || run(&only, leave))
+}
+
+fn run(only: &str, leave: bool) {
+    let world = vrt::initialize().expect("in a rank").world();
+    let things: Vec<Thing> =
+        THINGS.iter().copied().filter(|(name, ..)| name.contains(only)).collect();
+    match world.rank() {
+        0 if leave => {
+            // A lock can be taken once.
+            let things = things.iter().filter(|(_, reason, _)| *reason != LOCK);
+            things.for_each(|(_, _, take)| std::mem::forget(take()));
+        }
+        0 => {
+            things.iter().for_each(|thing| try_with(&world, thing));
+            world.process_at_rank(1).send(&0usize);
+        }
+        1 if !leave => release_for_others(&world),
+        _ => {}
+    }
+    world.barrier();
+    if world.rank() == 0 {
+        println!("{} things", things.len());
+    }
+}
+
+/// Ways to let go.
+const BY: [&str; 3] = ["itself", "a thread", "its neighbour"];
+
+/// What only the rank can end, or only the thread that it runs on.
+const ONLY_ITSELF: [&str; 3] = ["thread", "list", "mutex that is its own"];
+const ONLY_ITS_THREAD: [&str; 2] = ["pthread_rwlock_wrlock", "flockfile"];
+
+fn try_with(world: &SimpleCommunicator, (name, reason, take): &Thing) {
+    for by in BY {
+        if by != "itself" && ONLY_ITSELF.contains(name)
+            || by == "a thread" && ONLY_ITS_THREAD.contains(name)
+        {
+            continue;
+        }
+        let before = vrt::pinned();
+        assert_eq!(before, None, "{name}: pinned before it was taken");
+        let release = take();
+        let pinned = vrt::pinned();
+        assert!(pinned.is_some_and(|why| why.contains(reason)), "{name}: pinned: {pinned:?}");
+        let there = 1 - vrt::statistics().pe;
+        let refused = world.migrate_to(there, &mut ()).expect_err(name).to_string();
+        assert!(refused.contains(reason), "{name}: {refused}");
+        match by {
+            "itself" => release(),
+            "a thread" => std::thread::spawn(release).join().expect("it lets go"),
+            _ => {
+                // The neighbour is in this process.
+                world.process_at_rank(1).send(&(Box::into_raw(Box::new(release)) as usize));
+                world.process_at_rank(1).receive::<u8>();
+            }
+        }
+        wait_for_threads();
+        let after = vrt::pinned();
+        assert_eq!(after, None, "{name}: still pinned when {by} had let go");
+        for pe in [there, 1 - there] {
+            world.migrate_to(pe, &mut ()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(vrt::statistics().pe, pe);
+        }
+    }
+    println!("{name}: ok");
+}
+
+/// A thread has ended when its entry has gone, which is after `join` has returned.
+fn wait_for_threads() {
+    for _ in 0..1000 {
+        if !vrt::pinned().is_some_and(|why| why.contains("thread that it started")) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+fn release_for_others(world: &SimpleCommunicator) {
+    loop {
+        let (at, _) = world.process_at_rank(0).receive::<usize>();
+        if at == 0 {
+            return;
+        }
+        // SAFETY: rank 0, which waits in this process, has made it for us.
+        let release = unsafe { Box::from_raw(at as *mut Release) };
+        release();
+        world.process_at_rank(0).send(&1u8);
+    }
+}
+
+unsafe extern "C" {
+    fn getpt() -> c_int;
+    fn closefrom(first: c_int);
+    fn fts_open(paths: *const *mut libc::c_char, options: c_int, order: usize) -> *mut c_void;
+    fn fts_close(walk: *mut c_void) -> c_int;
+    fn mtx_init(mutex: *mut c_void, kind: c_int) -> c_int;
+    fn mtx_lock(mutex: *mut c_void) -> c_int;
+    fn mtx_unlock(mutex: *mut c_void) -> c_int;
+    fn fopencookie(cookie: *mut c_void, mode: *const libc::c_char, f: Cookie) -> *mut libc::FILE;
+    fn flockfile(stream: *mut libc::FILE);
+    fn funlockfile(stream: *mut libc::FILE);
+    static stdout: *mut libc::FILE;
+}
+
+/// The functions of a stream.
+#[repr(C)]
+struct Cookie([usize; 4]);
+
+/// Closes a descriptor that a call has returned.
+fn descriptor(fd: c_int) -> Release {
+    assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: ours.
+    Box::new(move || assert_eq!(unsafe { libc::close(fd) }, 0))
+}
+
+fn descriptors(fds: [c_int; 2]) -> Release {
+    let [one, other] = fds.map(descriptor);
+    Box::new(move || {
+        one();
+        other();
+    })
+}
+
+/// Closes a stream.
+fn stream(file: *mut libc::FILE) -> Release {
+    assert!(!file.is_null(), "{}", std::io::Error::last_os_error());
+    let file = file as usize;
+    // SAFETY: ours.
+    Box::new(move || assert_eq!(unsafe { libc::fclose(file as *mut _) }, 0))
+}
+
+/// Releases a handle.
+fn handle(handle: *mut c_void, release: impl FnOnce(*mut c_void) + Send + 'static) -> Release {
+    assert!(!handle.is_null() && handle as isize != -1, "{}", std::io::Error::last_os_error());
+    let handle = handle as usize;
+    Box::new(move || release(handle as *mut c_void))
+}
+
+fn mapped(len: usize) -> *mut c_void {
+    let (protection, flags) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory.
+    let at = unsafe { libc::mmap(null_mut(), len, protection, flags, -1, 0) };
+    assert_ne!(at, libc::MAP_FAILED);
+    at
+}
+
+fn unmap(at: *mut c_void, len: usize) -> Release {
+    let at = at as usize;
+    // SAFETY: ours.
+    Box::new(move || assert_eq!(unsafe { libc::munmap(at as *mut c_void, len) }, 0))
+}
+
+/// A mutex of the process.
+struct Shared<T>(std::cell::UnsafeCell<T>);
+// SAFETY: only libc's functions, which synchronise, use what is in it.
+unsafe impl<T> Sync for Shared<T> {}
+
+static MUTEX: Shared<libc::pthread_mutex_t> =
+    Shared(std::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+static RWLOCK: Shared<libc::pthread_rwlock_t> =
+    Shared(std::cell::UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER));
+static SPIN: Shared<c_int> = Shared(std::cell::UnsafeCell::new(1));
+static MANY: [Shared<libc::pthread_mutex_t>; 40] =
+    [const { Shared(std::cell::UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)) }; 40];
+
+/// Takes a lock by a call; gives it back by another.
+macro_rules! lock {
+    ($lock:expr, $take:ident, $release:ident) => {{
+        // SAFETY: a lock that lives as long as the process.
+        assert_eq!(unsafe { libc::$take($lock) }, 0);
+        // SAFETY: it is locked.
+        Box::new(|| assert_eq!(unsafe { libc::$release($lock) }, 0))
+    }};
+}
+
+const FILE: *const libc::c_char = c"/proc/self/exe".as_ptr();
+const READ: *const libc::c_char = c"r".as_ptr();
+
+/// A path for `mkstemp` and its kind.
+fn template(suffix: &str) -> Vec<u8> {
+    let mut path =
+        std::env::temp_dir().join("vrt-holds-XXXXXX").into_os_string().into_encoded_bytes();
+    path.extend_from_slice(suffix.as_bytes());
+    path.push(0);
+    path
+}
+
+fn temporary(suffix: &str, make: impl FnOnce(*mut libc::c_char) -> c_int) -> Release {
+    let mut path = template(suffix);
+    let fd = make(path.as_mut_ptr().cast());
+    // SAFETY: a path that ends with NUL.
+    unsafe { libc::unlink(path.as_ptr().cast()) };
+    descriptor(fd)
+}
+
+/// A system call by number that returns a descriptor.
+fn by_number(number: c_long, a: usize, b: usize, c: usize, d: usize) -> Release {
+    // SAFETY: calls that take words and valid pointers, and make a descriptor.
+    descriptor(unsafe { libc::syscall(number, a, b, c, d) } as c_int)
+}
+
+fn started(program: &str) -> std::process::Child {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("it starts")
+}
+
+fn spawned() -> libc::pid_t {
+    let arguments = [c"true".as_ptr().cast_mut(), null_mut()];
+    let mut child = 0;
+    // SAFETY: all strings and lists end.
+    let status = unsafe {
+        libc::posix_spawn(
+            &mut child,
+            c"/bin/true".as_ptr(),
+            null(),
+            null(),
+            arguments.as_ptr(),
+            [null_mut()].as_ptr(),
+        )
+    };
+    assert_eq!(status, 0);
+    child
+}
+
+/// Waits by a call for a child that has been spawned.
+fn child(wait: impl FnOnce(libc::pid_t) + Send + 'static) -> Release {
+    let child = spawned();
+    Box::new(move || wait(child))
+}
+
+// SAFETY of all blocks below: plain calls with valid arguments, on things of this program's own.
+#[allow(clippy::undocumented_unsafe_blocks, reason = "said once, above")]
+const THINGS: &[Thing] = &[
+    ("open", DESCRIPTOR, || unsafe { descriptor(libc::open(FILE, 0)) }),
+    ("File", DESCRIPTOR, || {
+        let file = std::fs::File::open("/proc/self/exe").expect("it opens");
+        Box::new(move || drop(file))
+    }),
+    ("openat", DESCRIPTOR, || unsafe { descriptor(libc::openat(libc::AT_FDCWD, FILE, 0)) }),
+    ("socketpair", DESCRIPTOR, || {
+        let pair = std::os::unix::net::UnixStream::pair().expect("it opens");
+        Box::new(move || drop(pair))
+    }),
+    ("accept", DESCRIPTOR, || {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("it opens");
+        let at = listener.local_addr().expect("it is bound");
+        let client = std::net::TcpStream::connect(at).expect("it connects");
+        let server = listener.accept().expect("it accepts");
+        drop((listener, client));
+        Box::new(move || drop(server))
+    }),
+    ("dup", DESCRIPTOR, || unsafe { descriptor(libc::dup(2)) }),
+    ("dup2", DESCRIPTOR, || unsafe { descriptor(libc::dup2(2, 90)) }),
+    ("dup3", DESCRIPTOR, || unsafe { descriptor(libc::dup3(2, 91, libc::O_CLOEXEC)) }),
+    ("dup2 onto an open one", DESCRIPTOR, || unsafe {
+        let fd = libc::open(FILE, 0);
+        assert_eq!(libc::dup2(2, fd), fd);
+        descriptor(fd)
+    }),
+    ("dup2 onto standard input", DESCRIPTOR, || unsafe {
+        let before = libc::dup(0);
+        let other = libc::open(FILE, 0);
+        libc::dup2(other, 0);
+        libc::close(other);
+        // To put it back leaves nothing.
+        Box::new(move || {
+            assert_eq!(libc::dup2(before, 0), 0);
+            libc::close(before);
+        })
+    }),
+    ("F_DUPFD", DESCRIPTOR, || unsafe { descriptor(libc::fcntl(2, libc::F_DUPFD_CLOEXEC, 80)) }),
+    ("a large number", DESCRIPTOR, || unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        let number = if limit.rlim_max > 70_000 { 70_000 } else { 1000 };
+        descriptor(libc::dup2(2, number))
+    }),
+    ("pipe", DESCRIPTOR, || unsafe {
+        let mut ends = [0; 2];
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        descriptors(ends)
+    }),
+    ("eventfd", DESCRIPTOR, || unsafe { descriptor(libc::eventfd(0, 0)) }),
+    ("epoll_create", DESCRIPTOR, || unsafe { descriptor(libc::epoll_create(1)) }),
+    ("epoll_create1", DESCRIPTOR, || unsafe { descriptor(libc::epoll_create1(0)) }),
+    ("timerfd_create", DESCRIPTOR, || unsafe { descriptor(libc::timerfd_create(1, 0)) }),
+    ("memfd_create", DESCRIPTOR, || unsafe { descriptor(libc::memfd_create(c"x".as_ptr(), 0)) }),
+    ("inotify_init", DESCRIPTOR, || unsafe { descriptor(libc::inotify_init()) }),
+    ("signalfd", DESCRIPTOR, || unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        let fd = libc::signalfd(-1, &set, 0);
+        // The same one, with other signals.
+        assert_eq!(libc::signalfd(fd, &set, 0), fd);
+        descriptor(fd)
+    }),
+    ("shm_open", DESCRIPTOR, || unsafe {
+        let name = c"/vrt-holds".as_ptr();
+        let fd = libc::shm_open(name, libc::O_CREAT | libc::O_RDWR, 0o600 as libc::mode_t);
+        libc::shm_unlink(name);
+        descriptor(fd)
+    }),
+    ("posix_openpt", DESCRIPTOR, || unsafe { descriptor(libc::posix_openpt(libc::O_RDWR)) }),
+    ("getpt", DESCRIPTOR, || unsafe { descriptor(getpt()) }),
+    ("openpty", DESCRIPTOR, || unsafe {
+        let (mut one, mut other) = (0, 0);
+        assert_eq!(libc::openpty(&mut one, &mut other, null_mut(), null_mut(), null_mut()), 0);
+        descriptors([one, other])
+    }),
+    ("mkstemp", DESCRIPTOR, || temporary("", |path| unsafe { libc::mkstemp(path) })),
+    ("mkostemps", DESCRIPTOR, || temporary(".x", |path| unsafe { libc::mkostemps(path, 2, 0) })),
+    ("SCM_RIGHTS", DESCRIPTOR, || unsafe { descriptor(received_descriptor()) }),
+    ("close_range", DESCRIPTOR, || unsafe {
+        let fd = libc::dup2(2, 95);
+        assert_eq!(fd, 95);
+        Box::new(|| assert_eq!(libc::close_range(95, 95, 0), 0))
+    }),
+    ("closefrom", DESCRIPTOR, || unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        let fd = limit.rlim_cur as c_int - 1;
+        assert_eq!(libc::dup2(2, fd), fd);
+        Box::new(move || closefrom(fd))
+    }),
+    ("by number: openat", DESCRIPTOR, || {
+        by_number(libc::SYS_openat, libc::AT_FDCWD as usize, FILE as usize, 0, 0)
+    }),
+    ("by number: pidfd_open", DESCRIPTOR, || {
+        by_number(libc::SYS_pidfd_open, std::process::id() as usize, 0, 0, 0)
+    }),
+    ("by number: memfd_create", DESCRIPTOR, || {
+        by_number(libc::SYS_memfd_create, c"x".as_ptr() as usize, 0, 0, 0)
+    }),
+    ("by number: close", DESCRIPTOR, || unsafe {
+        let fd = libc::dup(2);
+        Box::new(move || assert_eq!(libc::syscall(libc::SYS_close, fd), 0))
+    }),
+    ("by number: dup3", DESCRIPTOR, || by_number(libc::SYS_dup3, 2, 92, 0, 0)),
+    ("by number: pipe2", DESCRIPTOR, || unsafe {
+        let mut ends = [0; 2];
+        assert_eq!(libc::syscall(libc::SYS_pipe2, ends.as_mut_ptr(), 0), 0);
+        descriptors(ends)
+    }),
+    ("read_dir", DESCRIPTOR, || {
+        let mut entries = std::fs::read_dir("/proc/self").expect("it opens");
+        assert!(entries.next().is_some());
+        Box::new(move || drop(entries))
+    }),
+    ("fdopendir", DESCRIPTOR, || unsafe {
+        let fd = libc::open(c"/proc/self".as_ptr(), libc::O_DIRECTORY);
+        let directory = libc::fdopendir(fd) as usize;
+        Box::new(move || assert_eq!(libc::closedir(directory as *mut _), 0))
+    }),
+    ("fopen", DESCRIPTOR, || unsafe { stream(libc::fopen(FILE, READ)) }),
+    ("fopen, its descriptor closed", STREAM, || unsafe {
+        let file = libc::fopen(FILE, READ);
+        libc::close(libc::fileno(file));
+        let file = file as usize;
+        Box::new(move || assert_eq!(libc::fclose(file as *mut _), -1))
+    }),
+    ("fdopen", DESCRIPTOR, || unsafe { stream(libc::fdopen(libc::open(FILE, 0), READ)) }),
+    ("freopen", DESCRIPTOR, || unsafe {
+        let file = libc::fopen(FILE, READ);
+        stream(libc::freopen(c"/proc/self/maps".as_ptr(), READ, file))
+    }),
+    ("freopen that fails", DESCRIPTOR, || unsafe {
+        let file = libc::fopen(FILE, READ) as usize;
+        Box::new(move || {
+            let none = c"/nowhere/at/all".as_ptr();
+            assert!(libc::freopen(none, READ, file as *mut _).is_null());
+        })
+    }),
+    ("tmpfile", DESCRIPTOR, || unsafe { stream(libc::tmpfile()) }),
+    ("popen", DESCRIPTOR, || unsafe {
+        let file = libc::popen(c"true".as_ptr(), READ) as usize;
+        assert_ne!(file, 0);
+        Box::new(move || assert_eq!(libc::pclose(file as *mut _), 0))
+    }),
+    ("fmemopen", STREAM, || unsafe { stream(libc::fmemopen(null_mut(), 100, c"w+".as_ptr())) }),
+    ("fopencookie", STREAM, || unsafe {
+        stream(fopencookie(null_mut(), c"w".as_ptr(), Cookie([0; 4])))
+    }),
+    ("mmap", MEMORY, || unmap(mapped(8192), 8192)),
+    ("mmap64", MEMORY, || unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        unmap(libc::mmap64(null_mut(), 8192, 0, flags, -1, 0), 8192)
+    }),
+    ("mremap to another place", MEMORY, || unsafe {
+        let (at, neighbour) = (mapped(8192), mapped(8192));
+        let moved = libc::mremap(at, 8192, 1 << 24, libc::MREMAP_MAYMOVE);
+        assert_ne!(moved, libc::MAP_FAILED);
+        assert_eq!(libc::munmap(neighbour, 8192), 0);
+        unmap(moved, 1 << 24)
+    }),
+    ("mremap that shrinks", MEMORY, || unsafe {
+        let at = mapped(1 << 20);
+        unmap(libc::mremap(at, 1 << 20, 4096, 0), 4096)
+    }),
+    ("munmap of the middle", MEMORY, || unsafe {
+        let at = mapped(5 * 4096);
+        assert_eq!(libc::munmap(at.add(2 * 4096), 4096), 0);
+        let (first, second) = (unmap(at, 2 * 4096), unmap(at.add(3 * 4096), 2 * 4096));
+        Box::new(|| {
+            first();
+            assert!(vrt_pinned_unless_thread().is_none_or(|why| why.contains(MEMORY)));
+            second();
+        })
+    }),
+    ("munmap in two steps", MEMORY, || unsafe {
+        let at = mapped(8192);
+        assert_eq!(libc::munmap(at, 4096), 0);
+        unmap(at.add(4096), 4096)
+    }),
+    ("mmap over a mapping", MEMORY, || unsafe {
+        let at = mapped(4 * 4096);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        assert_eq!(libc::mmap(at.add(4096), 4096, libc::PROT_READ, flags, -1, 0), at.add(4096));
+        unmap(at, 4 * 4096)
+    }),
+    ("shmat", MEMORY, || unsafe {
+        let segment = libc::shmget(libc::IPC_PRIVATE, 4096, 0o600);
+        let at = libc::shmat(segment, null(), 0);
+        libc::shmctl(segment, libc::IPC_RMID, null_mut());
+        handle(at, |at| assert_eq!(libc::shmdt(at), 0))
+    }),
+    ("by number: mmap", MEMORY, || unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let at = libc::syscall(
+            libc::SYS_mmap,
+            0usize,
+            8192usize,
+            0usize,
+            flags as usize,
+            usize::MAX,
+            0usize,
+        );
+        unmap(at as *mut c_void, 8192)
+    }),
+    ("thread", "thread that it started", || {
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || wait.recv());
+        Box::new(move || {
+            drop(done);
+            let _ = thread.join().expect("it ends");
+        })
+    }),
+    ("Command", CHILD, || {
+        let mut child = started("true");
+        Box::new(move || assert!(child.wait().expect("it ends").success()))
+    }),
+    ("Command, with try_wait", CHILD, || {
+        let mut child = started("true");
+        Box::new(move || while child.try_wait().expect("it can be asked").is_none() {})
+    }),
+    ("Command with pipes", "descriptor", || {
+        let child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let child = child.expect("it starts");
+        Box::new(move || assert!(child.wait_with_output().expect("it ends").status.success()))
+    }),
+    ("posix_spawn, waitpid", CHILD, || {
+        child(|child| unsafe { assert_eq!(libc::waitpid(child, null_mut(), 0), child) })
+    }),
+    ("posix_spawn, wait", CHILD, || {
+        child(|child| unsafe { assert_eq!(libc::wait(null_mut()), child) })
+    }),
+    ("posix_spawn, waitid", CHILD, || {
+        child(|child| unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let ended = libc::WEXITED;
+            // To look is not to wait.
+            let status = libc::waitid(libc::P_PID, child as u32, &mut info, ended | libc::WNOWAIT);
+            assert_eq!(status, 0);
+            assert_eq!(libc::waitid(libc::P_PID, child as u32, &mut info, ended), 0);
+        })
+    }),
+    ("pthread_mutex_lock", LOCK, || lock!(MUTEX.0.get(), pthread_mutex_lock, pthread_mutex_unlock)),
+    ("pthread_mutex_trylock", LOCK, || {
+        lock!(MUTEX.0.get(), pthread_mutex_trylock, pthread_mutex_unlock)
+    }),
+    ("pthread_mutex_timedlock", LOCK, || unsafe {
+        let until = libc::timespec { tv_sec: libc::time_t::MAX, tv_nsec: 0 };
+        assert_eq!(libc::pthread_mutex_timedlock(MUTEX.0.get(), &until), 0);
+        Box::new(|| assert_eq!(libc::pthread_mutex_unlock(MUTEX.0.get()), 0))
+    }),
+    ("pthread_mutex_lock, with a wait for a condition", LOCK, || unsafe {
+        let mutex = MUTEX.0.get();
+        assert_eq!(libc::pthread_mutex_lock(mutex), 0);
+        let mut condition = libc::PTHREAD_COND_INITIALIZER;
+        let past = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let status = libc::pthread_cond_timedwait(&mut condition, mutex, &past);
+        assert_eq!(status, libc::ETIMEDOUT);
+        Box::new(|| assert_eq!(libc::pthread_mutex_unlock(MUTEX.0.get()), 0))
+    }),
+    ("forty mutexes", LOCK, || unsafe {
+        MANY.iter().for_each(|mutex| assert_eq!(libc::pthread_mutex_lock(mutex.0.get()), 0));
+        Box::new(|| {
+            MANY.iter().for_each(|mutex| assert_eq!(libc::pthread_mutex_unlock(mutex.0.get()), 0));
+        })
+    }),
+    ("mutex that is its own", LOCK, || unsafe {
+        let mutex = Box::leak(Box::new(MaybeUninit::<libc::pthread_mutex_t>::zeroed()));
+        let mut kind = MaybeUninit::<libc::pthread_mutexattr_t>::zeroed();
+        libc::pthread_mutexattr_init(kind.as_mut_ptr());
+        libc::pthread_mutexattr_settype(kind.as_mut_ptr(), libc::PTHREAD_MUTEX_RECURSIVE);
+        libc::pthread_mutex_init(mutex.as_mut_ptr(), kind.as_ptr());
+        (0..3).for_each(|_| assert_eq!(libc::pthread_mutex_lock(mutex.as_mut_ptr()), 0));
+        Box::new(|| {
+            let mutex = mutex.as_mut_ptr();
+            for _ in 0..3 {
+                assert!(vrt::pinned().is_some_and(|why| why.contains(LOCK)));
+                assert_eq!(libc::pthread_mutex_unlock(mutex), 0);
+            }
+            // It is not ours any more.
+            assert_eq!(libc::pthread_mutex_unlock(mutex), libc::EPERM);
+            drop(Box::from_raw(mutex));
+        })
+    }),
+    ("pthread_rwlock_rdlock", LOCK, || {
+        lock!(RWLOCK.0.get(), pthread_rwlock_rdlock, pthread_rwlock_unlock)
+    }),
+    ("pthread_rwlock_wrlock", LOCK, || {
+        lock!(RWLOCK.0.get(), pthread_rwlock_wrlock, pthread_rwlock_unlock)
+    }),
+    ("pthread_rwlock_tryrdlock", LOCK, || {
+        lock!(RWLOCK.0.get(), pthread_rwlock_tryrdlock, pthread_rwlock_unlock)
+    }),
+    ("pthread_spin_lock", LOCK, || lock!(SPIN.0.get(), pthread_spin_lock, pthread_spin_unlock)),
+    ("mtx_lock", LOCK, || unsafe {
+        let mutex = MANY[0].0.get().cast::<c_void>();
+        assert_eq!(mtx_init(mutex, 0), 0);
+        assert_eq!(mtx_lock(mutex), 0);
+        Box::new(|| assert_eq!(mtx_unlock(MANY[0].0.get().cast()), 0))
+    }),
+    ("flockfile", LOCK, || unsafe {
+        flockfile(stdout);
+        Box::new(|| funlockfile(stdout))
+    }),
+    ("dlopen", "loaded a library", || unsafe {
+        let library = libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW);
+        assert!(!libc::dlopen(null(), libc::RTLD_NOW).is_null());
+        handle(library, |library| assert_eq!(libc::dlclose(library), 0))
+    }),
+    ("dlopen, twice", "loaded a library", || unsafe {
+        let name = c"libBrokenLocale.so.1".as_ptr();
+        let library = libc::dlopen(name, libc::RTLD_NOW);
+        assert_eq!(libc::dlopen(name, libc::RTLD_NOW), library);
+        assert_eq!(libc::dlclose(library), 0);
+        handle(library, |library| assert_eq!(libc::dlclose(library), 0))
+    }),
+    ("iconv_open", "conversion", || unsafe {
+        let conversion = libc::iconv_open(c"UTF-16".as_ptr(), c"UTF-8".as_ptr());
+        handle(conversion, |conversion| assert_eq!(libc::iconv_close(conversion), 0))
+    }),
+    ("newlocale", "locale", || unsafe {
+        let locale = libc::newlocale(libc::LC_ALL_MASK, c"C.UTF-8".as_ptr(), null_mut());
+        handle(locale, |locale| libc::freelocale(locale))
+    }),
+    ("fts_open", "directories", || unsafe {
+        let paths = [c"/proc/self".as_ptr().cast_mut(), null_mut()];
+        handle(fts_open(paths.as_ptr(), 0x10, 0), |walk| assert_eq!(fts_close(walk), 0))
+    }),
+    ("sem_open", "semaphore", || unsafe {
+        let name = c"/vrt-holds".as_ptr();
+        let semaphore = libc::sem_open(name, libc::O_CREAT, 0o600 as libc::mode_t, 1u32);
+        libc::sem_unlink(name);
+        handle(semaphore.cast(), |semaphore| assert_eq!(libc::sem_close(semaphore.cast()), 0))
+    }),
+    ("timer_create", "timer of the system", || unsafe {
+        let mut timer = null_mut();
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_NONE;
+        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
+        let timer = timer as usize;
+        Box::new(move || assert_eq!(libc::timer_delete(timer as *mut c_void), 0))
+    }),
+    ("getaddrinfo", "getaddrinfo", || unsafe {
+        let mut list = null_mut();
+        assert_eq!(libc::getaddrinfo(c"127.0.0.1".as_ptr(), null(), null(), &mut list), 0);
+        handle(list.cast(), |list| libc::freeaddrinfo(list.cast()))
+    }),
+    ("list", "getpwent", || unsafe {
+        assert!(!libc::getpwent().is_null());
+        Box::new(|| libc::endpwent())
+    }),
+];
+
+/// Why the caller is pinned, if it is a rank.
+fn vrt_pinned_unless_thread() -> Option<&'static str> {
+    std::panic::catch_unwind(vrt::pinned).ok().flatten()
+}
+
+/// Sends a descriptor to oneself. Leaves only what was received.
+unsafe fn received_descriptor() -> c_int {
+    // SAFETY: the buffers are long enough and aligned, and outlive the calls.
+    unsafe {
+        let mut ends = [0; 2];
+        assert_eq!(libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM, 0, ends.as_mut_ptr()), 0);
+        let mut byte = [1u8];
+        let mut data = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        let mut control = [0u64; 8];
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut data;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(4) as _;
+        let head = libc::CMSG_FIRSTHDR(&message);
+        (*head).cmsg_level = libc::SOL_SOCKET;
+        (*head).cmsg_type = libc::SCM_RIGHTS;
+        (*head).cmsg_len = libc::CMSG_LEN(4) as _;
+        libc::CMSG_DATA(head).cast::<c_int>().write_unaligned(2);
+        assert_eq!(libc::sendmsg(ends[0], &message, 0), 1);
+        assert_eq!(libc::recvmsg(ends[1], &mut message, 0), 1);
+        let fd = libc::CMSG_DATA(libc::CMSG_FIRSTHDR(&message)).cast::<c_int>().read_unaligned();
+        ends.into_iter().for_each(|end| _ = libc::close(end));
+        fd
+    }
+}
