@@ -61,6 +61,75 @@ fn communicators_of_ranks_that_have_ended_are_forgotten() {
     }
 }
 
+/// On the same PE, on another one, and on another node.
+const WAYS: [&str; 3] = ["--pes 1", "--pes 2", "--pes 2 --node-size 1"];
+
+/// Messages that nobody received took memory without limit.
+#[test]
+fn unexpected_messages_have_a_limit() {
+    for way in WAYS {
+        for kind in [
+            "--bytes 8 --rounds 100000",
+            "--bytes 1000 --rounds 20000",
+            "--bytes 8000 --rounds 4000",
+            "--bytes 1000 --rounds 20000 --from-static",
+        ] {
+            let limit = "--unexpected 1M --limit 1048576";
+            let (out, _) = run(GROWTH, &format!("{way} --ranks 2 {limit} {kind} flood"));
+            assert!(out.contains("messages, ") && out.contains("ok"), "{out}");
+        }
+    }
+}
+
+/// Below the limit sends do not wait for receives.
+#[test]
+fn sends_are_buffered_up_to_the_limit() {
+    for way in WAYS {
+        let job = format!("{way} --ranks 2 --unexpected 64M --bytes 1000 --rounds 20000 flood");
+        let (out, _) = run(GROWTH, &job);
+        let kept: u64 = out.split_whitespace().nth(2).unwrap().parse().unwrap();
+        assert!(kept > 20_000_000, "{out}");
+    }
+}
+
+/// What messages had taken was kept for ever.
+#[test]
+fn memory_of_messages_is_given_back() {
+    for kind in ["--bytes 8 --rounds 600000", "--bytes 5000 --rounds 20000"] {
+        let job = format!("--pes 2 --ranks 2 --unexpected 1G {kind} give-back");
+        let (out, _) = run(GROWTH, &job);
+        assert!(out.contains("KiB after") && out.contains("ok"), "{out}");
+    }
+}
+
+#[test]
+fn a_deadlock_by_the_limit_names_it() {
+    for way in WAYS {
+        let job = format!("{way} --ranks 2 --unexpected 10K --rounds 1000 unsafe");
+        let output = Command::new("timeout")
+            .args(["--kill-after=5", "120", GROWTH])
+            .args(job.split_whitespace())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(70), "{err}");
+        let row = err.lines().find(|line| line.contains("rank 1 (PE ")).unwrap();
+        assert!(row.contains("waits in receive") && row.contains("--unexpected"), "{err}");
+    }
+}
+
+/// All that programs and the runtime itself send goes through when nothing is buffered.
+#[test]
+fn nothing_hangs_without_any_room_for_unexpected_messages() {
+    for nodes in ["", "--node-size 2", "--node-size 1"] {
+        let chaos = "--pes 4 --ranks 32 --seconds 1 --longest 20000 --lb random --lb-period 2ms";
+        run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 0 {nodes}"));
+        run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 20K {nodes}"));
+    }
+    let (out, _) = run(env!("CARGO_BIN_EXE_roam"), "--pes 2 --ranks 6 --rounds 20 --unexpected 0");
+    assert!(out.contains("ok"), "{out}");
+}
+
 /// Ranks that the balancer has moved, as the job's last lines say.
 fn moved(err: &str) -> u64 {
     let line = err.lines().find(|line| line.contains("load balancing:")).unwrap();

@@ -63,6 +63,11 @@ pub struct Config {
     #[arg(long, env = "VRT_EAGER", value_name = "SIZE", hide_env_values = true, value_parser = size)]
     eager: Option<usize>,
 
+    /// Memory that messages to a rank may take for which it has no receive, such as 64M; further
+    /// sends to it then wait for their receives [default: a share of the machine's memory]
+    #[arg(long, env = "VRT_UNEXPECTED", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    unexpected: Option<usize>,
+
     /// Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all
     #[arg(long, env = "VRT_LB", value_name = "NAME", hide_env_values = true)]
     lb: Option<String>,
@@ -268,6 +273,7 @@ impl Config {
             stack: env.stack.or(self.stack),
             slot: env.slot.or(self.slot),
             eager: env.eager.or(self.eager),
+            unexpected: env.unexpected.or(self.unexpected),
             lb: env.lb.or(self.lb),
             lb_arg: if env.lb_arg.is_empty() { self.lb_arg } else { env.lb_arg },
             lb_period: env.lb_period.or(self.lb_period),
@@ -320,6 +326,13 @@ impl Config {
     #[must_use]
     pub fn with_eager(self, bytes: usize) -> Config {
         Config { eager: Some(bytes), ..self }
+    }
+
+    /// Sets how much memory, in bytes, messages to a rank may take for which it has no receive.
+    /// Further sends to it then wait for their receives.
+    #[must_use]
+    pub fn with_unexpected(self, bytes: usize) -> Config {
+        Config { unexpected: Some(bytes), ..self }
     }
 
     /// Sets the strategy that moves ranks while the job runs.
@@ -514,6 +527,7 @@ impl Config {
     pub(crate) fn options(&self) -> Result<Options, ConfigError> {
         Ok(Options {
             eager: self.eager.unwrap_or(8 << 10),
+            unexpected: self.unexpected.unwrap_or_else(|| share_of_memory(self.ranks())),
             oversubscribed: self.pes() as usize > available_cores(),
             memory_moves: true,
             check_leaks: self.check_leaks,
@@ -533,6 +547,7 @@ impl Config {
             ("VRT_STACK", self.stack),
             ("VRT_SLOT", self.slot),
             ("VRT_EAGER", self.eager),
+            ("VRT_UNEXPECTED", self.unexpected),
         ];
         let switches = [
             ("VRT_NO_PIN", self.no_pin),
@@ -560,6 +575,13 @@ impl Config {
         let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
         numbers.chain(texts).chain(switches).collect()
     }
+}
+
+/// Bytes that unexpected messages of each of so many ranks may take unless something else is said:
+/// an eighth of the machine's memory for all of them, but enough for any rank to be useful.
+fn share_of_memory(ranks: u32) -> usize {
+    const LEAST: usize = 4 << 20;
+    (crate::arena::machine_memory() / 8 / ranks.max(1) as usize).max(LEAST)
 }
 
 /// Cores that this process could use when it first asked.

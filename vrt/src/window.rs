@@ -170,7 +170,10 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             len: word(*c, *d) as usize,
             control: word(*e, *f) as usize,
         });
-        pe::with(|pe| pe.engine.running().owned.windows += 1);
+        pe::with(|pe| {
+            pe.engine.running().owned.windows += 1;
+            pe.engine.used.made.windows += 1;
+        });
         Window {
             comm: own,
             memory,

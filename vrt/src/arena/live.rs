@@ -5,6 +5,7 @@
 //! free ones links behind it, so a walk from chunk to chunk finds what can be left out. Where the
 //! heap is nearly all in use nothing is looked for.
 
+use crate::arena::layout::PAGE;
 use crate::arena::{Arena, SlotHeader};
 use crate::rank::Body;
 
@@ -59,6 +60,38 @@ impl Ranges {
             _ => self.0.push((start, end - start)),
         }
     }
+}
+
+/// Free chunks shorter than this keep their pages when pages are given back.
+const WORTH_GIVING: usize = 64 << 10;
+
+/// Gives pages back to the system that lie in free chunks of a heap. Returns how many bytes.
+///
+/// # Safety
+/// The slot is the caller's, and nobody uses it meanwhile.
+pub(crate) unsafe fn give_back(slot: *mut SlotHeader) -> usize {
+    let mut given = 0;
+    // SAFETY: as the caller promises.
+    let used = unsafe { (*(*slot).heap.get()).used() };
+    for range in used {
+        let report = |part| {
+            let Part::Chunk { at, size, in_use: false } = part else { return };
+            let start = (at + FREE_HEADER).next_multiple_of(PAGE);
+            let end = (at + size) & !(PAGE - 1);
+            if end < start + WORTH_GIVING {
+                return;
+            }
+            // SAFETY: whole pages of the arena inside a free chunk, whose head and foot stay.
+            unsafe {
+                if libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_REMOVE) == 0 {
+                    given += end - start;
+                }
+            }
+        };
+        // SAFETY: as the caller promises.
+        unsafe { parts(range, report) };
+    }
+    given
 }
 
 /// The bits of a chunk's size word: its predecessor is in use, it is in use itself.

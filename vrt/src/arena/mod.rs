@@ -227,11 +227,15 @@ pub(crate) fn memory_is_ample() -> bool {
 
 /// Looks whether memory is ample for so many slots.
 fn weigh_memory(slots: usize) {
+    AMPLE.store(slots * HUGE_PAGE <= machine_memory() / 16, Ordering::Relaxed);
+}
+
+/// Bytes of memory that the machine has.
+pub(crate) fn machine_memory() -> usize {
     // SAFETY: plain calls.
     let (pages, page) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    let bytes = pages.max(0) as usize * page.max(0) as usize;
-    AMPLE.store(slots * HUGE_PAGE <= bytes / 16, Ordering::Relaxed);
+    pages.max(0) as usize * page.max(0) as usize
 }
 
 /// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the

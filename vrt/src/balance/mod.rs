@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use measure::Meter;
 use step::Order;
+pub(crate) use step::human_bytes;
 use step::{Loads, Stage, Step};
 
 use crate::config::{Balancing, LbReport, MoveBy, MovePinned};

@@ -22,7 +22,7 @@ use crate::collective::combine::Spec;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
 use crate::net::{Kind, Packet};
-use crate::pe::{Completion, Engine, Owned, RankState, Request, Started, Used};
+use crate::pe::{Completion, ContextUse, Engine, Owned, RankState, Request, Started};
 use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT};
 
 /// Stands for a first rank: the members are registered.
@@ -198,6 +198,7 @@ impl Engine {
     pub(crate) fn count_communicator(&mut self, context: u32) {
         if context.is_multiple_of(CONTEXTS) {
             self.running().owned.communicators += 1;
+            self.used.made.communicators += 1;
         }
     }
 
@@ -225,8 +226,8 @@ impl Engine {
         }
     }
 
-    fn leave_group(&mut self, rank: u32, context: u32, used: Used) {
-        let Used { first, contributions, .. } = used;
+    fn leave_group(&mut self, rank: u32, context: u32, used: ContextUse) {
+        let ContextUse { first, contributions, .. } = used;
         if first != REGISTERED && contributions == 0 {
             return;
         }

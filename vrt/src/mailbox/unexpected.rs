@@ -12,7 +12,17 @@ pub(crate) struct Unexpected<M> {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, M)>,
     many: Option<Box<Index<M>>>,
+    /// The number of messages above which somebody wants to know.
+    high: usize,
+    /// The length of the list below which somebody wants to know: it has more memory than it needs,
+    /// or the rank is held.
+    low: usize,
 }
+
+/// A list that has room for no more than this keeps its memory.
+const SMALL: usize = 4096;
+/// Bytes that the index keeps for a message beside it, about.
+const INDEXED: usize = 160;
 
 /// Once they are not: each message by its time of arrival, and for every pattern that somebody
 /// could ask for, the times of the messages it matches, in order. A taken message leaves its time
@@ -28,7 +38,7 @@ struct Index<M> {
 
 impl<M> Default for Unexpected<M> {
     fn default() -> Self {
-        Unexpected { few: VecDeque::new(), many: None }
+        Unexpected { few: VecDeque::new(), many: None, high: 0, low: 0 }
     }
 }
 
@@ -41,6 +51,58 @@ impl<M> Unexpected<M> {
 
     pub(crate) fn len(&self) -> usize {
         self.many.as_ref().map_or(self.few.len(), |index| index.messages.len())
+    }
+
+    /// Bytes that the messages take here.
+    pub(crate) fn list_bytes(&self) -> usize {
+        let each = size_of::<(Pattern, M)>();
+        match &self.many {
+            None => self.few.len() * each,
+            Some(index) => index.messages.len() * (each + INDEXED),
+        }
+    }
+
+    /// Whether there are more messages than was said last.
+    #[inline(always)]
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.len() > self.high
+    }
+
+    /// Whether somebody wants to know that a message was taken.
+    #[inline(always)]
+    pub(crate) fn is_low(&self) -> bool {
+        self.few.len() < self.low
+    }
+
+    /// Sets the marks anew for messages that may take so many more bytes.
+    pub(crate) fn set_marks(&mut self, room: usize) {
+        let len = self.len();
+        let more = room / (size_of::<(Pattern, M)>() + INDEXED);
+        // Looked at each time it has doubled, at least, so that a long list is known.
+        self.high = len + more.min(len.max(SMALL));
+        self.watch_memory();
+    }
+
+    /// Each message that comes, and each that is taken, is to be told.
+    pub(crate) fn mark_all(&mut self) {
+        self.high = self.len();
+        self.low = usize::MAX;
+    }
+
+    /// Gives memory back that a long list does not need any more.
+    pub(crate) fn shrink(&mut self) {
+        let room = self.few.capacity();
+        if room > SMALL && self.few.len() < room / 8 {
+            self.few.shrink_to(2 * self.few.len());
+        }
+        if self.low < usize::MAX {
+            self.watch_memory();
+        }
+    }
+
+    fn watch_memory(&mut self) {
+        let room = self.few.capacity();
+        self.low = if room > SMALL { room / 8 } else { 0 };
     }
 
     /// Whether there is an index.
@@ -93,6 +155,8 @@ impl<M> Unexpected<M> {
             index.push(key, message);
         }
         self.many = Some(index);
+        self.few = VecDeque::new();
+        self.low = 0;
     }
 
     /// The earliest message that a pattern asks for.
@@ -173,5 +237,54 @@ impl<M> Index<M> {
             });
             self.stale = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Pattern = Pattern { context: 0, source: 1, tag: 2 };
+
+    #[test]
+    fn a_long_list_gives_its_memory_back() {
+        let mut unexpected = Unexpected::<u64>::default();
+        for n in 0..1_000_000 {
+            unexpected.push_to_list(KEY, n);
+            if unexpected.is_beyond() {
+                unexpected.set_marks(1 << 40);
+            }
+        }
+        assert!(unexpected.few.capacity() >= 1_000_000);
+        for n in 0..1_000_000 {
+            assert_eq!(unexpected.first(&KEY), Some(&n));
+            unexpected.drop_first();
+            if unexpected.is_low() {
+                unexpected.shrink();
+            }
+            let room = unexpected.few.capacity();
+            assert!(
+                room <= SMALL || room <= 16 * (unexpected.len() + 1),
+                "{room} for {}",
+                unexpected.len()
+            );
+        }
+        assert!(unexpected.few.capacity() <= SMALL);
+    }
+
+    #[test]
+    fn marks_say_when_there_is_no_room_for_more() {
+        let mut unexpected = Unexpected::<u64>::default();
+        let limit = 1 << 20;
+        let mut looks = 0;
+        while unexpected.list_bytes() <= limit {
+            unexpected.push(KEY, 0);
+            if unexpected.is_beyond() {
+                looks += 1;
+                unexpected.set_marks(limit.saturating_sub(unexpected.list_bytes()) / 2);
+            }
+        }
+        assert!(looks < 300, "{looks} looks");
+        assert!(unexpected.list_bytes() < limit + 1000);
     }
 }

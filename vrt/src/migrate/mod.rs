@@ -99,6 +99,7 @@ impl Engine {
     pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
         self.may_move(rank)?;
+        self.end_hold(rank);
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         if self.shared.nodes() > 1 {
             // The rank may leave the node from there, and its memory with it.
@@ -144,6 +145,7 @@ impl Engine {
         let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         // Its handles go with its heap, without being dropped one by one.
         self.leave_groups(rank, &mut state);
+        self.end_hold_of(rank, &mut state);
         state.drop_restored();
         state.restored = Some(Encoded { at, len: offer.len });
         state.state_len = offer.len;
@@ -341,6 +343,7 @@ impl Engine {
         if !self.shared.is_near(from) {
             self.has_arrived(rank);
         }
+        self.mind_unexpected(rank);
         for item in self.held.items.remove(&rank).unwrap_or_default() {
             match item {
                 Item::Message(packet, parked) => self.arrive_parked(packet, parked),

@@ -69,6 +69,7 @@ impl Engine {
         if !self.shared.send_away(rank) {
             return Err(Stays::InUse);
         }
+        self.end_hold(rank);
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         let slot = state.slot;
         // SAFETY: the rank is this PE's and suspended, so what it sends stays until it goes on.

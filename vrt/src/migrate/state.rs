@@ -12,8 +12,8 @@ use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Blocked, Counters, Encoded, Owned, Parked, RankState, Request,
-    Status, Used, Wait,
+    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Owned, Parked, RankState,
+    Request, Status, Wait,
 };
 
 type Message = (Packet, Parked);
@@ -39,7 +39,7 @@ pub(super) struct MovingRank {
     free_requests: Vec<u32>,
     wait: MovingWait,
     counters: Counters,
-    collectives: Vec<(u32, Used)>,
+    collectives: Vec<(u32, ContextUse)>,
     owned: Owned,
     counters_of_exchanges: Vec<((u32, u32), u64)>,
     coordinates: Option<[f64; 3]>,
@@ -77,6 +77,7 @@ impl MovingRank {
             notified,
             posted,
             unexpected,
+            flow: _,
             peers,
             probing,
             matched,
@@ -137,6 +138,10 @@ impl MovingRank {
         for (pattern, request) in self.posted {
             posted.push(pattern, request);
         }
+        let early = self.early.iter().map(|(_, message)| message);
+        let unexpected = self.unexpected.iter().map(|(_, message)| message);
+        let kept = unexpected.chain(early).chain(self.matched.iter().flatten());
+        let flow = crate::pe::of_kept(kept);
         let mut unexpected = Unexpected::default();
         for (key, message) in self.unexpected {
             unexpected.push(key, message);
@@ -150,6 +155,7 @@ impl MovingRank {
             notified: self.notified,
             posted,
             unexpected,
+            flow,
             peers: Peers::from_lists(self.peers, self.early),
             probing: self.probing,
             matched: self.matched,

@@ -18,6 +18,7 @@
 //! | `Memory` | a piece of the memory of a rank that is being shipped | - |
 //! | `Moved` | news: a rank is on another PE now | - |
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
+//! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
 
 pub(crate) mod local;
 #[cfg(feature = "mpi")]
@@ -52,6 +53,7 @@ pub(crate) enum Kind {
     Moved,
     Access,
     CountUp,
+    Hold,
 }
 
 /// One cell of a ring; 60 bytes without padding.

@@ -28,7 +28,9 @@ pub(crate) const RING_BYTES: usize = 128 << 10;
 pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
 
 /// The location of a rank that has ended.
-pub(crate) const ENDED: u32 = u32::MAX;
+pub(crate) const ENDED: u32 = u32::MAX >> 1;
+/// Beside a location: the rank is held (see `pe::flow`). Larger than any location.
+pub(crate) const HELD: u32 = !ENDED;
 
 /// Pairs of contexts that communicators can have.
 const CONTEXT_PAIRS: usize = 1 << 30;
@@ -298,13 +300,38 @@ impl Shared {
     /// it has ended.
     #[inline(always)]
     pub(crate) fn place(&self, rank: u32) -> u32 {
+        self.place_or_held(rank) & !HELD
+    }
+
+    /// [`place`](Self::place), with [`HELD`] if that is so.
+    #[inline(always)]
+    pub(crate) fn place_or_held(&self, rank: u32) -> u32 {
         self.entry(rank).load(Ordering::Acquire) as u32
+    }
+
+    /// A rank is held, as far as this node knows.
+    pub(crate) fn hold(&self, rank: u32) {
+        self.entry(rank).fetch_or(u64::from(HELD), Ordering::Relaxed);
+    }
+
+    /// A rank is held that is in another node, if it still is there.
+    pub(crate) fn hold_elsewhere(&self, rank: u32) {
+        let elsewhere = |entry: u64| {
+            let near = self.is_near(entry as u32 & !HELD);
+            (!near).then_some(entry | u64::from(HELD))
+        };
+        let _ = self.entry(rank).fetch_update(Ordering::Relaxed, Ordering::Relaxed, elsewhere);
+    }
+
+    /// A rank is not held any more, as far as this node knows.
+    pub(crate) fn release(&self, rank: u32) {
+        self.entry(rank).fetch_and(!u64::from(HELD), Ordering::Relaxed);
     }
 
     /// The PE that has a rank, with the version of this knowledge.
     pub(crate) fn place_and_version(&self, rank: u32) -> (u32, u32) {
         let entry = self.entry(rank).load(Ordering::Acquire);
-        (entry as u32, (entry >> 32) as u32)
+        (entry as u32 & !HELD, (entry >> 32) as u32)
     }
 
     /// Says where a rank is. For the PE that has it, or gets it.

@@ -26,6 +26,8 @@ use crate::rank;
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
 const LOOKS: u32 = 400;
+/// What a look is taken to last until that has been measured.
+pub(super) const LOOK: Duration = Duration::from_nanos(12);
 /// From this look on the time is measured.
 const TIMED_LOOKS: u32 = 32;
 /// Looks between giving the core away, with too few cores: some 50 us.
@@ -206,6 +208,7 @@ impl Pe {
             self.doorbell().awake();
             return Asleep::No;
         }
+        self.engine.trim_pool();
         let timeout = self.engine.run_timers();
         // What is due in balancing must be done first: a PE that says that it is idle says that it
         // will send nothing of its own accord.

@@ -12,11 +12,13 @@
 //! | `ranks` | a rank's state in the PE, its requests, waking it |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
+//! | `flow` | how much memory unexpected messages take |
 //! | `timers` | `vrt`'s own timers |
 //! | `inject` | waking a rank from another thread |
 //! | `report` | what ranks wait for, what the PE has done |
 
 mod census;
+mod flow;
 pub(crate) mod idle;
 mod inject;
 mod ranks;
@@ -26,10 +28,11 @@ mod run;
 mod send;
 mod timers;
 
+pub(crate) use flow::of_kept;
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
-    Awaited, Awaiting, Begun, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned,
-    RankState, Request, Started, Status, Used, Wait, copy_short,
+    Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
+    Owned, RankState, Request, Started, Status, Wait, copy_short,
 };
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
@@ -85,6 +88,9 @@ pub(crate) struct Engine {
     pub(crate) current: u32,
     /// The slot whose heap keeps payloads of unexpected messages.
     pub(crate) pool: *mut SlotHeader,
+    pool_marks: flow::Pool,
+    /// What its ranks have used, for people.
+    pub(crate) used: report::Usage,
     pub(crate) combining: Combining,
     pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
@@ -93,6 +99,8 @@ pub(crate) struct Engine {
     began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.
     stamp: u64,
+    /// Cycles between two turns of tokio.
+    tokio_period: u64,
     /// How long a look for something to do lasts, by longer searches.
     cycles_of_look: u64,
     /// Cycles spent in ranks, with the switches to them.
@@ -129,6 +137,8 @@ pub(crate) struct Engine {
 pub(crate) struct Options {
     /// Longest message that is sent before its receive is known.
     pub(crate) eager: usize,
+    /// Bytes that unexpected messages of a rank may take before their senders have to wait.
+    pub(crate) unexpected: usize,
     /// There are more PEs than cores: an idle PE gives its core away.
     pub(crate) oversubscribed: bool,
     /// Memory means the same on all PEs, so that ranks can move with it.
@@ -182,6 +192,7 @@ impl Pe {
         let pool_header = arena.header(pool);
         // SAFETY: as above.
         unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
+        let rate = report::cycles_per_second();
         let doorbell = &shared.pe(id as usize).doorbell;
         let injected = inject::Injector::register(uid, doorbell, events.wake[id as usize]);
         Box::new(Pe {
@@ -196,13 +207,16 @@ impl Pe {
                 begin_here: shared.begin_at(id),
                 current: u32::MAX,
                 pool: pool_header,
+                pool_marks: flow::Pool::default(),
+                used: report::Usage::default(),
                 combining: Combining::default(),
                 options,
                 timers: timers::Timers::default(),
                 injected,
                 began: (run::now(), std::time::Instant::now()),
                 stamp: 0,
-                cycles_of_look: 30,
+                tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
+                cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
                 busy: 0,
                 idle: 0,
                 switches: 0,

@@ -8,9 +8,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, SlotHeader, hooks};
-use crate::mailbox::{Pattern, Peers, Posted, Unexpected};
+use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
 use crate::pe::Engine;
+use crate::pe::flow::{Flow, Kept};
 use crate::pe::receive::Parked;
 
 /// Where a rank is in its life; see the diagram in `rank`.
@@ -35,7 +36,8 @@ pub(crate) struct RankState {
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
     pub(crate) posted: Posted,
-    pub(crate) unexpected: Unexpected<(Packet, Parked)>,
+    pub(crate) unexpected: Kept,
+    pub(crate) flow: Flow,
     pub(crate) peers: Peers<(Packet, Parked)>,
     /// It waits for a message to come, not for a request.
     pub(crate) probing: bool,
@@ -83,14 +85,14 @@ pub(crate) struct Owned {
 #[derive(Debug)]
 pub(crate) struct Begun {
     /// The context of the last operation, and what was done on it; [`NO_CONTEXT`] before the first.
-    last: (u32, Used),
+    last: (u32, ContextUse),
     /// All contexts; what it says of the last one is out of date.
-    all: FxHashMap<u32, Used>,
+    all: FxHashMap<u32, ContextUse>,
 }
 
 /// What a rank has done on a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Used {
+pub(crate) struct ContextUse {
     /// Number of the last collective operation.
     pub(crate) number: u32,
     /// Contributions to operations that PEs combine.
@@ -104,13 +106,13 @@ const NO_CONTEXT: u32 = u32::MAX;
 
 impl Default for Begun {
     fn default() -> Self {
-        Begun { last: (NO_CONTEXT, Used::default()), all: FxHashMap::default() }
+        Begun { last: (NO_CONTEXT, ContextUse::default()), all: FxHashMap::default() }
     }
 }
 
 impl Begun {
     #[inline(always)]
-    fn used(&mut self, context: u32) -> &mut Used {
+    fn used(&mut self, context: u32) -> &mut ContextUse {
         if self.last.0 != context {
             self.recall(context);
         }
@@ -148,17 +150,17 @@ impl Begun {
     }
 
     /// Forgets a context that the rank does not use any more; what it has done there, if anything.
-    pub(crate) fn forget(&mut self, context: u32) -> Option<Used> {
+    pub(crate) fn forget(&mut self, context: u32) -> Option<ContextUse> {
         let known = self.all.remove(&context);
         if self.last.0 != context {
             return known;
         }
-        let (_, used) = std::mem::replace(&mut self.last, (NO_CONTEXT, Used::default()));
+        let (_, used) = std::mem::replace(&mut self.last, (NO_CONTEXT, ContextUse::default()));
         Some(used)
     }
 
     /// Forgets all contexts from a first one on.
-    pub(crate) fn forget_from(&mut self, first: u32) -> Vec<(u32, Used)> {
+    pub(crate) fn forget_from(&mut self, first: u32) -> Vec<(u32, ContextUse)> {
         let (kept, gone) =
             std::mem::take(self).into_list().into_iter().partition(|(context, _)| *context < first);
         *self = Begun::from_list(kept);
@@ -166,13 +168,13 @@ impl Begun {
     }
 
     /// All contexts with what was done there.
-    pub(crate) fn into_list(mut self) -> Vec<(u32, Used)> {
+    pub(crate) fn into_list(mut self) -> Vec<(u32, ContextUse)> {
         self.recall(NO_CONTEXT);
         self.all.into_iter().collect()
     }
 
     /// The opposite of [`into_list`](Self::into_list).
-    pub(crate) fn from_list(list: Vec<(u32, Used)>) -> Begun {
+    pub(crate) fn from_list(list: Vec<(u32, ContextUse)>) -> Begun {
         Begun { all: list.into_iter().collect(), ..Begun::default() }
     }
 }
@@ -376,7 +378,8 @@ impl RankState {
             blocked: Blocked::default(),
             notified: false,
             posted: Posted::default(),
-            unexpected: Unexpected::default(),
+            unexpected: Kept::default(),
+            flow: Flow::default(),
             peers: Peers::default(),
             probing: false,
             matched: Vec::new(),
@@ -674,6 +677,6 @@ mod tests {
             gone.iter().map(|(context, used)| (*context, used.first)).collect::<Vec<_>>(),
             [(1001, 7), (1005, 0)]
         );
-        assert_eq!(begun.into_list(), [(1, Used { number: 992, ..Used::default() })]);
+        assert_eq!(begun.into_list(), [(1, ContextUse { number: 992, ..ContextUse::default() })]);
     }
 }

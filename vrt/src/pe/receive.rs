@@ -7,6 +7,7 @@ use crate::mailbox::Pattern;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
+use crate::pe::flow::pooled;
 use crate::pe::ranks::{Delivery, Request};
 use crate::pe::{Completion, Ended, Engine, Started, copy_short};
 
@@ -129,9 +130,13 @@ impl Engine {
         };
         if let Some(state) = self.rank(packet.to) {
             state.unexpected.push(key(packet), message);
+            let beyond = state.is_beyond();
             // A rank in a probe waits for no request of its own.
             if state.probing {
                 self.notify(packet.to, None);
+            }
+            if beyond {
+                self.mind_unexpected(packet.to);
             }
         }
     }
@@ -139,6 +144,7 @@ impl Engine {
     /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
     pub(crate) fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
+        state.flow.pooled += pooled(&packet, parked);
         if !state.peers.is_next(packet.from, packet.order) {
             state.peers.keep_early(packet.from, packet.order, (packet, parked));
             return;
@@ -157,8 +163,12 @@ impl Engine {
             Some(request) => self.fill_parked(&packet, parked, request),
             None => {
                 state.unexpected.push(key(&packet), (packet, parked));
+                let beyond = state.is_beyond();
                 if state.probing {
                     self.notify(packet.to, None);
+                }
+                if beyond {
+                    self.mind_unexpected(packet.to);
                 }
             }
         }
@@ -184,10 +194,14 @@ impl Engine {
                 assert!(
                     !block.is_null(),
                     "PE {}: no memory left for unexpected messages ({len} bytes asked); \
-                         receive earlier, or raise --slot",
+                         receive earlier, lower --unexpected, or raise --slot",
                     self.id
                 );
                 std::ptr::copy_nonoverlapping(data, block, len);
+                self.pool_grew();
+                if let Some(state) = self.rank(packet.to) {
+                    state.flow.pooled += len;
+                }
                 Parked::Pool(block)
             },
             Body::InArena(data) => Parked::InArena(data.cast_mut()),
@@ -220,7 +234,7 @@ impl Engine {
                 Parked::Inline => self.copy_into(packet, packet.data.0.as_ptr(), request),
                 Parked::Pool(block) => {
                     self.copy_into(packet, block, request);
-                    hooks::free_in_arena(block);
+                    self.free_pooled(packet, block);
                 }
                 Parked::InArena(data) => match self.shared.lease_of(packet.from) {
                     Some(_leased) => self.copy_into(packet, data, request),
@@ -354,6 +368,7 @@ impl Engine {
                 Kind::Moved => self.learn(packet),
                 Kind::Access => self.access_came(packet, beside),
                 Kind::CountUp => self.counted_up(packet),
+                Kind::Hold => self.learn_hold(packet),
             }
         }
     }
@@ -388,6 +403,9 @@ impl Engine {
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
             unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
             state.unexpected.drop_first();
+            if state.unexpected.is_low() {
+                self.mind_taken(self.current);
+            }
             return Started::Done(outcome);
         }
         // SAFETY: as the caller promises.
@@ -411,7 +429,30 @@ impl Engine {
         };
         let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
         self.fill_parked(&packet, parked, request);
+        self.has_taken();
         self.outcome(request)
+    }
+
+    /// The running rank has taken a message that was unexpected.
+    #[inline]
+    fn has_taken(&mut self) {
+        let state = self.running();
+        if state.unexpected.is_low() {
+            self.mind_taken(self.current);
+        }
+    }
+
+    /// Gives back what a kept message had in a pool.
+    ///
+    /// # Safety
+    /// The block was this message's, and nobody uses it any more.
+    unsafe fn free_pooled(&mut self, packet: &Packet, block: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe { hooks::free_in_arena(block) };
+        if let Some(state) = self.rank(packet.to) {
+            state.flow.pooled = state.flow.pooled.saturating_sub(packet.message_len() as usize);
+        }
+        self.pool_shrank();
     }
 
     /// How a request stands.
@@ -445,6 +486,7 @@ impl Engine {
         });
         state.matched[number] = Some((packet, parked));
         let bytes = packet.message_len();
+        self.has_taken();
         Some((number as u32, Probed { source: packet.source, tag: packet.tag, bytes }))
     }
 
@@ -463,6 +505,7 @@ impl Engine {
         let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
         let request = state.new_request(Request::receive(buffer, capacity, None));
         self.fill_parked(&packet, parked, request);
+        self.has_taken();
         self.outcome(request)
     }
 
@@ -484,7 +527,7 @@ impl Engine {
     pub(crate) fn forget(&mut self, packet: &Packet, parked: Parked) {
         if let Parked::Pool(block) = parked {
             // SAFETY: the block was this message's alone.
-            unsafe { hooks::free_in_arena(block) };
+            unsafe { self.free_pooled(packet, block) };
         }
         if packet.wants_finish {
             self.tell_finished(packet);

@@ -1,7 +1,11 @@
 //! What a PE tells people: what its ranks wait for, and what it has done.
 
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::balance::human_bytes;
 use crate::mailbox::ANY;
-use crate::pe::{self, Engine, Status};
+use crate::pe::{self, Engine, Owned, RankState, Status};
 
 /// What each rank of this PE waits for, a line each.
 pub(crate) fn waits() -> Vec<String> {
@@ -40,6 +44,13 @@ impl Engine {
                     0 => {}
                     n => row += &format!("; {n} messages came that it has not asked for"),
                 }
+                if state.flow.held {
+                    row += &format!(
+                        ", {}, more than --unexpected (VRT_UNEXPECTED) allows: sends to it wait \
+                         for their receives",
+                        human_bytes(state.unexpected_bytes() as u64)
+                    );
+                }
                 row
             })
             .collect()
@@ -48,11 +59,14 @@ impl Engine {
     /// How fast the cycle counter runs.
     pub(crate) fn cycles_per_second(&self) -> f64 {
         let (cycles, time) = self.began;
-        let seconds = time.elapsed().as_secs_f64().max(1e-9);
-        pe::cycle_counter().wrapping_sub(cycles) as f64 / seconds
+        let elapsed = time.elapsed();
+        if elapsed < LONG {
+            return cycles_per_second();
+        }
+        pe::cycle_counter().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
     }
 
-    /// One line on stderr: time in ranks, in the runtime, idle.
+    /// Two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used.
     pub(crate) fn print_statistics(&self) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
@@ -66,10 +80,81 @@ impl Engine {
             job.retired.load(std::sync::atomic::Ordering::Relaxed),
             job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
         ));
+        let Usage { heap, unexpected, made, left } = self.used;
+        let most = |what: &str, (bytes, rank): (usize, u32)| {
+            format!("{what} {} (rank {rank})", human_bytes(bytes as u64))
+        };
         crate::launch::crash::say(format_args!(
-            "PE {}: {} groups of ranks are left",
+            "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {} groups \
+             of ranks are left",
             self.id,
+            most("largest heap", heap),
+            most("unexpected messages of a rank took", unexpected),
+            made.communicators,
+            made.windows,
+            left.communicators,
+            left.windows,
             self.combining.groups.made()
         ));
+    }
+}
+
+/// What ranks have used while they were on a PE.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// The most that the heap of a rank has grown to that has ended here, and the rank.
+    heap: (usize, u32),
+    /// The most that unexpected messages of a rank were seen to take; looked at as they grow, so it
+    /// may have been up to twice as much.
+    pub(super) unexpected: (usize, u32),
+    pub(crate) made: Owned,
+    /// What ranks had not dropped when they ended here.
+    left: Owned,
+}
+
+impl Usage {
+    pub(super) fn rank_ends(&mut self, rank: u32, heap: usize, state: &RankState) {
+        self.heap = self.heap.max((heap, rank));
+        self.left.communicators += state.owned.communicators;
+        self.left.windows += state.owned.windows;
+    }
+}
+
+/// From this time on the rate of the cycle counter is seen well enough without measuring it.
+const LONG: Duration = Duration::from_millis(10);
+/// How long it is measured: clocks tell times to some 50 ns.
+const SHORT: Duration = Duration::from_micros(20);
+
+/// How fast the cycle counter runs, as measured once for a short time.
+pub(super) fn cycles_per_second() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let once = || {
+            let (began, cycles) = (Instant::now(), pe::cycle_counter());
+            while began.elapsed() < SHORT {
+                std::hint::spin_loop();
+            }
+            let cycles = pe::cycle_counter().wrapping_sub(cycles);
+            cycles as f64 / began.elapsed().as_secs_f64()
+        };
+        // The thread may have lost its core between two looks at clocks.
+        let mut rates = [once(), once(), once(), once(), once()];
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cycle_counter_is_measured() {
+        let known = cycles_per_second();
+        let (began, cycles) = (Instant::now(), pe::cycle_counter());
+        std::thread::sleep(Duration::from_millis(200));
+        let cycles = pe::cycle_counter().wrapping_sub(cycles);
+        let rate = cycles as f64 / began.elapsed().as_secs_f64();
+        assert!((known / rate - 1.0).abs() < 0.05, "{known} cycles a second are taken for {rate}");
     }
 }

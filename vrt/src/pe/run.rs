@@ -8,6 +8,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::arena::{Arena, SlotHeader, hooks};
 use crate::launch;
@@ -26,8 +27,8 @@ const PACKETS_PER_RING: usize = 64;
 const MANY: usize = 512;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Cycles between two turns of tokio, about 100 us.
-const TOKIO_PERIOD: u64 = 250_000;
+/// Time between two turns of tokio.
+pub(super) const TOKIO_PERIOD: Duration = Duration::from_micros(100);
 
 /// How a PE's loop ended.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl Pe {
                 self.progress();
                 let engine = &mut self.engine;
                 if rank::foreign_wakers() > 0
-                    && cycles_between(engine.tokio_turn, engine.stamp) > TOKIO_PERIOD
+                    && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
                 {
                     engine.tokio_turn = engine.stamp;
                     return Step::Tokio;
@@ -326,7 +327,11 @@ impl Engine {
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
+        // SAFETY: the slot is this PE's, and its rank does not run any more.
+        let heap = unsafe { (*(*slot).heap.get()).used() };
+        self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
         self.leave_groups(rank, &mut state);
+        self.end_hold_of(rank, &mut state);
         state.drop_restored();
         state.posted = Posted::default();
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {

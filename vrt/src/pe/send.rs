@@ -7,13 +7,15 @@
 //! | long, in the arena | the receive copies from the sender's buffer | `Rendezvous`: the same |
 //! | long, elsewhere | copied at once | `Staged`: in chunks, when matched |
 //!
-//! Buffered sends of any length are copied first and then go as standard ones.
+//! Buffered sends of any length are copied first and then go as standard ones. To a rank that is
+//! *held* (`flow`) standard sends go as synchronous ones if they fit into a packet, and as long ones
+//! otherwise.
 
 use crate::arena::{Arena, hooks};
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
 use crate::net::remote::Transfer;
-use crate::net::shared::ENDED;
+use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request};
 use crate::pe::receive::{Body, Parked};
@@ -53,10 +55,15 @@ impl Engine {
     pub(crate) unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let order = self.running().peers.number_outgoing(message.to, message.len as u64);
-        let pe = self.shared.place(message.to);
-        if pe == ENDED {
-            // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
-            return Started::Done(Completion::default());
+        let mut pe = self.shared.place_or_held(message.to);
+        let mut held = false;
+        if pe >= ENDED {
+            pe &= !HELD;
+            if pe == ENDED {
+                // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
+                return Started::Done(Completion::default());
+            }
+            held = message.mode == Mode::Standard;
         }
         let mut unexpected = false;
         let here = pe == self.id;
@@ -73,7 +80,7 @@ impl Engine {
                     return Started::Done(Completion::default());
                 }
                 Delivery::Unexpected => {
-                    let is_number = len == 8 && message.mode != Mode::Synchronous;
+                    let is_number = len == 8 && message.mode != Mode::Synchronous && !held;
                     if is_number && !state.unexpected.is_indexed() {
                         // Written to its place in the list, without a packet on the way.
                         let mut packet = Packet::new(Kind::Eager, from, message.to);
@@ -86,8 +93,12 @@ impl Engine {
                         let number = unsafe { data.cast::<u64>().read_unaligned() };
                         packet.data = Data::words([number, 0, 0]);
                         state.unexpected.push_to_list(key, (packet, Parked::Inline));
+                        let beyond = state.unexpected.is_beyond();
                         if state.probing {
                             self.notify(message.to, None);
+                        }
+                        if beyond {
+                            self.mind_unexpected(message.to);
                         }
                         return Started::Done(Completion::default());
                     }
@@ -104,14 +115,15 @@ impl Engine {
         // SAFETY: as the caller promises.
         unsafe {
             if here {
-                self.send_here(packet, message, unexpected)
+                self.send_here(packet, message, unexpected, held)
             } else {
-                self.send_away(pe, packet, message)
+                self.send_away(pe, packet, message, held)
             }
         }
     }
 
-    /// `unexpected`: it is known that there is no receive for it.
+    /// `unexpected`: it is known that there is no receive for it. `held`: unless there is one, the
+    /// data stays here.
     ///
     /// # Safety
     /// As [`send`](Self::send).
@@ -121,14 +133,19 @@ impl Engine {
         mut packet: Packet,
         message: &Outbound,
         unexpected: bool,
+        held: bool,
     ) -> Started {
-        let by_copy = message.len <= self.options.eager
-            || message.mode == Mode::Buffered
-            || !Arena::contains(message.data as usize);
-        let waits = message.mode == Mode::Synchronous || !by_copy;
+        let in_arena = Arena::contains(message.data as usize);
+        let by_copy = if held {
+            message.len <= INLINE
+        } else {
+            message.len <= self.options.eager || message.mode == Mode::Buffered || !in_arena
+        };
+        let waits = message.mode == Mode::Synchronous || !by_copy || held;
         if waits {
             packet.wants_finish = true;
-            packet.request = self.running().new_request(Request::send());
+            let outside = !by_copy && !in_arena;
+            packet.request = self.running().new_request(Request { outside, ..Request::send() });
         }
         let body = if by_copy {
             if message.len <= u32::MAX as usize {
@@ -140,9 +157,9 @@ impl Engine {
             }
             Body::Here(message.data)
         } else {
-            packet.kind = Kind::Rendezvous;
+            packet.kind = if in_arena { Kind::Rendezvous } else { Kind::Staged };
             packet.data = Data::words([message.data as u64, message.len as u64, 0]);
-            Body::InArena(message.data)
+            if in_arena { Body::InArena(message.data) } else { Body::Staged }
         };
         // SAFETY: the data is readable for the message's length.
         unsafe {
@@ -158,10 +175,18 @@ impl Engine {
     /// # Safety
     /// As [`send`](Self::send).
     #[inline]
-    unsafe fn send_away(&mut self, pe: u32, mut packet: Packet, message: &Outbound) -> Started {
+    unsafe fn send_away(
+        &mut self,
+        pe: u32,
+        mut packet: Packet,
+        message: &Outbound,
+        held: bool,
+    ) -> Started {
         let pe = pe as usize;
-        let synchronous = message.mode == Mode::Synchronous;
-        if message.len <= self.options.eager.min(MAX_BESIDE) {
+        // What fits into the packet comes along even if the receiver wants no data.
+        let synchronous = message.mode == Mode::Synchronous || held;
+        let longest = if held { INLINE } else { self.options.eager.min(MAX_BESIDE) };
+        if message.len <= longest {
             packet.len = message.len as u32;
             if message.len <= INLINE {
                 // SAFETY: both sides have `len <= INLINE` bytes.

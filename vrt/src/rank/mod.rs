@@ -204,6 +204,10 @@ pub struct Statistics {
     pub communicators: u32,
     /// Windows that it has made and not dropped.
     pub windows: u32,
+    /// Messages that have come for it and that it has not received.
+    pub unexpected_messages: usize,
+    /// Bytes that those take; `--unexpected` is their limit.
+    pub unexpected_bytes: usize,
     /// Groups of ranks that its PE knows of, for the communicators that ranks have made.
     pub groups_of_pe: usize,
 }
@@ -230,6 +234,8 @@ pub fn statistics() -> Statistics {
             heap_blocks: heap.blocks,
             communicators: state.owned.communicators,
             windows: state.owned.windows,
+            unexpected_messages: state.unexpected.len(),
+            unexpected_bytes: state.unexpected_bytes(),
             groups_of_pe,
         };
         (state.peers.iter().count(), statistics)

@@ -1,0 +1,214 @@
+//! How much memory unexpected messages take, and what happens when that is too much.
+//!
+//! A rank whose unexpected messages take more than `--unexpected` is *held*: nothing is refused, but
+//! who sends to it keeps the data, and a standard send is done only when its receive is there, as if
+//! it were a synchronous one. What comes is then a header each, of which a rank that waits for its
+//! sends can cause only one. The order of messages does not change, and a message for which a
+//! receive is posted finds it, so a program can come to a stop by this only if it relies on sends
+//! being buffered without limit, which MPI does not promise (MPI-4.1 section 3.5).
+//!
+//! ```text
+//!                     more than the limit
+//!      not held  ------------------------------->  held: a bit in the rank's place, in this node;
+//!                <-------------------------------        `Hold` to nodes that send it data
+//!                     less than half of it
+//! ```
+//!
+//! That a rank is held is known to the PE that has it, by the bit to its node, and to nodes that
+//! were told; it is a hint everywhere but there, so both kinds of send are always understood. A rank
+//! that moves is not held any more, and the next PE looks for itself. The last PE takes back what it
+//! has told nodes before it sends the rank off, on the same ways, which keep their order. Where a
+//! hint got lost on the way, data that keeps coming has the node told again.
+//!
+//! Nothing of this costs anything until the messages of a rank have reached marks that are set here:
+//! a length and a number of bytes from which on this is looked at again.
+
+use crate::arena;
+use crate::mailbox::Unexpected;
+use crate::net::{Kind, Packet};
+use crate::pe::{Engine, Parked, RankState};
+
+/// Bytes of the pool that a PE uses without ever looking whether some can be given back.
+const SMALL_POOL: usize = 16 << 20;
+/// Packets with data from a node that was told to send none, after which it is told again: more than
+/// can have been under way.
+const PATIENCE: u32 = 4096;
+
+/// What unexpected messages of a rank take, beside their list. Nodes that were told that it is held
+/// know it from this PE, so it does not move along.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Bytes in pools.
+    pub(crate) pooled: usize,
+    /// From how many of these on the marks are set anew.
+    alarm: usize,
+    pub(crate) held: bool,
+    /// Nodes that were told: the PE there, and the packets with data that have come from it since.
+    told: Vec<(u32, u32)>,
+}
+
+/// When a PE looks whether memory of its pool can be given back.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    /// Bytes in use from which on it will be worth it, and below which it is.
+    high: usize,
+    low: usize,
+}
+
+impl RankState {
+    /// Bytes that its unexpected messages take.
+    pub(crate) fn unexpected_bytes(&self) -> usize {
+        self.unexpected.list_bytes() + self.flow.pooled
+    }
+
+    /// A message was kept; whether the marks have to be looked at.
+    #[inline(always)]
+    pub(super) fn is_beyond(&self) -> bool {
+        self.unexpected.is_beyond() || self.flow.pooled > self.flow.alarm
+    }
+}
+
+impl Engine {
+    /// The unexpected messages of a rank here have reached a mark.
+    #[cold]
+    pub(crate) fn mind_unexpected(&mut self, rank: u32) {
+        let (limit, from, id) = (self.options.unexpected, self.receiving_from, self.id);
+        let (shared, near) = (self.shared, self.shared.is_near(from));
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        let bytes = state.unexpected_bytes();
+        self.used.unexpected = self.used.unexpected.max((bytes, rank));
+        if bytes <= limit {
+            let room = (limit - bytes) / 2;
+            state.unexpected.set_marks(room);
+            state.flow.alarm = state.flow.pooled + room;
+            return;
+        }
+        state.unexpected.mark_all();
+        state.flow.alarm = 0;
+        if !state.flow.held {
+            state.flow.held = true;
+            shared.hold(rank);
+            tracing::debug!(rank, bytes, "takes no more unexpected messages");
+        }
+        if near || from == id {
+            return;
+        }
+        let node = shared.node_of(from);
+        match state.flow.told.iter_mut().find(|(pe, _)| shared.node_of(*pe) == node) {
+            Some((_, since)) if *since < PATIENCE => *since += 1,
+            Some((pe, since)) => {
+                *since = 0;
+                let pe = *pe;
+                self.tell_hold(rank, pe, true);
+            }
+            None => {
+                state.flow.told.push((from, 0));
+                self.tell_hold(rank, from, true);
+            }
+        }
+    }
+
+    /// A rank here has taken an unexpected message: a mark was reached, or it is held.
+    #[cold]
+    pub(crate) fn mind_taken(&mut self, rank: u32) {
+        let limit = self.options.unexpected;
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
+        state.unexpected.shrink();
+        if state.flow.held && state.unexpected_bytes() <= limit / 2 {
+            self.shared.release(rank);
+            self.end_hold(rank);
+            self.mind_unexpected(rank);
+        }
+    }
+
+    /// A rank here is not held any more, or leaves: nodes that were told otherwise are told.
+    pub(crate) fn end_hold(&mut self, rank: u32) {
+        let Some(mut state) = self.ranks[rank as usize].take() else { return };
+        self.end_hold_of(rank, &mut state);
+        self.ranks[rank as usize] = Some(state);
+    }
+
+    /// [`end_hold`](Self::end_hold) of a rank whose state was taken out.
+    pub(crate) fn end_hold_of(&mut self, rank: u32, state: &mut RankState) {
+        state.flow.held = false;
+        for (pe, _) in std::mem::take(&mut state.flow.told) {
+            self.tell_hold(rank, pe, false);
+        }
+    }
+
+    fn tell_hold(&mut self, rank: u32, pe: u32, held: bool) {
+        let mut news = Packet::new(Kind::Hold, rank, pe);
+        news.wants_finish = held;
+        // SAFETY: nothing lies beside this kind.
+        unsafe { self.net.send(pe as usize, &news, std::ptr::null()) };
+    }
+
+    /// A PE of another node has said whether a rank that it has is held.
+    pub(crate) fn learn_hold(&mut self, packet: &Packet) {
+        // It may have come here meanwhile, where it is known better.
+        if self.shared.is_near(self.shared.place(packet.from)) {
+            return;
+        }
+        if packet.wants_finish {
+            self.shared.hold_elsewhere(packet.from);
+        } else {
+            self.shared.release(packet.from);
+        }
+    }
+
+    /// The pool has handed out a block.
+    #[inline]
+    pub(super) fn pool_grew(&mut self) {
+        // SAFETY: the pool is this PE's.
+        let bytes = unsafe { (*(*self.pool).heap.get()).bytes };
+        if bytes > self.pool_marks.high {
+            let high = bytes.max(SMALL_POOL);
+            self.pool_marks = Pool { high: 2 * high, low: if bytes < high { 0 } else { high / 4 } };
+        }
+    }
+
+    /// A block of the pool was given back.
+    #[inline]
+    pub(super) fn pool_shrank(&mut self) {
+        // SAFETY: the pool is this PE's.
+        let bytes = unsafe { (*(*self.pool).heap.get()).bytes };
+        if bytes < self.pool_marks.low {
+            self.trim_pool();
+        }
+    }
+
+    /// Gives pages back that the pool does not need, if most of what it had is free. For a PE that
+    /// has nothing else to do, too: others may have freed what ranks took along that have moved.
+    #[cold]
+    pub(crate) fn trim_pool(&mut self) {
+        if self.pool_marks.low == 0 {
+            return;
+        }
+        // SAFETY: the pool is this PE's.
+        unsafe {
+            if !(*self.pool).remote.is_empty() {
+                arena::hooks::drain_remote(self.pool);
+            }
+            let bytes = (*(*self.pool).heap.get()).bytes;
+            if bytes < self.pool_marks.low {
+                self.pool_marks = Pool::default();
+                let given = arena::live::give_back(self.pool);
+                tracing::debug!(bytes, given, "memory of unexpected messages is given back");
+            }
+        }
+    }
+}
+
+/// Counts what a kept message has in a pool.
+pub(super) fn pooled(packet: &Packet, parked: Parked) -> usize {
+    if matches!(parked, Parked::Pool(_)) { packet.message_len() as usize } else { 0 }
+}
+
+/// What unexpected messages that came with a rank have in pools.
+pub(crate) fn of_kept<'a>(messages: impl Iterator<Item = &'a (Packet, Parked)>) -> Flow {
+    let pooled = messages.map(|(packet, parked)| pooled(packet, *parked)).sum();
+    Flow { pooled, ..Flow::default() }
+}
+
+/// The list of a rank's unexpected messages.
+pub(crate) type Kept = Unexpected<(Packet, Parked)>;
