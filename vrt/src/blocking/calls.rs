@@ -4,6 +4,7 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
+use crate::arena::external::system_calls::by_number;
 use crate::arena::interpose::Real;
 use crate::blocking::futex::{self, clock, futex, nanoseconds};
 use crate::blocking::suspend::{may_suspend, sleep_until};
@@ -51,8 +52,9 @@ pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
     )
 }
 
-/// C `syscall`. A rank that waits for a futex is suspended. The variable arguments travel like the
-/// fixed ones that are written here; those that a call does not have are not looked at.
+/// C `syscall`. A rank that waits for a futex is suspended; other calls have their meaning for what
+/// ranks hold. The variable arguments travel like the fixed ones that are written here; those that a
+/// call does not have are not looked at.
 ///
 /// # Safety
 /// As in C.
@@ -76,7 +78,8 @@ pub unsafe extern "C" fn syscall(
             third: f as u32,
         });
     }
-    real_syscall(number, [a, b, c, d, e, f])
+    // SAFETY: as the caller promises.
+    unsafe { by_number(number, [a, b, c, d, e, f]) }
 }
 
 /// The length of a time that a program has given, if it is one.

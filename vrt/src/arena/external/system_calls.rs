@@ -1,4 +1,5 @@
-//! C's `syscall`: system calls by number. What libc has a function for means the same here.
+//! System calls by number, as C's `syscall` makes them (`blocking::calls`). What libc has a function for
+//! means the same here.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
@@ -8,28 +9,10 @@ use crate::arena::interpose::Real;
 /// What `clone` is told when the child shares the caller's memory.
 const SHARES_MEMORY: usize = libc::CLONE_VM as usize;
 
-/// C `syscall`.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syscall(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    // SAFETY: as the caller promises.
-    unsafe { by_number(number, [a, b, c, d, e, f]) }
-}
-
 /// Makes a system call, with its meaning for what ranks hold.
 ///
 /// # Safety
-/// As `syscall`.
+/// As C's `syscall`.
 #[inline]
 pub(crate) unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_long {
     type Function =
