@@ -136,6 +136,10 @@ pub struct Config {
     #[arg(long, env = "VRT_CHECK_STACKS", hide_env_values = true, value_parser = switch())]
     check_stacks: bool,
 
+    /// Search all memory of a rank before each move, and say what it refers to that is not its own
+    #[arg(long, env = "VRT_CHECK_MOVES", hide_env_values = true, value_parser = switch())]
+    check_moves: bool,
+
     /// Print what each PE has done when the job ends
     #[arg(long, env = "VRT_STATISTICS", hide_env_values = true, value_parser = switch())]
     statistics: bool,
@@ -287,6 +291,7 @@ impl Config {
             no_pin: env.no_pin || self.no_pin,
             no_huge_pages: env.no_huge_pages || self.no_huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
+            check_moves: env.check_moves || self.check_moves,
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
         })
@@ -521,7 +526,7 @@ impl Config {
     }
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
-        SlotSizes { stack: self.stack, heap: self.slot }
+        SlotSizes { stack: self.stack, heap: self.slot, pes: self.pes() as usize }
     }
 
     pub(crate) fn options(&self) -> Result<Options, ConfigError> {
@@ -531,6 +536,7 @@ impl Config {
             oversubscribed: self.pes() as usize > available_cores(),
             memory_moves: true,
             check_leaks: self.check_leaks,
+            check_moves: self.check_moves,
             check_stacks: self.check_stacks,
             exchange: self.protocol()?,
             loggp: self.loggp.as_deref().map_or(Ok(LogGp::RANKS), read_network)?,
@@ -553,6 +559,7 @@ impl Config {
             ("VRT_NO_PIN", self.no_pin),
             ("VRT_NO_HUGE_PAGES", self.no_huge_pages),
             ("VRT_CHECK_LEAKS", self.check_leaks),
+            ("VRT_CHECK_MOVES", self.check_moves),
             ("VRT_CHECK_STACKS", self.check_stacks),
             ("VRT_STATISTICS", self.statistics),
         ];

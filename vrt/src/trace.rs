@@ -6,7 +6,7 @@
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::arena::hooks::runtime_heap;
+use crate::arena::hooks::outside_heap;
 
 /// A subscriber whose memory is the process's, whoever calls it.
 ///
@@ -24,50 +24,50 @@ impl<S: Subscriber> Subscriber for OnRuntimeHeap<S> {
         &self,
         metadata: &'static Metadata<'static>,
     ) -> tracing::subscriber::Interest {
-        runtime_heap(|| self.0.register_callsite(metadata))
+        outside_heap(|| self.0.register_callsite(metadata))
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        runtime_heap(|| self.0.enabled(metadata))
+        outside_heap(|| self.0.enabled(metadata))
     }
 
     fn max_level_hint(&self) -> Option<tracing::level_filters::LevelFilter> {
-        runtime_heap(|| self.0.max_level_hint())
+        outside_heap(|| self.0.max_level_hint())
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        runtime_heap(|| self.0.new_span(span))
+        outside_heap(|| self.0.new_span(span))
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        runtime_heap(|| self.0.record(span, values));
+        outside_heap(|| self.0.record(span, values));
     }
 
     fn record_follows_from(&self, span: &Id, follows: &Id) {
-        runtime_heap(|| self.0.record_follows_from(span, follows));
+        outside_heap(|| self.0.record_follows_from(span, follows));
     }
 
     fn event_enabled(&self, event: &Event<'_>) -> bool {
-        runtime_heap(|| self.0.event_enabled(event))
+        outside_heap(|| self.0.event_enabled(event))
     }
 
     fn event(&self, event: &Event<'_>) {
-        runtime_heap(|| self.0.event(event));
+        outside_heap(|| self.0.event(event));
     }
 
     fn enter(&self, span: &Id) {
-        runtime_heap(|| self.0.enter(span));
+        outside_heap(|| self.0.enter(span));
     }
 
     fn exit(&self, span: &Id) {
-        runtime_heap(|| self.0.exit(span));
+        outside_heap(|| self.0.exit(span));
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        runtime_heap(|| self.0.clone_span(id))
+        outside_heap(|| self.0.clone_span(id))
     }
 
     fn try_close(&self, id: Id) -> bool {
-        runtime_heap(|| self.0.try_close(id))
+        outside_heap(|| self.0.try_close(id))
     }
 }

@@ -1,8 +1,8 @@
 //! `malloc` and its family, defined by this crate in place of libc's.
 //!
-//! One thread-local word says whose heap is meant: null is the process's (libc's), anything else
-//! is the header of the slot whose rank runs. The PE sets it when it resumes a rank; while the
-//! runtime itself works it is null ([`runtime_heap`]).
+//! One thread-local word says whose heap is meant: anything but null is the header of the slot
+//! whose rank runs. The PE sets it when it resumes a rank. Where it is null, the runtime's own
+//! memory is libc's ([`runtime_heap`]), and everybody else's that of the PE's [`outside`] heap.
 //!
 //! A free goes by address, never by that word: a block outside the arena is libc's; a block of a
 //! slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and the
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-use crate::arena::{Arena, SlotHeader, heap};
+use crate::arena::{Arena, SlotHeader, heap, outside};
 
 thread_local! {
     static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
@@ -32,7 +32,15 @@ pub(crate) fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
 }
 
-/// Runs `f` on the process's heap. `f` must not suspend the rank.
+/// Runs `f` on the PE's outside heap: what it allocates, a rank may hold. `f` must not suspend the
+/// rank.
+#[inline(always)]
+pub(crate) fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
+    runtime_heap(|| outside::within(f))
+}
+
+/// Runs `f` on the runtime's heap, of which a rank must not keep anything. `f` must not suspend the
+/// rank.
 #[inline(always)]
 pub(crate) fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     let result = on_runtime_heap(f);
@@ -100,8 +108,15 @@ unsafe fn allocate(slot: *mut SlotHeader, align: usize, size: usize) -> *mut c_v
 /// The calling PE owns the slot.
 #[cold]
 pub(crate) unsafe fn drain_remote(slot: *mut SlotHeader) {
-    // SAFETY: the owner may touch the heap; the list holds live blocks of it.
-    unsafe { (*slot).remote.drain(|block| (*(*slot).heap.get()).free(block)) }
+    let Some(arena) = Arena::current() else { return };
+    // SAFETY: the owner may touch the heap; the list holds live blocks of it, and that of a pool
+    // those of its PE's outside heap, too.
+    unsafe {
+        (*slot).remote.drain(|block| match arena.layout.outside_at(block as usize) {
+            Some(pe) => outside::free(arena, pe, block),
+            None => (*(*slot).heap.get()).free(block),
+        });
+    }
 }
 
 /// Allocates from a slot's heap that is not the running rank's (the PE's pool of payloads).
@@ -120,6 +135,10 @@ pub(crate) unsafe fn allocate_in(slot: *mut SlotHeader, size: usize) -> *mut u8 
 #[inline]
 pub(crate) unsafe fn free_in_arena(block: *mut u8) {
     let Some(arena) = Arena::current() else { return };
+    if let Some(pe) = arena.layout.outside_at(block as usize) {
+        // SAFETY: as the caller promises.
+        return unsafe { outside::free(arena, pe, block) };
+    }
     let slot = arena.header(arena.slot_at(block as usize));
     let pe = PE.get();
     // SAFETY: the owner frees directly; everybody else through the list.
@@ -153,8 +172,15 @@ fn no_memory() -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     let slot = HEAP.get();
-    // SAFETY: a non-null word is the slot of the rank that runs here.
-    unsafe { if slot.is_null() { __libc_malloc(size) } else { allocate(slot, 16, size) } }
+    if !slot.is_null() {
+        // SAFETY: a non-null word is the slot of the rank that runs here.
+        unsafe { allocate(slot, 16, size) }
+    } else if outside::serves() {
+        outside::allocate(16, size, false)
+    } else {
+        // SAFETY: libc's own.
+        unsafe { __libc_malloc(size) }
+    }
 }
 
 /// C `calloc`.
@@ -164,11 +190,14 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
-    if slot.is_null() {
+    if slot.is_null() && !outside::serves() {
         // SAFETY: libc's own.
         return unsafe { __libc_calloc(count, size) };
     }
     let Some(bytes) = count.checked_mul(size) else { return no_memory() };
+    if slot.is_null() {
+        return outside::allocate(16, bytes, true);
+    }
     // SAFETY: as in `malloc`; the block has `bytes` bytes.
     unsafe {
         let block = allocate(slot, 16, bytes);
@@ -190,23 +219,58 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         if block.is_null() {
             return malloc(size);
         }
+        let Some(arena) = Arena::current().filter(|_| Arena::contains(block as usize)) else {
+            return reallocate_of_libc(block, size);
+        };
         let slot = HEAP.get();
-        if !Arena::contains(block as usize) {
-            // libc's block stays libc's.
-            return __libc_realloc(block, size);
-        }
-        let home = Arena::current()
-            .map_or(std::ptr::null_mut(), |arena| arena.header(arena.slot_at(block as usize)));
-        if home == slot {
-            return (*(*slot).heap.get()).reallocate(block.cast(), size).cast();
-        }
+        let old = match arena.layout.outside_at(block as usize) {
+            Some(pe) => {
+                if slot.is_null() {
+                    let moved = outside::reallocate(pe, block.cast(), size);
+                    if !moved.is_null() {
+                        return moved;
+                    }
+                }
+                outside::usable_size(block.cast())
+            }
+            None if arena.header(arena.slot_at(block as usize)) == slot => {
+                return (*(*slot).heap.get()).reallocate(block.cast(), size).cast();
+            }
+            None => heap::usable_size(block.cast()),
+        };
+        move_block(block, old, size)
+    }
+}
+
+/// Copies a block of `old` bytes to a new one of `size`, and frees it.
+///
+/// # Safety
+/// The block is live and nobody else uses it.
+unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void {
+    // SAFETY: as the caller promises; the new block is another one.
+    unsafe {
         let moved = malloc(size);
         if !moved.is_null() {
-            let old = heap::usable_size(block.cast());
             std::ptr::copy_nonoverlapping(block.cast::<u8>(), moved.cast(), old.min(size));
-            free_in_arena(block.cast());
+            free(block);
         }
         moved
+    }
+}
+
+/// Changes the length of a block of libc's, which stays libc's unless somebody changes it in whose
+/// hands it could leave the process: a rank, or what is outside of ranks.
+///
+/// # Safety
+/// The block is live in libc's heap and nobody else uses it.
+unsafe fn reallocate_of_libc(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if outside::exists() && (!HEAP.get().is_null() || outside::serves()) {
+            move_block(block, libc_usable_size(block), size)
+        } else {
+            __libc_realloc(block, size)
+        }
     }
 }
 
@@ -253,7 +317,11 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let align = align.max(16).next_power_of_two();
     // SAFETY: as in `malloc`.
     unsafe {
-        if slot.is_null() { __libc_memalign(align, size) } else { allocate(slot, align, size) }
+        match slot.is_null() {
+            false => allocate(slot, align, size),
+            true if outside::serves() => outside::allocate(align, size, false),
+            true => __libc_memalign(align, size),
+        }
     }
 }
 
@@ -322,10 +390,12 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     // SAFETY: a live block; libc keeps its chunks' sizes in the same place, with two flag words of
     // overhead less one that the successor lends, as dlmalloc does (libc's malloc descends from it).
     unsafe {
-        if Arena::contains(block as usize) {
-            heap::usable_size(block.cast())
-        } else {
-            libc_usable_size(block)
+        match Arena::current().filter(|_| Arena::contains(block as usize)) {
+            Some(arena) if arena.layout.outside_at(block as usize).is_some() => {
+                outside::usable_size(block.cast())
+            }
+            Some(_) => heap::usable_size(block.cast()),
+            None => libc_usable_size(block),
         }
     }
 }

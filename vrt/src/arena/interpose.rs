@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::arena::hooks::runtime_heap;
+use crate::arena::hooks::{outside_heap, runtime_heap};
 
 /// The next definition of a symbol, looked up once.
 pub(crate) struct Real {
@@ -49,7 +49,7 @@ impl Real {
 
 /// The call keeps memory for the whole process: not in the heap of the rank that happens to make it.
 pub(crate) fn process_wide<R>(call: impl FnOnce() -> R) -> R {
-    runtime_heap(call)
+    outside_heap(call)
 }
 
 /// C `exit`. In a rank: status 0 ends the rank, any other ends the job with that status.

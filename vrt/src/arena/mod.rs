@@ -17,12 +17,13 @@
 //! | `slot` | the header of a slot: heap, owner, suspended rank |
 //! | `live` | what of a slot has to travel to another node |
 //! | `heap` | dlmalloc over a slot's two ranges |
+//! | `outside` | the heap of what is no rank: threads, tokio |
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `calls` | the table of the libc calls that are defined in front of libc's |
 //! | `interpose` | what those are made of, and `exit` |
 //! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |
 //! | `answers` | what libc returns in memory of the process: ranks get copies |
-//! | `kept` | what the process keeps in ranks' slots, which so cannot take it away |
+//! | `search` | what ranks and statics refer to that would not move with a rank, or would |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
 pub(crate) mod answers;
@@ -33,9 +34,10 @@ pub(crate) mod external;
 pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod interpose;
-pub(crate) mod kept;
 mod layout;
 pub(crate) mod live;
+pub(crate) mod outside;
+pub(crate) mod search;
 mod slot;
 
 pub(crate) use external::External;

@@ -296,7 +296,12 @@ impl Engine {
                 let began = Instant::now();
                 match self.go(rank, to) {
                     Ok(bytes) => self.balancer.went_by_itself(bytes, began.elapsed()),
-                    Err(_) => self.end_offer(rank),
+                    Err(why) => {
+                        if let (Stays::Pinned(why), Some(state)) = (why, self.rank(rank)) {
+                            state.refused = Some(why);
+                        }
+                        self.end_offer(rank);
+                    }
                 }
             }
             self.see_to_offers();
@@ -362,13 +367,15 @@ impl Engine {
     /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
     fn go(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         let began = Instant::now();
+        if self.balancer.by_state || self.options.memory_moves {
+            self.may_go(rank, to)?;
+        }
         let bytes = match self.balancer.by_state {
             true => self.move_by_state(rank, to)?,
             false if !self.options.memory_moves => {
                 return Err(Stays::Pinned("ranks of this job can only move by their state"));
             }
             false => {
-                self.may_move(rank)?;
                 self.end_offer(rank);
                 if self.shared.is_near(to) {
                     self.hand_over(rank, to)?
@@ -526,10 +533,10 @@ impl Engine {
         if let Some(meter) = &mut self.balancer.meter {
             loads.pe = meter.report(self.busy, self.idle, cycles);
         }
-        self.forget_what_is_not_kept();
         let mut pinned = None;
-        for (rank, state) in self.ranks.iter().enumerate() {
-            let Some(state) = state.as_deref() else { continue };
+        for rank in 0..self.ranks.len() {
+            let why = self.known_pin(rank as u32);
+            let Some(state) = self.ranks[rank].as_deref() else { continue };
             if state.status == Status::Ended {
                 continue;
             }
@@ -539,7 +546,6 @@ impl Engine {
                 let stack = crate::rank::Body::live_stack(state.slot).len();
                 (*(*state.slot).heap.get()).bytes + stack
             };
-            let why = self.was_pinned(rank as u32);
             pinned = pinned.or(why.map(|why| (rank, why)));
             if let Some(why) = why
                 && loads.pinned.len() < step::PINNED_TOLD

@@ -40,6 +40,7 @@ use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::arena::Arena;
 use crate::arena::hooks;
 use crate::blocking::calls::{errno, real_syscall};
 use crate::blocking::foreign::{has_foreign_threads, is_thread_local};
@@ -122,12 +123,15 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Asks the kernel. Words in the arena may be waited for in another PE of the node, to which a
+    /// rank has taken them.
     fn kernel(self) -> c_long {
+        let private = if Arena::contains(self.address) { libc::FUTEX_PRIVATE_FLAG } else { 0 };
         real_syscall(
             libc::SYS_futex,
             [
                 self.address,
-                self.operation as usize,
+                (self.operation & !private) as usize,
                 self.value as usize,
                 self.time,
                 self.second,

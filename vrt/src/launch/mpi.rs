@@ -101,6 +101,7 @@ pub(super) fn abort_unless_well(status: i32) {
 /// Runs the ranks of this PE; returns when the whole job has ended well, or in a deadlock.
 fn live(mut pe: Box<Pe>, config: &Config, crowd: &Crowd) -> Outcome {
     let _entered = pe.enter();
+    arena::outside::begin(crowd.id);
     match pe::run() {
         Ok(Outcome::Finished) => {
             pe_process::tell_what_was_done(config);

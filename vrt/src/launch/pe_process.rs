@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::arena::{self, Arena, SlotId, hooks};
+use crate::arena::{self, Arena, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Balancing, Config};
@@ -56,6 +56,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     // SAFETY: each PE has its own range of ranks and its own pool slot.
     let mut pe = unsafe { Pe::new(setup, program, arena) };
     let _entered = pe.enter();
+    outside::begin(id);
     match pe::run() {
         Ok(Outcome::Finished) => {
             tell_what_was_done(config);

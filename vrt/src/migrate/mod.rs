@@ -28,10 +28,11 @@ pub(crate) mod offer;
 pub(crate) mod ship;
 mod state;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, kept, live};
+use crate::arena::search::{Journey, Reference};
+use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::{Kind, Packet};
@@ -63,14 +64,6 @@ const LARGE_HEAP: usize = 4 * HUGE_PAGE;
 /// Ranges shorter than this are left to faults.
 const PIECE: usize = 64 << 10;
 
-/// In which slots the process keeps something of its own.
-#[derive(Debug, Default)]
-pub(crate) struct KeptHere {
-    /// How many ranks had been resumed when that was found out; what it was holds until the next.
-    at: Option<u32>,
-    slots: FxHashSet<SlotId>,
-}
-
 /// What a PE knows of ranks that are coming: what has come for them before they did, and which of
 /// them have been here.
 #[derive(Debug, Default)]
@@ -95,10 +88,10 @@ enum Whereabouts {
 }
 
 impl Engine {
-    /// Gives a suspended rank to another PE of the node; returns the bytes that have to be copied.
+    /// Gives a suspended rank that [`may_go`](Self::may_go) to another PE of the node; returns the
+    /// bytes that have to be copied.
     pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
-        self.may_move(rank)?;
         self.end_hold(rank);
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         if self.shared.nodes() > 1 {
@@ -129,7 +122,6 @@ impl Engine {
     /// and has its program begin again on another PE. Returns the bytes of the state.
     pub(crate) fn move_by_state(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
-        self.may_move(rank)?;
         let Some(state) = self.rank(rank) else { return Err(Stays::NotHere) };
         let Some(offer) = state.offer else { return Err(Stays::NotHere) };
         let open = state.requests.iter().filter(|request| request.in_use).count();
@@ -227,7 +219,7 @@ impl Engine {
 
     /// Tells a rank to go to another PE by its state when it is in `migrate`.
     pub(crate) fn order(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
-        self.may_move(rank)?;
+        self.may_go(rank, to)?;
         self.rank(rank).ok_or(Stays::NotHere)?.ordered = Some(to);
         Ok(())
     }
@@ -240,68 +232,105 @@ impl Engine {
         }
     }
 
-    /// Whether a rank can be moved now.
-    pub(crate) fn may_move(&mut self, rank: u32) -> Result<(), Stays> {
+    /// Whether a rank can be moved now, so far as can be told without a search of its memory.
+    pub(crate) fn may_move(&self, rank: u32) -> Result<(), Stays> {
         match self.ranks.get(rank as usize).and_then(Option::as_deref) {
-            None => return Err(Stays::NotHere),
+            None => Err(Stays::NotHere),
             Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
-                return Err(Stays::Running);
+                Err(Stays::Running)
             }
-            Some(state) if state.requests.iter().any(|request| request.direct) => {
-                return Err(Stays::InUse);
-            }
-            Some(_) => {}
+            Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
+            Some(state) => held_outside(state).map_or(Ok(()), |why| Err(Stays::Pinned(why))),
         }
-        self.pinned(rank).map_or(Ok(()), |reason| Err(Stays::Pinned(reason)))
     }
 
-    /// Why a rank of this PE cannot be moved, if so.
-    pub(crate) fn pinned(&mut self, rank: u32) -> Option<&'static str> {
-        let runs = self.rank(rank).is_some_and(|state| state.status == Status::Running);
-        if self.takes_memory_away() && (runs || self.kept.at != Some(self.resumes)) {
-            self.look_for_kept();
-        }
-        self.was_pinned(rank)
-    }
-
-    /// Searches the process's memory for references to the slots of ranks.
-    fn look_for_kept(&mut self) {
-        // SAFETY: this is the PE's rank thread, these are its slots, and only the rank that
-        // calls, if any, is running.
-        self.kept.slots = unsafe {
-            kept::slots(|slot| {
-                // A job's slots have the numbers of their ranks.
-                self.ranks.get(slot.0 as usize)?.as_deref().map(|state| state.slot)
-            })
+    /// Whether a suspended rank can go to a PE: it is not pinned, and its memory means the same
+    /// there. What is found is kept for [`known_pin`](Self::known_pin).
+    pub(crate) fn may_go(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
+        self.may_move(rank)?;
+        let journey = match (self.balancer.goes_by_state(), self.shared.is_near(to)) {
+            (true, _) => Journey::ByState,
+            (false, true) => Journey::InNode,
+            (false, false) => Journey::Away,
         };
-        self.kept.at = Some(self.resumes);
+        let obstacle = self.obstacle(rank, journey, None);
+        if let Some(state) = self.rank(rank) {
+            state.obstacle = obstacle;
+        }
+        obstacle.map_or(Ok(()), |why| Err(Stays::Pinned(why)))
     }
 
-    /// Ranks are about to be counted: what the process kept last time it may not keep any more.
-    pub(crate) fn forget_what_is_not_kept(&mut self) {
-        if !self.kept.slots.is_empty() {
-            self.look_for_kept();
+    /// Why the running rank could not be moved if it were suspended in the call at whose frame its
+    /// own stack ends.
+    pub(crate) fn pinned(&mut self, frame: usize) -> Option<&'static str> {
+        let rank = self.current;
+        let held = self.rank(rank).and_then(|state| held_outside(state));
+        held.or_else(|| self.obstacle(rank, self.farthest_journey(), Some(frame)))
+    }
+
+    /// Why a rank was found to be unable to move, as far as is known: its memory is searched again
+    /// only if something was found in it the last time.
+    pub(crate) fn known_pin(&mut self, rank: u32) -> Option<&'static str> {
+        let state = self.rank(rank)?;
+        let (held, was_obstructed) = (held_outside(state), state.obstacle.is_some());
+        if held.is_some() || !was_obstructed {
+            return held;
+        }
+        let obstacle = self.obstacle(rank, self.farthest_journey(), None);
+        self.rank(rank)?.obstacle = obstacle;
+        obstacle
+    }
+
+    /// How far ranks of this job may go.
+    fn farthest_journey(&self) -> Journey {
+        match (self.balancer.goes_by_state(), self.shared.nodes() > 1) {
+            (true, _) => Journey::ByState,
+            (false, true) => Journey::Away,
+            (false, false) => Journey::InNode,
         }
     }
 
-    /// As [`pinned`](Self::pinned), except that the process's memory is not searched again for
-    /// references to the rank's: what was found last time counts.
-    pub(crate) fn was_pinned(&self, rank: u32) -> Option<&'static str> {
-        let state = self.ranks.get(rank as usize)?.as_deref()?;
-        // SAFETY: the slot of a rank of this PE.
-        let slot = unsafe { (*state.slot).id() };
-        let kept = || {
-            self.kept
-                .slots
-                .contains(&slot)
-                .then_some("a static or thread-local variable of the program refers to its memory")
+    /// Searches for what keeps a rank from a journey; `frame`: it runs, and its own stack ends there.
+    fn obstacle(
+        &mut self,
+        rank: u32,
+        journey: Journey,
+        frame: Option<usize>,
+    ) -> Option<&'static str> {
+        let (thorough, farthest) = (self.options.check_moves, self.farthest_journey());
+        let ranks = &self.ranks;
+        let state = ranks.get(rank as usize)?.as_deref()?;
+        // A job's slots have the numbers of their ranks.
+        let slot_of = |rank: u32| Some(ranks.get(rank as usize)?.as_deref()?.slot);
+        let others = || {
+            let others = ranks.iter().flatten().filter(|other| other.slot != state.slot);
+            others.filter(|other| other.status != Status::Ended).map(|other| other.slot).collect()
         };
-        held_outside(state).or_else(kept)
-    }
-
-    /// Whether a rank that moves may take its memory away from this PE, or drop it.
-    fn takes_memory_away(&self) -> bool {
-        self.shared.nodes() > 1 || self.balancer.goes_by_state()
+        let requests = state.requests.iter().filter(|request| request.in_use);
+        let own_roots: Vec<usize> = requests
+            .map(|request| request.buffer as usize)
+            .chain(state.offer.map(|offer| offer.at))
+            .collect();
+        let runs = |state: &RankState| matches!(state.status, Status::Running | Status::Ended);
+        let mut may_leave = ranks
+            .iter()
+            .flatten()
+            .filter(|state| farthest != Journey::InNode && !runs(state))
+            .map(|state| state.slot);
+        // SAFETY: this is the PE's rank thread, these are its slots, and only the rank that calls,
+        // if any, is running.
+        let found = unsafe {
+            let header_of = |slot: SlotId| slot_of(slot.0);
+            self.search.look(self.resumes, frame.is_some(), &header_of, &mut may_leave);
+            self.search.obstacle(state.slot, journey, thorough, frame, &own_roots, &others)
+        }?;
+        if thorough && frame.is_none() {
+            crate::launch::crash::say(format_args!(
+                "check: rank {rank} on PE {}: {found}",
+                self.id
+            ));
+        }
+        Some(self.reasons.text(found))
     }
 
     /// Takes a rank in that another PE has handed over.
@@ -444,6 +473,28 @@ impl Engine {
         let mut packet = Packet::new(Kind::Finished, rank, rank);
         packet.request = request;
         self.post(&packet);
+    }
+}
+
+/// The texts of what was found to keep ranks from moving. A program has few of them; what comes
+/// after very many is told without its place.
+#[derive(Debug, Default)]
+pub(crate) struct Reasons(FxHashMap<String, &'static str>);
+
+impl Reasons {
+    const MOST: usize = 1000;
+
+    fn text(&mut self, found: Reference) -> &'static str {
+        let text = found.to_string();
+        match self.0.get(&text) {
+            Some(known) => known,
+            None if self.0.len() < Self::MOST => {
+                let lasting: &'static str = Box::leak(text.clone().into_boxed_str());
+                self.0.insert(text, lasting);
+                lasting
+            }
+            None => "it refers to memory that is not its own, or something refers to its memory",
+        }
     }
 }
 

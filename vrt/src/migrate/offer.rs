@@ -31,6 +31,7 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
         return;
     }
     let site = Site { call: "migrate", location };
+    rank::check::wipe();
     operation::block_on_request(Engine::offer, None, site);
     if let Some((to, bytes)) = encode_if_ordered(state, location) {
         let (at, len) = (bytes.as_ptr() as usize, bytes.len());
@@ -120,17 +121,18 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
         if to > last {
             return Err(CannotMove::NoSuchPe { pe: to, last });
         }
-        match engine.pinned(engine.current) {
-            Some(why) => Err(CannotMove::Pinned(why)),
-            None => Ok(engine.balancer.goes_by_state()),
-        }
+        Ok(engine.balancer.goes_by_state())
     })?;
     let bytes = if by_state { encode(state, "migrate_to", location) } else { Vec::new() };
     let site = Site { call: "migrate_to", location };
     let (at, len) = (bytes.as_ptr() as usize, bytes.len());
+    rank::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
         operation::block_on_request(|engine| engine.leave_for(to, at, len), None, site);
+        if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {
+            return Err(CannotMove::Pinned(why));
+        }
     }
     Ok(())
 }

@@ -63,9 +63,8 @@ pub(super) fn lines(at: usize, len: usize) -> Vec<(usize, usize)> {
 }
 
 impl Engine {
-    /// Sends a suspended rank to a PE of another node; returns the bytes that travel.
+    /// Sends a suspended rank that [`may_go`](Self::may_go) to a PE of another node; returns the bytes that travel.
     pub(crate) fn ship(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
-        self.may_move(rank)?;
         if !self.shared.send_away(rank) {
             return Err(Stays::InUse);
         }

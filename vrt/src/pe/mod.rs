@@ -48,10 +48,11 @@ use std::sync::Arc;
 
 use vrt_shm::Consumer;
 
-use crate::arena::{Arena, SlotHeader, SlotId, hooks};
+use crate::arena::search::Search;
+use crate::arena::{Arena, SlotHeader, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::collective::Combining;
-use crate::migrate::{Held, KeptHere, LeftBehind};
+use crate::migrate::{Held, LeftBehind, Reasons};
 use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
@@ -117,7 +118,9 @@ pub(crate) struct Engine {
     guarded: Vec<bool>,
     /// What has come for ranks that are on their way here.
     pub(crate) held: Held,
-    pub(crate) kept: KeptHere,
+    /// What its ranks and its statics refer to.
+    pub(crate) search: Search,
+    pub(crate) reasons: Reasons,
     /// What ranks that were shipped away have left.
     pub(crate) left_behind: LeftBehind,
     /// The PE whose packets are being taken.
@@ -145,6 +148,8 @@ pub(crate) struct Options {
     pub(crate) memory_moves: bool,
     /// Report what ranks leave behind in their heaps.
     pub(crate) check_leaks: bool,
+    /// Search all memory of a rank at each move, and say what it refers to.
+    pub(crate) check_moves: bool,
     /// Look for pointers into the PE's heap on the stacks of suspended ranks.
     pub(crate) check_stacks: bool,
     /// How sparse exchanges go, and the network that they are chosen for.
@@ -226,7 +231,8 @@ impl Pe {
                 tokio_turn: 0,
                 guarded: vec![false; shared.ranks()],
                 held: Held::default(),
-                kept: KeptHere::default(),
+                search: Search::default(),
+                reasons: Reasons::default(),
                 left_behind: LeftBehind::default(),
                 receiving_from: id,
                 program,
@@ -333,7 +339,7 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     }
     OUTSIDE.set(true);
     let _back = Back;
-    f()
+    outside::within(f)
 }
 
 /// Wakes a rank of this thread's PE, if the PE's state can be used now.

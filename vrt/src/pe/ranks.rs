@@ -59,6 +59,10 @@ pub(crate) struct RankState {
     pub(crate) came_at: Option<u64>,
     /// How often it has offered itself to be moved.
     pub(crate) offers: u32,
+    /// What was found to keep it here when it last was to move.
+    pub(crate) obstacle: Option<&'static str>,
+    /// Why it could not go where it wanted to.
+    pub(crate) refused: Option<&'static str>,
     /// Where it is to go when it next offers itself.
     pub(crate) ordered: Option<u32>,
     /// The state from which it began again here, until it asks for it.
@@ -393,6 +397,8 @@ impl RankState {
             moved_in_step: false,
             came_at: None,
             offers: 0,
+            obstacle: None,
+            refused: None,
             ordered: None,
             restored: None,
             state_len: 0,

@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::arena::{Arena, SlotHeader, hooks};
+use crate::arena::{Arena, SlotHeader, hooks, outside};
 use crate::launch;
 use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
@@ -60,7 +60,9 @@ enum Step {
 
 /// Runs the ranks of this thread's PE until the job is over.
 pub(crate) fn run() -> Result<Outcome, RunError> {
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // What ranks get of it they may hold when they move inside the node.
+    let tokio =
+        outside::within(|| tokio::runtime::Builder::new_current_thread().enable_all().build())?;
     let entered = tokio.enter();
     pe::with_in_loop(|pe| pe.engine.stamp = now());
     let mut done = None;
@@ -240,6 +242,12 @@ impl Engine {
                     SHIPPED => self.shipped(rank),
                     request => self.message_gone(rank, request),
                 }
+            }
+        }
+        // SAFETY: the pool is this PE's.
+        unsafe {
+            if !(*self.pool).remote.is_empty() {
+                hooks::drain_remote(self.pool);
             }
         }
         if !self.injected.is_empty() {

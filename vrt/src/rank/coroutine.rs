@@ -134,6 +134,27 @@ impl Body {
         }
     }
 
+    /// Where the stack of a suspended rank really ends, with what the switch has saved there; and
+    /// the memory beside it that has addresses of the rank's own.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot, and its rank is suspended or calls this.
+    pub(crate) unsafe fn saved(slot: *mut SlotHeader) -> (usize, std::ops::Range<usize>) {
+        /// More than a switch ever saves.
+        const SAVED: usize = 256;
+        // SAFETY: as the caller promises.
+        let Body::Suspended(this) = (unsafe { &*(*slot).body.get() }) else { return (0, 0..0) };
+        let pointer = this.stack_pointer.get();
+        // The coroutine keeps its stack pointer to itself.
+        let start = (&raw const this.coroutine) as usize;
+        let words = (start..start + size_of_val(&this.coroutine)).step_by(size_of::<usize>());
+        // SAFETY: words of the coroutine, which are numbers and addresses.
+        let values = words.map(|at| unsafe { (at as *const usize).read_volatile() });
+        let end = values.filter(|value| (pointer - SAVED..=pointer).contains(value)).min();
+        let inner = this.inner.as_ptr() as usize;
+        (end.unwrap_or(pointer - SAVED), inner..inner + size_of_val(&this.inner))
+    }
+
     /// Forgets a rank's stack without running destructors.
     ///
     /// # Safety
