@@ -62,8 +62,9 @@ impl ThreadLocals {
 }
 
 fn variables() -> Option<Vec<Variable>> {
-    let program = std::fs::read("/proc/self/exe").ok()?;
-    let program = object::File::parse(&*program).ok()?;
+    // Only what is needed of it is read.
+    let program = object::ReadCache::new(std::fs::File::open("/proc/self/exe").ok()?);
+    let program = object::File::parse(&program).ok()?;
     let variables: Vec<Variable> = program
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Tls && !symbol.is_undefined())
