@@ -13,6 +13,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `scalar` | built-in values, pairs of a value and its location |
+//! | `signature` | which types a message may be received as |
 //! | `layout` | the engine: types flattened, packed, unpacked |
 //! | `user` | types made from others |
 //! | `view` | buffers with another datatype, parts, dynamic types |
@@ -22,6 +23,7 @@
 pub mod internal;
 mod layout;
 mod scalar;
+mod signature;
 mod user;
 mod view;
 pub(crate) mod wire;
@@ -34,6 +36,7 @@ use crate::{Address, Count};
 pub(crate) use layout::Layout;
 pub use scalar::Located;
 pub(crate) use scalar::Scalar;
+pub use signature::Signature;
 pub use user::{ArrayOrder, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
 pub use view::{DynBuffer, DynBufferMut, MutView, Partition, PartitionMut, View};
 
@@ -105,6 +108,15 @@ impl<'a> DatatypeRef<'a> {
         match self.0 {
             Kind::System(scalar) => Some(scalar),
             _ => self.with_layout(Layout::scalar_kind),
+        }
+    }
+
+    /// What its elements are, for messages.
+    #[inline(always)]
+    pub(crate) fn signature(&self) -> Signature {
+        match self.0 {
+            Kind::System(scalar) => Signature::of_scalar(scalar),
+            _ => self.with_layout(Layout::signature),
         }
     }
 

@@ -22,6 +22,18 @@ pub enum DecodeError {
         /// What does not fit.
         why: String,
     },
+    /// The message was not sent as a value.
+    #[error(
+        "cannot decode a {what}: the message, {len} bytes, was sent as {found}, not as a value"
+    )]
+    NoValue {
+        /// The type.
+        what: &'static str,
+        /// What the message is made of.
+        found: String,
+        /// How many bytes there are.
+        len: usize,
+    },
     /// More bytes than the value has.
     #[error("a {what} was decoded from {used} of {len} bytes; what is the rest?")]
     Rest {

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::mailbox::Pattern;
-use crate::pe::{self, Awaited, Completion, Outbound, Probed, Started, Wait};
+use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
 use crate::rank;
 
 /// Where and in which call an operation was started, for people.
@@ -119,14 +119,9 @@ pub(crate) fn sent_to(message: &Outbound) -> Pattern {
 /// # Safety
 /// The buffer stays writable, and is not used, until the future is ready or dropped.
 #[inline]
-pub(crate) async unsafe fn receive(
-    pattern: Pattern,
-    buffer: *mut u8,
-    capacity: usize,
-    site: Site,
-) -> Completion {
+pub(crate) async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> Completion {
     // SAFETY: as the caller promises.
-    match pe::with(|pe| unsafe { pe.engine.receive(pattern, buffer, capacity) }) {
+    match pe::with(|pe| unsafe { pe.engine.receive(pattern, room) }) {
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => Pending::new(request, site, Some(pattern)).await,
     }
@@ -197,14 +192,9 @@ fn beside_tasks(
 ///
 /// # Safety
 /// As [`receive`].
-pub(crate) async unsafe fn receive_matched(
-    message: u32,
-    buffer: *mut u8,
-    capacity: usize,
-    site: Site,
-) -> Completion {
+pub(crate) async unsafe fn receive_matched(message: u32, room: Room, site: Site) -> Completion {
     // SAFETY: as the caller promises.
-    match pe::with(|pe| unsafe { pe.engine.receive_matched(message, buffer, capacity) }) {
+    match pe::with(|pe| unsafe { pe.engine.receive_matched(message, room) }) {
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => Pending::new(request, site, None).await,
     }

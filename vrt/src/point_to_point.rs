@@ -28,7 +28,7 @@ pub(crate) use source::{expect_one, keep_incoming, room_for};
 use std::fmt;
 use std::panic::Location;
 
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Signature};
 use crate::operation::Site;
 use crate::pe::{self, Completion, Probed};
 use crate::topology::CommunicatorHandle;
@@ -81,9 +81,12 @@ impl Status {
     /// The status of a receive.
     ///
     /// # Panics
-    /// When the message was longer than the buffer.
+    /// When the message was longer than the buffer, or of another type.
     pub(crate) fn of(outcome: Completion, site: Site) -> Status {
         let Completion { source, tag, bytes, capacity, .. } = outcome;
+        if let Some(types) = outcome.types() {
+            refuse_type(Status { source, tag, bytes, cancelled: false }, types, site);
+        }
         if outcome.is_truncated() {
             let rank = pe::current_rank().unwrap_or_default();
             panic!(
@@ -104,6 +107,17 @@ impl fmt::Debug for Status {
             .field("bytes", &self.bytes)
             .finish()
     }
+}
+
+/// A message is of another type than its receive.
+#[cold]
+pub(crate) fn refuse_type(status: Status, types: (Signature, Signature), site: Site) -> ! {
+    let rank = pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the message from rank {} with tag {}, {} bytes, was sent as {}, \
+         but is received as {}",
+        site.call, site.location, status.source, status.tag, status.bytes, types.0, types.1
+    );
 }
 
 /// Names the call, for errors and the table of a deadlock.

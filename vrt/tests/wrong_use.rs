@@ -11,6 +11,9 @@ use vrt::traits::*;
 #[derive(Clone, Copy, Debug, Default, Equivalence)]
 struct Pair(u8, f64);
 
+#[derive(Clone, Copy, Debug, Default, Equivalence)]
+struct Two(u16, u16);
+
 /// Runs ranks of which one panics; checks what it says.
 #[track_caller]
 fn fails(ranks: u32, words: &[&str], program: impl Fn(&SimpleCommunicator) + Sync) {
@@ -52,18 +55,18 @@ fn messages_that_do_not_fit() {
         world.this_process().send_with_tag(&[1i32, 2, 3], 4);
         world.this_process().receive_into(&mut [0i32; 2]);
     });
-    let words = ["rank 0 in receive", "has 9 bytes, the buffer only 8"];
+    let words = ["rank 0 in receive", "has 16 bytes, the buffer only 8"];
     fails(1, &words, |world| {
-        world.this_process().buffered_send(&Pair(1, 2.0));
+        world.this_process().buffered_send(&[1.0, 2.0]);
         world.this_process().receive::<f64>();
     });
-    fails(1, &["rank 0 in receive", "has 1 bytes, one value has 8"], |world| {
-        world.this_process().buffered_send(&1u8);
-        world.this_process().receive::<f64>();
+    fails(1, &["rank 0 in receive", "has 2 bytes, one value has 4"], |world| {
+        world.this_process().buffered_send(&1u16);
+        world.this_process().receive::<Two>();
     });
-    fails(1, &["receive_vec", "9 bytes, no multiple of a value's 2"], |world| {
-        world.this_process().buffered_send(&Pair(1, 2.0));
-        world.this_process().receive_vec::<u16>();
+    fails(1, &["receive_vec", "6 bytes, no multiple of a value's 4"], |world| {
+        world.this_process().buffered_send(&[1u16, 2, 3]);
+        world.this_process().receive_vec::<Two>();
     });
 }
 

@@ -30,6 +30,8 @@ pub(crate) use crate::collective::bytes::{In, Out};
 use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What};
 use crate::collective::fold::Fold;
 use crate::collective::operator::Operator;
+use crate::collective::start;
+use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
@@ -128,7 +130,8 @@ impl Collective {
         input: In,
         out: Option<Out>,
     ) {
-        let out = out.map(|out| out.range(0, input.1));
+        // Of the type that is contributed: a buffer of other integers is converted at the end.
+        let out = out.map(|out| Out(out.0, input.1, input.2));
         // SAFETY: as the caller promises.
         unsafe {
             if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {
@@ -145,7 +148,7 @@ impl Collective {
             let at = root.unwrap_or(0);
             let result = self.reduce_to(at, fold, input).await;
             if let (Some(out), Some(result)) = (out, &result) {
-                out.copy_from(In::of_slice(result));
+                out.copy_from(In::of_slice(result, input.2));
             }
             if let (None, Some(out)) = (root, out) {
                 self.broadcast_in(1, at, out).await;
@@ -160,7 +163,7 @@ impl Collective {
         unsafe {
             if input.1 <= MAX_UNIT && input.1 * n <= SMALL {
                 let mut all = vec![0u8; if me == root { input.1 * n } else { 0 }];
-                let out = Out::of_slice(&mut all);
+                let out = Out::of_slice(&mut all, input.2);
                 self.combine(What::Concatenate, Some(root), 0, input, out).await;
                 return (me == root).then(|| fold.fold_all(&all, input.1));
             }
@@ -169,12 +172,12 @@ impl Collective {
             let mut bit = 1;
             while bit < n {
                 if me & bit != 0 {
-                    self.send(0, me - bit, In::of_slice(&mine)).await;
+                    self.send(0, me - bit, In::of_slice(&mine, input.2)).await;
                     break;
                 }
                 if me + bit < n {
                     theirs.resize(input.1, 0);
-                    self.receive(0, me + bit, Out::of_slice(&mut theirs)).await;
+                    self.receive(0, me + bit, Out::of_slice(&mut theirs, input.2)).await;
                     fold.fold(&mut mine, &mut theirs);
                 }
                 bit <<= 1;
@@ -183,12 +186,12 @@ impl Collective {
             match (me, root) {
                 (0, 0) => Some(mine),
                 (0, _) => {
-                    self.send(2, root, In::of_slice(&mine)).await;
+                    self.send(2, root, In::of_slice(&mine, input.2)).await;
                     None
                 }
                 _ if me == root => {
                     mine.resize(input.1, 0);
-                    self.receive(2, 0, Out::of_slice(&mut mine)).await;
+                    self.receive(2, 0, Out::of_slice(&mut mine, input.2)).await;
                     Some(mine)
                 }
                 _ => None,
@@ -252,20 +255,21 @@ impl Collective {
         unsafe {
             if let (Fold::Predefined(_), true) = (fold, input.1 <= MAX_UNIT) {
                 let mut all = vec![0u8; input.1];
-                self.reduce(None, fold, input, Some(Out::of_slice(&mut all))).await;
-                return out.copy_from(In::of_slice(&all[at..at + out.1]));
+                self.reduce(None, fold, input, Some(Out::of_slice(&mut all, input.2))).await;
+                return out.copy_from(In::of_slice(&all[at..at + out.1], input.2));
             }
             self.number();
             let result = self.reduce_to(0, fold, input).await;
             if let Some(result) = result {
                 let mut begin = lengths[0];
-                out.copy_from(In::of_slice(&result[..begin]));
+                out.copy_from(In::of_slice(&result[..begin], input.2));
                 for (to, len) in lengths.iter().enumerate().skip(1) {
-                    self.send(1, to, In::of_slice(&result[begin..begin + len])).await;
+                    self.send(1, to, In::of_slice(&result[begin..begin + len], input.2)).await;
                     begin += len;
                 }
             } else {
-                self.receive(1, 0, out).await;
+                // As in `reduce`.
+                self.receive(1, 0, Out(out.0, out.1, input.2)).await;
             }
         }
     }
@@ -298,7 +302,7 @@ impl Collective {
         unsafe {
             match (root, parts) {
                 (None, Some(parts)) => {
-                    self.check_length(input.1 as u64, parts[me].1, me);
+                    self.check_own(input, parts[me]);
                     parts[me].copy_from(input);
                     let (right, left) = ((me + 1) % n, (me + n - 1) % n);
                     for step in 0..n - 1 {
@@ -307,7 +311,7 @@ impl Collective {
                     }
                 }
                 (Some(root), Some(parts)) if me == root => {
-                    self.check_length(input.1 as u64, parts[me].1, me);
+                    self.check_own(input, parts[me]);
                     parts[me].copy_from(input);
                     for from in (0..n).filter(|from| *from != me) {
                         self.receive(0, from, parts[from]).await;
@@ -327,10 +331,10 @@ impl Collective {
             if each * n <= MAX_UNIT {
                 let mut all = vec![0u8; each * n];
                 if let Some(input) = input.filter(|_| me == root) {
-                    Out::of_slice(&mut all).copy_from(input);
+                    Out::of_slice(&mut all, out.2).copy_from(input);
                 }
-                self.broadcast(root, Out::of_slice(&mut all)).await;
-                return out.copy_from(In::of_slice(&all[me * each..(me + 1) * each]));
+                self.broadcast(root, Out::of_slice(&mut all, out.2)).await;
+                return out.copy_from(In::of_slice(&all[me * each..(me + 1) * each], out.2));
             }
             let parts = input.map(|input| input.parts(n));
             self.scatter_parts(root, parts.as_deref(), out).await;
@@ -345,7 +349,7 @@ impl Collective {
         unsafe {
             match parts.filter(|_| me == root) {
                 Some(parts) => {
-                    self.check_length(parts[me].1 as u64, out.1, me);
+                    self.check_own(parts[me], out);
                     out.copy_from(parts[me]);
                     for to in (0..n).filter(|to| *to != me) {
                         self.send(0, to, parts[to]).await;
@@ -374,7 +378,7 @@ impl Collective {
         self.number();
         // SAFETY: as the caller promises.
         unsafe {
-            self.check_length(input[me].1 as u64, out[me].1, me);
+            self.check_own(input[me], out[me]);
             out[me].copy_from(input[me]);
             for step in 1..n {
                 let (to, from) = ((me + step) % n, (me + n - step) % n);
@@ -390,7 +394,8 @@ impl Collective {
         unsafe {
             if each <= MAX_UNIT && each * n <= SMALL {
                 let mut all = vec![0u8; each * n];
-                self.combine(What::Concatenate, None, 0, input, Out::of_slice(&mut all)).await;
+                self.combine(What::Concatenate, None, 0, input, Out::of_slice(&mut all, input.2))
+                    .await;
                 let last = if exclusive { me } else { me + 1 };
                 if last == 0 || each == 0 {
                     return;
@@ -400,24 +405,24 @@ impl Collective {
                 for part in parts {
                     fold.fold(&mut upto, &mut part.to_vec());
                 }
-                return out.copy_from(In::of_slice(&upto));
+                return out.copy_from(In::of_slice(&upto, input.2));
             }
             self.number();
             let mut mine = input.slice().to_vec();
             if me > 0 {
                 let mut upto = vec![0u8; each];
-                self.receive(0, me - 1, Out::of_slice(&mut upto)).await;
+                self.receive(0, me - 1, Out::of_slice(&mut upto, input.2)).await;
                 if exclusive {
-                    out.copy_from(In::of_slice(&upto));
+                    out.copy_from(In::of_slice(&upto, input.2));
                 }
                 fold.fold(&mut upto, &mut mine);
                 mine = upto;
             }
             if !exclusive {
-                out.copy_from(In::of_slice(&mine));
+                out.copy_from(In::of_slice(&mine, input.2));
             }
             if me + 1 < n {
-                self.send(0, me + 1, In::of_slice(&mine)).await;
+                self.send(0, me + 1, In::of_slice(&mine, input.2)).await;
             }
         }
     }
@@ -431,14 +436,14 @@ impl Collective {
         out: Out,
     ) {
         let number = Some((self.number() << PHASE_BITS) | phase);
-        let spec = spec(&self.comm, what, root, input.1);
+        let spec = spec(&self.comm, what, root, &input);
         // SAFETY: as the caller promises.
         let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, number, input.0, out.0) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request, _) => Pending::new(request, self.site, None).await,
         };
-        check_agreement(&self.comm, self.site, &outcome, input.1);
+        check_agreement(&self.comm, self.site, &outcome, &spec);
     }
 
     pub(crate) fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
@@ -450,6 +455,7 @@ impl Collective {
             data: data.0,
             len: data.1,
             mode: Mode::Standard,
+            signature: data.2,
         }
     }
 
@@ -471,8 +477,8 @@ impl Collective {
     pub(crate) async unsafe fn receive(&self, phase: u32, from: usize, data: Out) {
         let pattern = self.pattern(phase, from);
         // SAFETY: as the caller promises.
-        let outcome = unsafe { operation::receive(pattern, data.0, data.1, self.site) }.await;
-        self.check_length(outcome.bytes, data.1, from);
+        let outcome = unsafe { operation::receive(pattern, data.room(), self.site) }.await;
+        self.check_came(&outcome, data.1, from);
     }
 
     pub(crate) async unsafe fn exchange(
@@ -486,9 +492,29 @@ impl Collective {
         let (message, pattern) = (self.outbound(phase, to, data), self.pattern(phase, from));
         // SAFETY: as the caller promises.
         let outcome =
-            unsafe { crate::point_to_point::exchange(message, pattern, out.0, out.1, self.site) }
+            unsafe { crate::point_to_point::exchange(message, pattern, out.room(), self.site) }
                 .await;
-        self.check_length(outcome.bytes, out.1, from);
+        self.check_came(&outcome, out.1, from);
+    }
+
+    /// Checks that what a rank contributed is of the type and length expected.
+    pub(crate) fn check_came(&self, outcome: &Completion, expected: usize, from: usize) {
+        if let Some((theirs, own)) = outcome.types() {
+            let Site { call, location } = self.site;
+            panic!(
+                "rank {} in {call} at {location}: rank {from} contributes {} bytes of {theirs}, \
+                 but {own} is expected",
+                self.rank(),
+                outcome.bytes
+            );
+        }
+        self.check_length(outcome.bytes, expected, from);
+    }
+
+    /// Checks that what this rank gives to itself is of the type and length expected.
+    fn check_own(&self, input: In, out: Out) {
+        start::expect_type(input.2, out.2, input.1, self.site);
+        self.check_length(input.1 as u64, out.1, self.rank());
     }
 
     pub(crate) fn check_length(&self, bytes: u64, expected: usize, from: usize) {
@@ -519,16 +545,16 @@ pub(crate) unsafe fn combine_now(
     if input.1 > MAX_UNIT || (what == What::Concatenate && input.1 * comm.size as usize > SMALL) {
         return false;
     }
-    let spec = spec(comm, what, root, input.1);
+    let spec = spec(comm, what, root, input);
     // SAFETY: as the caller promises.
     let start = |engine: &mut pe::Engine| unsafe { engine.combine(&spec, None, input.0, out.0) };
     let outcome = operation::block_on_request(start, None, site);
-    check_agreement(comm, site, &outcome, input.1);
+    check_agreement(comm, site, &outcome, &spec);
     true
 }
 
 #[inline]
-fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, unit: usize) -> Spec {
+fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, input: &In) -> Spec {
     Spec {
         what,
         root: root.map(|root| root as u32),
@@ -536,23 +562,33 @@ fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, unit: usize)
         rank: comm.rank as u32,
         size: comm.size as u32,
         first: comm.first(),
-        unit,
+        unit: input.1,
+        signature: if input.1 == 0 { Signature::ANY } else { input.2 },
     }
 }
 
 #[inline]
-fn check_agreement(comm: &CommunicatorHandle, site: Site, outcome: &Completion, unit: usize) {
+fn check_agreement(comm: &CommunicatorHandle, site: Site, outcome: &Completion, spec: &Spec) {
     if outcome.is_cancelled() {
-        refuse_disagreement(comm, site, outcome.bytes, unit);
+        refuse_disagreement(comm, site, outcome, spec);
     }
 }
 
 #[cold]
-fn refuse_disagreement(comm: &CommunicatorHandle, site: Site, theirs: u64, unit: usize) -> ! {
+fn refuse_disagreement(
+    comm: &CommunicatorHandle,
+    site: Site,
+    theirs: &Completion,
+    own: &Spec,
+) -> ! {
     let Site { call, location } = site;
     panic!(
-        "rank {} in {call} at {location} contributes {unit} bytes; another rank calls another \
-         operation, or with another root, operation, type or count: it contributes {theirs} bytes",
-        comm.rank
+        "rank {} in {call} at {location} contributes {} bytes of {}; another rank calls another \
+         operation, or with another root, operation, type or count: it contributes {} bytes of {}",
+        comm.rank,
+        own.unit,
+        own.signature,
+        theirs.bytes,
+        Signature::from_number(theirs.tag as u16)
     );
 }

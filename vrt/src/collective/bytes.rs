@@ -1,23 +1,25 @@
 //! Ranges of bytes that algorithms read and write, without lifetimes: whoever starts an operation
 //! keeps its buffers until it is done.
 
+use crate::datatype::Signature;
 use crate::datatype::wire::{Incoming, Outgoing};
+use crate::pe::Room;
 
-/// Bytes to read from.
+/// Bytes to read from, and what the elements in them are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct In(pub(crate) *const u8, pub(crate) usize);
+pub(crate) struct In(pub(crate) *const u8, pub(crate) usize, pub(crate) Signature);
 
-/// Bytes to write to.
+/// Bytes to write to, and what the elements in them are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Out(pub(crate) *mut u8, pub(crate) usize);
+pub(crate) struct Out(pub(crate) *mut u8, pub(crate) usize, pub(crate) Signature);
 
 impl In {
     pub(crate) fn of(bytes: &Outgoing) -> In {
-        In(bytes.at, bytes.len)
+        In(bytes.at, bytes.len, bytes.signature)
     }
 
-    pub(super) fn of_slice(bytes: &[u8]) -> In {
-        In(bytes.as_ptr(), bytes.len())
+    pub(super) fn of_slice(bytes: &[u8], signature: Signature) -> In {
+        In(bytes.as_ptr(), bytes.len(), signature)
     }
 
     /// The bytes.
@@ -32,35 +34,40 @@ impl In {
     /// Equal parts.
     pub(crate) fn parts(self, n: usize) -> Vec<In> {
         let each = self.1 / n.max(1);
-        (0..n).map(|i| In(self.0.wrapping_add(i * each), each)).collect()
+        (0..n).map(|i| In(self.0.wrapping_add(i * each), each, self.2)).collect()
     }
 
     pub(super) fn range(self, at: usize, len: usize) -> In {
-        In(self.0.wrapping_add(at), len)
+        In(self.0.wrapping_add(at), len, self.2)
     }
 }
 
 impl Out {
     pub(crate) fn of(bytes: &Incoming) -> Out {
-        Out(bytes.at, bytes.len)
+        Out(bytes.at, bytes.len, bytes.signature)
     }
 
-    pub(super) fn of_slice(bytes: &mut [u8]) -> Out {
-        Out(bytes.as_mut_ptr(), bytes.len())
+    pub(super) fn of_slice(bytes: &mut [u8], signature: Signature) -> Out {
+        Out(bytes.as_mut_ptr(), bytes.len(), signature)
     }
 
     /// Equal parts.
     pub(crate) fn parts(self, n: usize) -> Vec<Out> {
         let each = self.1 / n.max(1);
-        (0..n).map(|i| Out(self.0.wrapping_add(i * each), each)).collect()
+        (0..n).map(|i| Out(self.0.wrapping_add(i * each), each, self.2)).collect()
     }
 
     pub(super) fn range(self, at: usize, len: usize) -> Out {
-        Out(self.0.wrapping_add(at), len)
+        Out(self.0.wrapping_add(at), len, self.2)
+    }
+
+    /// The bytes as receives want them.
+    pub(crate) fn room(self) -> Room {
+        Room { buffer: self.0, capacity: self.1, signature: self.2 }
     }
 
     pub(super) fn read(self) -> In {
-        In(self.0, self.1)
+        In(self.0, self.1, self.2)
     }
 
     /// # Safety
@@ -75,4 +82,4 @@ impl Out {
 }
 
 /// No bytes.
-pub(super) const NOTHING: Out = Out(std::ptr::null_mut(), 0);
+pub(super) const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);

@@ -28,11 +28,12 @@ use crate::arena::Arena;
 use crate::collective::groups::Groups;
 use crate::collective::operator::Operator;
 use crate::collective::parts::{EVERYBODY, Operation};
+use crate::datatype::Signature;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
-use crate::pe::{Completion, Ended, Engine, Request, Started, copy_short};
+use crate::pe::{Completion, Ended, Engine, Request, Room, Started, copy_short};
 
 /// What an operation makes of the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +62,8 @@ pub(crate) struct Spec {
     pub(crate) first: u32,
     /// Bytes of a contribution.
     pub(crate) unit: usize,
+    /// What its elements are.
+    pub(crate) signature: Signature,
 }
 
 /// Low bits of an operation's number: steps of one operation that are combined one after the other.
@@ -117,6 +120,25 @@ pub(super) struct Waiting {
 pub(super) struct Disagreement {
     fingerprint: u32,
     unit: u32,
+    signature: Signature,
+}
+
+impl Disagreement {
+    /// What a packet says of its operation.
+    fn of(packet: &Packet) -> Disagreement {
+        Disagreement {
+            fingerprint: packet.tag as u32,
+            unit: packet.request,
+            signature: packet.signature,
+        }
+    }
+
+    /// Says it in a packet.
+    fn write_to(self, packet: &mut Packet) {
+        packet.tag = self.fingerprint as i32;
+        packet.request = self.unit;
+        packet.signature = self.signature;
+    }
 }
 
 /// What a rank that has moved sends to its first PE.
@@ -164,7 +186,7 @@ impl Engine {
         }
         let request = waits.then(|| {
             let len = spec.result_len();
-            let mut request = Request::receive(out, len, None);
+            let mut request = Request::receive(Room::untyped(out, len), None);
             request.outcome.bytes = len as u64;
             self.running().new_request(request)
         });
@@ -236,7 +258,7 @@ impl Engine {
             return None;
         }
         let is_root = spec.root == Some(spec.rank);
-        let fingerprint = spec.disagreement().fingerprint as i32;
+        let meant = spec.disagreement();
         let mut outcome = Completion::default();
         if is_root {
             if !self.combining.early.is_empty() {
@@ -244,10 +266,9 @@ impl Engine {
             }
             let targets = self.combining.groups.alone(self.shared, self.id, spec)?;
             let mut packet = Packet::new(Kind::Collective, 0, 0);
-            packet.tag = fingerprint;
+            meant.write_to(&mut packet);
             packet.context = context;
             packet.order = number;
-            packet.request = unit as u32;
             packet.len = (PART_HEADER + unit) as u32;
             let (head, rest) = packet.data.0.split_at_mut(PART_HEADER);
             head[4..].copy_from_slice(&EVERYBODY.to_ne_bytes());
@@ -260,7 +281,7 @@ impl Engine {
         } else {
             let front = self.combining.early.front()?;
             let means_it = (front.context, front.order) == (context, number)
-                && (front.tag, front.request) == (fingerprint, unit as u32);
+                && Disagreement::of(front) == meant;
             if !means_it || front.len as usize != PART_HEADER + unit {
                 return None;
             }
@@ -348,7 +369,7 @@ impl Engine {
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
         let operation = self.combining.operation(packet.context, packet.order);
-        let theirs = Disagreement { fingerprint: packet.tag as u32, unit: packet.request };
+        let theirs = Disagreement::of(packet);
         if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
             || operation.others.is_some_and(|others| others != theirs)
         {
@@ -392,10 +413,9 @@ impl Engine {
         for &target in self.combining.groups.elsewhere(one).iter() {
             for spec in [one, other] {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
-                packet.tag = spec.disagreement().fingerprint as i32;
+                spec.disagreement().write_to(&mut packet);
                 packet.context = spec.context;
                 packet.order = number;
-                packet.request = spec.unit as u32;
                 // SAFETY: nothing lies beside a packet without data.
                 unsafe { self.net.send(target as usize, &packet, std::ptr::null()) };
             }
@@ -407,16 +427,17 @@ impl Engine {
     fn report_conflict(&mut self, context: u32, number: u32) {
         let operation = self.combining.operation(context, number);
         let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
-        let other = conflict.map_or(0, |conflict| conflict.unit);
+        let (other, signature) = conflict.map_or((0, Signature::ANY), |it| (it.unit, it.signature));
         for Waiting { rank, request, .. } in waiting {
             match self.rank(rank) {
                 Some(state) => {
                     let outcome = &mut state.request_mut(request).outcome;
                     outcome.ended = Ended::Cancelled;
                     outcome.bytes = u64::from(other);
+                    outcome.tag = i32::from(signature.number());
                     self.complete(rank, request);
                 }
-                None => self.send_conflict(rank, request, other),
+                None => self.send_conflict(rank, request, other, signature),
             }
         }
     }
@@ -434,10 +455,9 @@ impl Engine {
         let operation = self.combining.operation(spec.context, number);
         operation.fold();
         let mut packet = Packet::new(Kind::Collective, 0, 0);
-        packet.tag = spec.disagreement().fingerprint as i32;
+        spec.disagreement().write_to(&mut packet);
         packet.context = spec.context;
         packet.order = number;
-        packet.request = spec.unit as u32;
         let mut parts = operation.parts.iter().peekable();
         while parts.peek().is_some() {
             bytes.clear();
@@ -531,7 +551,8 @@ impl Spec {
     /// Whether both mean the same operation.
     #[inline]
     fn agrees_with(&self, other: &Spec) -> bool {
-        (self.unit, self.root, self.what) == (other.unit, other.root, other.what)
+        (self.unit, self.signature, self.root, self.what)
+            == (other.unit, other.signature, other.root, other.what)
     }
 
     /// What all ranks have to agree about, in short.
@@ -545,7 +566,8 @@ impl Spec {
         let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
         // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
         let operator = (operator ^ (operator >> 5)) & 0xff;
-        Disagreement { fingerprint: (kind << 30) | (operator << 22) | root, unit: self.unit as u32 }
+        let fingerprint = (kind << 30) | (operator << 22) | root;
+        Disagreement { fingerprint, unit: self.unit as u32, signature: self.signature }
     }
 
     /// Bytes of the result.

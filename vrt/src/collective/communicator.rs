@@ -24,7 +24,8 @@ pub trait CommunicatorCollectives: Communicator {
     #[track_caller]
     fn barrier(&self) {
         let site = site!("barrier");
-        let (input, out) = (In(std::ptr::null(), 0), Out(std::ptr::null_mut(), 0));
+        let nothing = (wire::Outgoing::nothing(), wire::Incoming::nothing());
+        let (input, out) = (In::of(&nothing.0), Out::of(&nothing.1));
         // SAFETY: nothing is read or written.
         unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &(input, out)) };
     }
@@ -51,6 +52,7 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged()) {
             start::expect_gathered(comm, from.len, to.len, site);
+            start::expect_type(from.signature, to.signature, from.len, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
@@ -148,6 +150,7 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged() || from.len == 0) {
             start::expect_equal_parts(comm, from.len, to.len, site);
+            start::expect_type(from.signature, to.signature, from.len, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {
@@ -265,7 +268,7 @@ pub trait CommunicatorCollectives: Communicator {
             && let Some(operator) =
                 Fold::predefined(op.function(), sendbuf.as_datatype().datatype_ref(), site)
         {
-            start::expect_room(to.len, from.len, site);
+            start::expect_result(&from, &to, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) } {

@@ -275,7 +275,8 @@ mod tests {
 
     fn spec(context: u32, first: u32) -> Spec {
         let what = What::Concatenate;
-        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0 }
+        let signature = crate::datatype::Signature::ANY;
+        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0, signature }
     }
 
     /// Two of the four members are here.

@@ -37,7 +37,7 @@ pub use operation::{
 };
 pub use persistent::{PersistentCollectives, PersistentRoot};
 pub use root::Root;
-pub(crate) use start::expect_bytes;
+pub(crate) use start::{expect_bytes, expect_type};
 
 use crate::operation::Site;
 use crate::rank::block_on_at;

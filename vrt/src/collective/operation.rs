@@ -244,6 +244,7 @@ where
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
     crate::collective::expect_bytes("receive buffer", to.len, from.len, site);
+    crate::collective::expect_type(from.signature, to.signature, from.len, site);
     if from.len == 0 {
         return;
     }

@@ -278,6 +278,7 @@ mod tests {
             size,
             first: 0,
             unit: 8,
+            signature: crate::datatype::Signature::ANY,
         }
     }
 

@@ -30,7 +30,8 @@ pub trait Root: AsCommunicator {
         let site = site!("broadcast_into");
         let (comm, root, data) = (handle(self), self.root_rank(), incoming_filled(buffer));
         if !data.is_staged() {
-            let (root, input, out) = (Some(root as usize), In(data.at, data.len), Out::of(&data));
+            let (root, input, out) =
+                (Some(root as usize), In(data.at, data.len, data.signature), Out::of(&data));
             // SAFETY: the buffer is borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) } {
                 return;

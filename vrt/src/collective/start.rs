@@ -13,7 +13,7 @@ use crate::collective::fold::Fold;
 use crate::collective::operation::Operation;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{
-    AsDatatype, DatatypeRef, OwnedDatatype, PartitionedBuffer, PartitionedBufferMut,
+    AsDatatype, DatatypeRef, OwnedDatatype, PartitionedBuffer, PartitionedBufferMut, Signature,
     UncommittedDatatype,
 };
 use crate::operation::Site;
@@ -28,6 +28,35 @@ pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) 
             "rank {rank} in {} at {}: the {what} has {got} bytes, {expected} are expected",
             site.call, site.location
         );
+    }
+}
+
+/// Checks that what `bytes` bytes of one buffer are becomes what the other one has.
+#[inline]
+#[track_caller]
+pub(crate) fn expect_type(from: Signature, to: Signature, bytes: usize, site: Site) {
+    if !from.fits(to, bytes as u64) {
+        refuse_types(from, to, site);
+    }
+}
+
+#[cold]
+fn refuse_types(from: Signature, to: Signature, site: Site) -> ! {
+    let rank = crate::pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the send buffer is of type {from}, the receive buffer of type \
+         {to}",
+        site.call, site.location
+    );
+}
+
+/// Checks that the result of a reduction is what the receive buffer has, or another integer.
+#[inline]
+#[track_caller]
+pub(crate) fn expect_result(from: &Outgoing, to: &Incoming, site: Site) {
+    expect_room(to.len, from.len, site);
+    if !(from.signature.is_integer() && to.signature.is_integer()) {
+        expect_type(from.signature, to.signature, from.len, site);
     }
 }
 
@@ -164,6 +193,7 @@ pub(crate) fn gather(
 ) -> impl Future<Output = ()> + use<> {
     if let Some(to) = &to {
         expect_gathered(comm, from.len, to.len, site);
+        expect_type(from.signature, to.signature, from.len, site);
     }
     let collective = Collective::begin(comm, site);
     async move {
@@ -200,6 +230,7 @@ pub(crate) fn scatter(
 ) -> impl Future<Output = ()> + use<> {
     if let Some(from) = &from {
         expect_bytes("send buffer", from.len, to.len * comm.size as usize, site);
+        expect_type(from.signature, to.signature, to.len, site);
     }
     let collective = Collective::begin(comm, site);
     async move {
@@ -233,6 +264,7 @@ pub(crate) fn all_to_all(
     site: Site,
 ) -> impl Future<Output = ()> + use<> {
     expect_equal_parts(comm, from.len, to.len, site);
+    expect_type(from.signature, to.signature, from.len, site);
     let collective = Collective::begin(comm, site);
     async move {
         // SAFETY: as the caller promises.
@@ -269,7 +301,7 @@ pub(crate) fn reduce<O: Operation>(
     site: Site,
 ) -> impl Future<Output = ()> + use<O> {
     if let Some(to) = &to {
-        expect_room(to.len, from.len, site);
+        expect_result(&from, to, site);
     }
     Fold::new(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
@@ -295,6 +327,9 @@ pub(crate) fn reduce_scatter<O: Operation>(
     expect_parts("list of counts", lengths.len(), comm, site);
     expect_bytes("receive buffer", to.len, lengths[comm.rank as usize], site);
     expect_bytes("send buffer", from.len, lengths.iter().sum(), site);
+    if !(from.signature.is_integer() && to.signature.is_integer()) {
+        expect_type(from.signature, to.signature, to.len, site);
+    }
     Fold::new(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     async move {
@@ -314,7 +349,7 @@ pub(crate) fn scan<O: Operation>(
     exclusive: bool,
     site: Site,
 ) -> impl Future<Output = ()> + use<O> {
-    expect_room(to.len, from.len, site);
+    expect_result(&from, &to, site);
     Fold::new(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     let nothing_comes = exclusive && comm.rank == 0;

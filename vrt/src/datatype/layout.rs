@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use crate::datatype::Scalar;
+use crate::datatype::signature::{Content, Signature};
 
 /// A step of the program that packs one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,25 +32,10 @@ pub(crate) struct Layout {
     true_upper: isize,
     /// Strictest alignment of what it is made of.
     align: usize,
-    /// What all of it is made of, if that is one kind.
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Nothing,
-    All(Scalar),
-    Mixed,
-}
-
-impl Kind {
-    fn and(self, other: Kind) -> Kind {
-        match (self, other) {
-            (Kind::Nothing, kind) | (kind, Kind::Nothing) => kind,
-            (a, b) if a == b => a,
-            _ => Kind::Mixed,
-        }
-    }
+    /// Which built-in values it is made of.
+    content: Content,
+    /// What that is for messages.
+    signature: Signature,
 }
 
 impl Layout {
@@ -64,7 +50,8 @@ impl Layout {
             true_lower: 0,
             true_upper: size as isize,
             align: scalar.align(),
-            kind: Kind::All(scalar),
+            content: Content::All(scalar),
+            signature: Signature::of_scalar(scalar),
         }
     }
 
@@ -78,7 +65,8 @@ impl Layout {
             true_lower: 0,
             true_upper: 0,
             align: 1,
-            kind: Kind::Nothing,
+            content: Content::Nothing,
+            signature: Signature::ANY,
         }
     }
 
@@ -104,6 +92,7 @@ impl Layout {
             upper: self.upper + high,
             true_lower: self.true_lower + low,
             true_upper: self.true_upper + high,
+            content: self.content.clone(),
             ..*self
         }
     }
@@ -135,7 +124,6 @@ impl Layout {
             all.true_upper = if any_data { all.true_upper.max(upper) } else { upper };
             any_data = true;
             all.size += part.size;
-            all.kind = all.kind.and(part.kind);
             for step in part.steps.iter() {
                 let step = step.shifted(*at);
                 if let (Some(Step::Copy { offset, len }), Step::Copy { offset: next, len: more }) =
@@ -149,6 +137,8 @@ impl Layout {
             }
         }
         all.steps = steps.into();
+        all.content = Content::of_parts(parts.iter().map(|(_, part)| (&part.content, part.size)));
+        all.signature = all.content.signature();
         all
     }
 
@@ -189,10 +179,14 @@ impl Layout {
 
     /// What all of it is made of, if that is one kind.
     pub(crate) fn scalar_kind(&self) -> Option<Scalar> {
-        match self.kind {
-            Kind::All(scalar) => Some(scalar),
-            Kind::Nothing | Kind::Mixed => None,
+        match self.content {
+            Content::All(scalar) => Some(scalar),
+            Content::Nothing | Content::Mixed(_) => None,
         }
+    }
+
+    pub(crate) fn signature(&self) -> Signature {
+        self.signature
     }
 
     /// If `count` elements lie in memory as they are packed: where they begin.

@@ -26,6 +26,61 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
+    /// All of them, in their order.
+    pub(crate) const ALL: [Scalar; 17] = [
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::U64,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::I64,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::Bool,
+        Scalar::C32,
+        Scalar::C64,
+        Scalar::F32At,
+        Scalar::F64At,
+        Scalar::I32At,
+        Scalar::I64At,
+    ];
+
+    /// The Rust type.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Scalar::U8 => "u8",
+            Scalar::U16 => "u16",
+            Scalar::U32 => "u32",
+            Scalar::U64 => "u64",
+            Scalar::I8 => "i8",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::I64 => "i64",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::Bool => "bool",
+            Scalar::C32 => "Complex<f32>",
+            Scalar::C64 => "Complex<f64>",
+            Scalar::F32At => "Located<f32>",
+            Scalar::F64At => "Located<f64>",
+            Scalar::I32At => "Located<i32>",
+            Scalar::I64At => "Located<i64>",
+        }
+    }
+
+    /// Of a value with its location: both.
+    pub(crate) const fn pair(self) -> Option<(Scalar, Scalar)> {
+        match self {
+            Scalar::F32At => Some((Scalar::F32, Scalar::I32)),
+            Scalar::F64At => Some((Scalar::F64, Scalar::I32)),
+            Scalar::I32At => Some((Scalar::I32, Scalar::I32)),
+            Scalar::I64At => Some((Scalar::I64, Scalar::I32)),
+            _ => None,
+        }
+    }
+
     /// Bytes of one, packed.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {

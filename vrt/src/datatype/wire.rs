@@ -5,14 +5,17 @@
 //! operation is over, an incoming one is unpacked first.
 
 use crate::datatype::{
-    AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, UncommittedDatatype,
+    AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, Signature,
+    UncommittedDatatype,
 };
+use crate::pe::Room;
 
 /// Bytes to send. They stay where they are as long as this and the buffer live.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) at: *const u8,
     pub(crate) len: usize,
+    pub(crate) signature: Signature,
     packed: Option<Vec<u8>>,
 }
 
@@ -21,6 +24,7 @@ pub(crate) struct Outgoing {
 pub(crate) struct Incoming {
     pub(crate) at: *mut u8,
     pub(crate) len: usize,
+    pub(crate) signature: Signature,
     staged: Option<Box<Staged>>,
 }
 
@@ -47,7 +51,8 @@ pub(crate) unsafe fn outgoing_elements(
 ) -> Outgoing {
     match datatype.0 {
         Kind::System(scalar) if scalar.is_dense() => {
-            Outgoing { at: from, len: count * scalar.size(), packed: None }
+            let signature = Signature::of_scalar(scalar);
+            Outgoing { at: from, len: count * scalar.size(), signature, packed: None }
         }
         // SAFETY: as the caller promises.
         _ => unsafe { pack(from, count, datatype) },
@@ -55,10 +60,11 @@ pub(crate) unsafe fn outgoing_elements(
 }
 
 unsafe fn pack(from: *const u8, count: usize, datatype: DatatypeRef<'_>) -> Outgoing {
-    let (size, direct) = datatype.with_layout(|layout| (layout.size(), layout.direct(count)));
+    let (size, direct, signature) =
+        datatype.with_layout(|layout| (layout.size(), layout.direct(count), layout.signature()));
     let len = size * count;
     if let Some(offset) = direct {
-        return Outgoing { at: from.wrapping_offset(offset), len, packed: None };
+        return Outgoing { at: from.wrapping_offset(offset), len, signature, packed: None };
     }
     let mut packed: Vec<u8> = Vec::with_capacity(len);
     let to = packed.as_mut_ptr();
@@ -67,7 +73,7 @@ unsafe fn pack(from: *const u8, count: usize, datatype: DatatypeRef<'_>) -> Outg
         datatype.with_layout(|layout| layout.pack(from, count, to));
         packed.set_len(len);
     }
-    Outgoing { at: packed.as_ptr(), len, packed: Some(packed) }
+    Outgoing { at: packed.as_ptr(), len, signature, packed: Some(packed) }
 }
 
 /// The bytes of a buffer to send from.
@@ -93,7 +99,8 @@ pub(crate) unsafe fn incoming_elements(
 ) -> Incoming {
     match datatype.0 {
         Kind::System(scalar) if scalar.is_dense() => {
-            Incoming { at: to, len: count * scalar.size(), staged: None }
+            let signature = Signature::of_scalar(scalar);
+            Incoming { at: to, len: count * scalar.size(), signature, staged: None }
         }
         // SAFETY: as the caller promises.
         _ => unsafe { stage(to, count, datatype, filled) },
@@ -101,10 +108,11 @@ pub(crate) unsafe fn incoming_elements(
 }
 
 unsafe fn stage(to: *mut u8, count: usize, datatype: DatatypeRef<'_>, filled: bool) -> Incoming {
-    let (size, direct) = datatype.with_layout(|layout| (layout.size(), layout.direct(count)));
+    let (size, direct, signature) =
+        datatype.with_layout(|layout| (layout.size(), layout.direct(count), layout.signature()));
     let len = size * count;
     if let Some(offset) = direct {
-        return Incoming { at: to.wrapping_offset(offset), len, staged: None };
+        return Incoming { at: to.wrapping_offset(offset), len, signature, staged: None };
     }
     let mut bytes = vec![0u8; len];
     let at = bytes.as_mut_ptr();
@@ -114,7 +122,7 @@ unsafe fn stage(to: *mut u8, count: usize, datatype: DatatypeRef<'_>, filled: bo
     }
     let datatype = datatype.to_owned_type();
     let staged = Box::new(Staged { bytes, to, count, datatype, other: None });
-    Incoming { at, len, staged: Some(staged) }
+    Incoming { at, len, signature, staged: Some(staged) }
 }
 
 /// Room for the bytes of a buffer to receive into.
@@ -160,7 +168,7 @@ where
     let (at, len) = (bytes.as_mut_ptr(), bytes.len());
     let (datatype, to) = (OwnedDatatype::System(to), buffer.pointer_mut().cast());
     let staged = Box::new(Staged { bytes, to, count, datatype, other: Some(from) });
-    Incoming { at, len, staged: Some(staged) }
+    Incoming { at, len, signature: Signature::of_scalar(from), staged: Some(staged) }
 }
 
 /// Bytes that an element of a buffer has on its way.
@@ -169,9 +177,15 @@ pub(crate) fn element_size<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
 }
 
 impl Incoming {
+    /// The room as receives want it.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> Room {
+        Room { buffer: self.at, capacity: self.len, signature: self.signature }
+    }
+
     /// No room.
     pub(crate) fn nothing() -> Incoming {
-        Incoming { at: std::ptr::null_mut(), len: 0, staged: None }
+        Incoming { at: std::ptr::null_mut(), len: 0, signature: Signature::ANY, staged: None }
     }
 
     /// Puts what has come, `len` bytes, into the buffer.
@@ -196,7 +210,7 @@ impl Incoming {
 impl Outgoing {
     /// No bytes.
     pub(crate) fn nothing() -> Outgoing {
-        Outgoing { at: std::ptr::null(), len: 0, packed: None }
+        Outgoing { at: std::ptr::null(), len: 0, signature: Signature::ANY, packed: None }
     }
 
     /// The bytes.

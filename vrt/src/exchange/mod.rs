@@ -45,7 +45,7 @@ use std::panic::Location;
 pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};
 
-use crate::datatype::{Equivalence, wire};
+use crate::datatype::{Equivalence, UncommittedDatatype, wire};
 use crate::operation::Site;
 use crate::pe;
 use crate::point_to_point::site;
@@ -63,8 +63,8 @@ pub trait SparseExchange: Communicator {
     /// The job's protocol is used (`--exchange`).
     ///
     /// # Panics
-    /// When a target is no rank, on an intercommunicator, and when a message that comes is not
-    /// made of whole values of this type.
+    /// When a target is no rank, on an intercommunicator, and when a message that comes is of
+    /// another type.
     #[track_caller]
     fn sparse_exchange<T: Equivalence, B: AsRef<[T]>>(
         &self,
@@ -149,7 +149,8 @@ async fn exchange<T: Equivalence, B: AsRef<[T]>>(
     site: Site,
 ) -> Vec<(Rank, Vec<T>)> {
     check(comm, messages, site);
-    let party = RankParty::begin(comm, site).await;
+    let signature = T::equivalent_datatype().datatype_ref().signature();
+    let party = RankParty::begin(comm, signature, site).await;
     let packed: Vec<wire::Outgoing> =
         messages.iter().map(|(_, values)| wire::outgoing(values.as_ref())).collect();
     let bytes: Vec<(usize, &[u8])> = (messages.iter().zip(&packed))

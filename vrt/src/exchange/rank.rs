@@ -15,12 +15,13 @@ use crate::collective::algorithms::{Collective, In, Out};
 use crate::collective::fold::Fold;
 use crate::collective::{Operation, SystemOperation, start};
 use crate::datatype::wire::{self, Incoming};
-use crate::datatype::{Equivalence, UncommittedDatatype};
+use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::exchange::LogGp;
 use crate::exchange::party::{All, Found, Inbox, Party, Sent};
 use crate::mailbox::{ANY, Pattern};
 use crate::operation::{self, Pending, Site};
-use crate::pe::{self, Mode, Outbound, Started};
+use crate::pe::{self, Mode, Outbound, Room, Started};
+use crate::point_to_point::Status;
 use crate::topology::handle::{CommunicatorHandle, Info};
 use crate::topology::{Rank, create};
 
@@ -43,16 +44,22 @@ pub(super) struct RankParty {
     comm: CommunicatorHandle,
     /// Number of the exchange.
     number: u32,
+    /// What the elements of its messages are.
+    signature: Signature,
     site: Site,
 }
 
 impl RankParty {
     /// Begins an exchange of the calling rank. All ranks of the communicator do so.
-    pub(super) async fn begin(comm: &CommunicatorHandle, site: Site) -> RankParty {
+    pub(super) async fn begin(
+        comm: &CommunicatorHandle,
+        signature: Signature,
+        site: Site,
+    ) -> RankParty {
         let comm = exchange_communicator(comm, site).await;
         let context = comm.context;
         let number = pe::with(|pe| pe.engine.next_collective(context));
-        RankParty { comm, number, site }
+        RankParty { comm, number, signature, site }
     }
 
     /// Messages have the number of their exchange and their step for a tag. Numbers come again
@@ -64,6 +71,11 @@ impl RankParty {
     fn pattern(&self, step: u32, from: Option<usize>) -> Pattern {
         let source = from.map_or(ANY, |from| from as i32);
         Pattern { context: self.comm.context, source, tag: self.tag(step) }
+    }
+
+    fn room(&self, room: &mut [MaybeUninit<u8>]) -> Room {
+        let (buffer, capacity) = (room.as_mut_ptr().cast(), room.len());
+        Room { buffer, capacity, signature: self.signature }
     }
 
     fn collective(&self) -> Collective {
@@ -96,14 +108,17 @@ impl RankParty {
 
 /// A request that uses memory borrowed for `'a` until it is done.
 #[derive(Debug)]
-pub(super) struct Using<'a>(Option<Pending>, PhantomData<&'a [u8]>);
+pub(super) struct Using<'a>(Option<Pending>, Site, PhantomData<&'a [u8]>);
 
 impl Using<'_> {
     fn new(started: Started, site: Site, pattern: Pattern) -> Self {
         match started {
-            Started::Done(_) => Using(None, PhantomData),
+            Started::Done(outcome) => {
+                Status::of(outcome, site);
+                Using(None, site, PhantomData)
+            }
             Started::Pending(request, _) => {
-                Using(Some(Pending::new(request, site, Some(pattern))), PhantomData)
+                Using(Some(Pending::new(request, site, Some(pattern))), site, PhantomData)
             }
         }
     }
@@ -113,9 +128,12 @@ impl Future for Using<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let site = self.1;
         match &mut self.0 {
             None => Poll::Ready(()),
-            Some(pending) => Pin::new(pending).poll(context).map(|_| ()),
+            Some(pending) => Pin::new(pending).poll(context).map(|outcome| {
+                Status::of(outcome, site);
+            }),
         }
     }
 }
@@ -163,6 +181,7 @@ impl Party for RankParty {
                 Sent::Standard => Mode::Standard,
                 Sent::Synchronous => Mode::Synchronous,
             },
+            signature: self.signature,
         };
         // SAFETY: the result borrows the data; it cannot be dropped before it is done.
         let started = pe::with(|pe| unsafe { pe.engine.send(&message) });
@@ -170,9 +189,9 @@ impl Party for RankParty {
     }
 
     fn receive<'a>(&self, step: u32, from: usize, room: &'a mut [MaybeUninit<u8>]) -> Using<'a> {
-        let (pattern, at, len) = (self.pattern(step, Some(from)), room.as_mut_ptr(), room.len());
+        let (pattern, room) = (self.pattern(step, Some(from)), self.room(room));
         // SAFETY: the result borrows the room; dropping it takes the receive back.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, at.cast(), len) });
+        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room) });
         Using::new(started, self.site, pattern)
     }
 
@@ -182,16 +201,17 @@ impl Party for RankParty {
     }
 
     async fn take(&self, found: Found, room: &mut [MaybeUninit<u8>]) {
-        let (at, len) = (room.as_mut_ptr().cast(), room.len());
+        let room = self.room(room);
         // SAFETY: the future borrows the room.
-        unsafe { operation::receive_matched(found.number, at, len, self.site) }.await;
+        let outcome = unsafe { operation::receive_matched(found.number, room, self.site) }.await;
+        Status::of(outcome, self.site);
     }
 
     async fn all_to_all(&self, numbers: &[u64]) -> Vec<u64> {
         let mut theirs = vec![0u64; numbers.len()];
         let bytes = size_of_val(numbers);
-        let from = In(numbers.as_ptr().cast(), bytes);
-        let to = Out(theirs.as_mut_ptr().cast(), bytes);
+        let from = In(numbers.as_ptr().cast(), bytes, Signature::ANY);
+        let to = Out(theirs.as_mut_ptr().cast(), bytes, Signature::ANY);
         let collective = self.collective();
         // SAFETY: both live until the future is ready.
         unsafe { collective.all_to_all(from, to) }.await;
@@ -267,7 +287,7 @@ impl<T: Equivalence> Values<T> {
 
 impl<T: Equivalence> Inbox for Values<T> {
     /// # Panics
-    /// When a message is not made of whole values: its sender has sent another type.
+    /// When a message is not made of whole values.
     fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]> {
         let datatype = T::equivalent_datatype();
         let datatype = datatype.datatype_ref();

@@ -30,6 +30,8 @@ pub(crate) mod shared;
 use serde::{Deserialize, Serialize};
 use vrt_shm::{CELL_PAYLOAD, CellData};
 
+use crate::datatype::Signature;
+
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
 
@@ -63,8 +65,8 @@ pub(crate) struct Packet {
     pub(crate) kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
     pub(crate) wants_finish: bool,
-    /// In the first packet of a batch between nodes: how many packets that has.
-    pub(crate) in_batch: u16,
+    /// What the elements of a message, or of a contribution, are.
+    pub(crate) signature: Signature,
     /// Context of the communicator.
     pub(crate) context: u32,
     pub(crate) tag: i32,
@@ -121,7 +123,7 @@ impl Packet {
         Packet {
             kind,
             wants_finish: false,
-            in_batch: 0,
+            signature: Signature::ANY,
             context: 0,
             tag: 0,
             to,

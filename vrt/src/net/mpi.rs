@@ -15,7 +15,7 @@ use std::ffi::c_int;
 use rsmpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
 
 use crate::launch::{self, STATUS_RUNTIME, crash};
-use crate::net::remote::{Batch, Remote, Transfer, cells_of};
+use crate::net::remote::{Batch, Remote, Transfer, cells_of, in_batch};
 use crate::net::{CELL, Packet};
 
 /// Bytes of a batch.
@@ -144,6 +144,8 @@ impl Endpoint {
     fn post_again(&mut self) {
         while self.used > 0 {
             let receive = (self.next + RECEIVES - self.used) % RECEIVES;
+            // SAFETY: the buffer of a batch that was given back.
+            unsafe { *in_batch(self.receives[receive].buffer.0.as_mut_ptr()) = 1 };
             // SAFETY: an inactive persistent request of ours.
             let code = unsafe { ffi::MPI_Start(&mut self.receives[receive].request) };
             self.check(code, "MPI_Start");
@@ -156,8 +158,8 @@ impl Endpoint {
         let Some((buffer, len)) = self.lanes[pe].gathered.take() else { return };
         // SAFETY: what is gathered begins with a packet.
         let packet = unsafe { &*buffer.0.as_ptr().cast::<Packet>() };
-        let len =
-            if packet.in_batch == 1 && packet.beside() == 0 { packet.significant() } else { len };
+        // One that is alone goes without its number, which the receiver has put there before.
+        let len = if len == CELL { packet.significant() } else { len };
         let mut request = null_request();
         // SAFETY: the buffer stays where it is until the request is done.
         let code = unsafe {
@@ -312,12 +314,12 @@ impl Remote for Endpoint {
         // buffer's address is.
         unsafe {
             let at = buffer.0.as_mut_ptr().add(*len);
-            // One that is passed on may say how many it came with.
-            at.cast::<Packet>().write(Packet { in_batch: 0, ..*packet });
+            at.cast::<Packet>().write(*packet);
             if !beside.is_empty() {
                 std::ptr::copy_nonoverlapping(beside.as_ptr(), at.add(CELL), beside.len());
             }
-            (*buffer.0.as_mut_ptr().cast::<Packet>()).in_batch += 1;
+            let packets = in_batch(buffer.0.as_mut_ptr());
+            *packets = if *len == 0 { 1 } else { *packets + 1 };
         }
         *len += cells;
         self.counts.0 += 1;
@@ -373,7 +375,7 @@ impl Remote for Endpoint {
 
     fn give_back(&mut self, batch: Batch) {
         // SAFETY: its first packet is still there.
-        self.counts.1 += u64::from(unsafe { (*batch.start.cast::<Packet>()).in_batch });
+        self.counts.1 += u64::from(unsafe { *in_batch(batch.start) });
         self.used += 1;
         if self.used > RECEIVES / 2 {
             self.post_again();

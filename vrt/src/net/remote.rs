@@ -81,13 +81,20 @@ impl Batch {
         // SAFETY: each packet lies in a cell of its own, as the sender has written it, and what is
         // beside it in the cells that follow; as many follow as the first one says.
         unsafe {
-            for _ in 0..(*at.cast::<Packet>()).in_batch {
+            for _ in 0..*in_batch(at) {
                 let packet = &*at.cast::<Packet>();
                 f(packet, at.add(CELL));
                 at = at.add(cells_of(packet.beside()));
             }
         }
     }
+}
+
+/// How many packets a batch has: a number between its first packet and what follows.
+#[inline(always)]
+pub(crate) fn in_batch(start: *const u8) -> *mut u32 {
+    const { assert!(CELL >= size_of::<Packet>() + size_of::<u32>()) };
+    start.wrapping_add(size_of::<Packet>()).cast_mut().cast()
 }
 
 /// Bytes that a packet takes in a batch, with so many beside it.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Arena, SlotHeader, hooks};
+use crate::datatype::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
 use crate::pe::Engine;
@@ -299,9 +300,27 @@ pub(crate) struct Completion {
     pub(crate) tag: i32,
     /// Length of the message, which may be more than the buffer's.
     pub(crate) bytes: u64,
-    /// Length of the receive's buffer.
+    /// Length of the receive's buffer. If it ended with a message of another type, the signatures
+    /// of both instead: see [`types`](Completion::types).
     pub(crate) capacity: u64,
     pub(crate) ended: Ended,
+}
+
+/// Where a receive puts what comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) buffer: *mut u8,
+    /// Its length in bytes.
+    pub(crate) capacity: usize,
+    /// What the elements are that are received.
+    pub(crate) signature: Signature,
+}
+
+impl Room {
+    /// Room for what the runtime itself sends.
+    pub(crate) fn untyped(buffer: *mut u8, capacity: usize) -> Room {
+        Room { buffer, capacity, signature: Signature::ANY }
+    }
 }
 
 /// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and
@@ -312,6 +331,8 @@ pub(crate) enum Ended {
     #[default]
     Normally,
     Cancelled,
+    /// The message is of another type than the receive: nothing was received.
+    OtherType,
 }
 
 // Two halves and three whole words, and the option's flag is one of `ended`'s other values.
@@ -321,6 +342,12 @@ impl Completion {
     /// The operation was cancelled, or cannot be done.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.ended == Ended::Cancelled
+    }
+
+    /// Of a receive that ended with a message of another type: the message's and its own.
+    pub(crate) fn types(&self) -> Option<(Signature, Signature)> {
+        let of = |shift: u32| Signature::from_number((self.capacity >> shift) as u16);
+        (self.ended == Ended::OtherType).then(|| (of(0), of(16)))
     }
 
     /// The message was longer than the buffer.
@@ -340,6 +367,8 @@ pub(crate) struct Request {
     pub(crate) copy: bool,
     /// A transfer reads or writes the message's memory, so that it stays where it is.
     pub(crate) direct: bool,
+    /// What a receive expects the message's elements to be.
+    pub(crate) signature: Signature,
     /// The receive's buffer.
     #[serde(with = "crate::migrate::address")]
     pub(crate) buffer: *mut u8,
@@ -358,6 +387,7 @@ impl Request {
             outside: false,
             copy: false,
             direct: false,
+            signature: Signature::ANY,
             buffer: std::ptr::null_mut(),
             outcome: Completion::default(),
             received: 0,
@@ -365,10 +395,29 @@ impl Request {
         }
     }
 
-    pub(crate) fn receive(buffer: *mut u8, capacity: usize, pattern: Option<Pattern>) -> Request {
+    pub(crate) fn receive(room: Room, pattern: Option<Pattern>) -> Request {
+        let Room { buffer, capacity, signature } = room;
         let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
         let outside = capacity > 0 && !Arena::contains(buffer as usize);
-        Request { buffer, outcome, pattern, outside, ..Request::send() }
+        Request { buffer, outcome, pattern, outside, signature, ..Request::send() }
+    }
+
+    /// How many bytes of a message of so many go into the buffer: none if the message is of another
+    /// type, which is noted.
+    #[inline(always)]
+    pub(crate) fn room_for(&mut self, len: u64, theirs: Signature) -> usize {
+        if !self.signature.fits(theirs, len) {
+            return self.refuse(theirs);
+        }
+        len.min(self.outcome.capacity) as usize
+    }
+
+    #[cold]
+    fn refuse(&mut self, theirs: Signature) -> usize {
+        let (theirs, own) = (u64::from(theirs.number()), u64::from(self.signature.number()));
+        self.outcome.ended = Ended::OtherType;
+        self.outcome.capacity = theirs | own << 16;
+        0
     }
 }
 
@@ -432,8 +481,8 @@ impl RankState {
 
     /// Posts a receive.
     #[inline(always)]
-    pub(super) fn post(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Started {
-        let request = self.new_request(Request::receive(buffer, capacity, Some(pattern)));
+    pub(super) fn post(&mut self, pattern: Pattern, room: Room) -> Started {
+        let request = self.new_request(Request::receive(room, Some(pattern)));
         self.posted.push(pattern, request);
         Started::pending(request)
     }
@@ -476,6 +525,7 @@ impl RankState {
         key: &Pattern,
         data: *const u8,
         len: u64,
+        signature: Signature,
     ) -> Delivery {
         if !self.peers.takes_next(from, order) {
             return Delivery::TooEarly;
@@ -484,7 +534,7 @@ impl RankState {
             return Delivery::Unexpected;
         };
         let receive = &mut self.requests[number as usize];
-        let room = len.min(receive.outcome.capacity) as usize;
+        let room = receive.room_for(len, signature);
         // SAFETY: as the caller promises.
         unsafe { copy_short(data, receive.buffer, room) };
         receive.outcome.source = key.source;

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arena::hooks;
+use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
-use crate::pe::ranks::{Delivery, Request};
+use crate::pe::ranks::{Delivery, Request, Room};
 use crate::pe::{Completion, Ended, Engine, Started, copy_short};
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -44,6 +45,18 @@ pub(crate) struct Probed {
     pub(crate) source: i32,
     pub(crate) tag: i32,
     pub(crate) bytes: u64,
+    pub(crate) signature: Signature,
+}
+
+impl Probed {
+    fn of(packet: &Packet) -> Probed {
+        Probed {
+            source: packet.source,
+            tag: packet.tag,
+            bytes: packet.message_len(),
+            signature: packet.signature,
+        }
+    }
 }
 
 /// What is kept of an unexpected message beside its data.
@@ -70,7 +83,8 @@ impl Engine {
         if !data.is_null() {
             let (from, order, len) = (packet.from, packet.order, packet.message_len());
             // SAFETY: as the caller promises; posted buffers belong to their receives.
-            let delivery = unsafe { state.deliver(from, order, &key(packet), data, len) };
+            let delivery =
+                unsafe { state.deliver(from, order, &key(packet), data, len, packet.signature) };
             match delivery {
                 Delivery::Received { ready } => {
                     if ready {
@@ -254,7 +268,7 @@ impl Engine {
         receive.outcome.source = packet.source;
         receive.outcome.tag = packet.tag;
         receive.outcome.bytes = packet.message_len();
-        let len = receive.outcome.bytes.min(receive.outcome.capacity) as usize;
+        let len = receive.room_for(receive.outcome.bytes, packet.signature);
         if len > 0 {
             // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
             unsafe { std::ptr::copy(data, receive.buffer, len) };
@@ -290,6 +304,11 @@ impl Engine {
         receive.outcome.tag = packet.tag;
         receive.outcome.bytes = packet.message_len();
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
+        receive.room_for(packet.message_len(), packet.signature);
+        if receive.outcome.ended == Ended::OtherType {
+            self.complete(packet.to, request);
+            return self.tell_finished(packet);
+        }
         let mut answer = Packet::new(Kind::ClearToSend, packet.to, packet.from);
         answer.request = packet.request;
         let (address, len) = (packet.data.word(0), packet.data.word(1));
@@ -376,20 +395,17 @@ impl Engine {
     /// Starts a receive of the running rank.
     ///
     /// # Safety
-    /// `buffer` is writable for `capacity` bytes until the request is done.
+    /// The room's buffer is writable for its capacity until the request is done.
     #[inline(always)]
-    pub(crate) unsafe fn receive(
-        &mut self,
-        pattern: Pattern,
-        buffer: *mut u8,
-        capacity: usize,
-    ) -> Started {
+    pub(crate) unsafe fn receive(&mut self, pattern: Pattern, room: Room) -> Started {
         let state = self.running();
         if state.unexpected.is_empty() {
-            return state.post(pattern, buffer, capacity);
+            return state.post(pattern, room);
         }
+        let Room { buffer, capacity, signature } = room;
         if let Some((packet, Parked::Inline)) = state.unexpected.first(&pattern)
             && !packet.wants_finish
+            && packet.signature == signature
         {
             // Short and here: done without a request.
             let outcome = Completion {
@@ -409,7 +425,7 @@ impl Engine {
             return Started::Done(outcome);
         }
         // SAFETY: as the caller promises.
-        unsafe { self.receive_kept(pattern, buffer, capacity) }
+        unsafe { self.receive_kept(pattern, room) }
     }
 
     /// [`receive`](Self::receive), when messages have come of which the first is another one, or
@@ -417,17 +433,12 @@ impl Engine {
     ///
     /// # Safety
     /// As there.
-    unsafe fn receive_kept(
-        &mut self,
-        pattern: Pattern,
-        buffer: *mut u8,
-        capacity: usize,
-    ) -> Started {
+    unsafe fn receive_kept(&mut self, pattern: Pattern, room: Room) -> Started {
         let state = self.running();
         let Some((_, (packet, parked))) = state.unexpected.take(&pattern) else {
-            return state.post(pattern, buffer, capacity);
+            return state.post(pattern, room);
         };
-        let request = state.new_request(Request::receive(buffer, capacity, Some(pattern)));
+        let request = state.new_request(Request::receive(room, Some(pattern)));
         self.fill_parked(&packet, parked, request);
         self.has_taken();
         self.outcome(request)
@@ -469,11 +480,7 @@ impl Engine {
         if state.unexpected.is_empty() {
             return None;
         }
-        state.unexpected.find(&pattern).map(|(_, (packet, _))| Probed {
-            source: packet.source,
-            tag: packet.tag,
-            bytes: packet.message_len(),
-        })
+        state.unexpected.find(&pattern).map(|(_, (packet, _))| Probed::of(packet))
     }
 
     /// Takes a message out of matching; it is received by its number.
@@ -485,25 +492,19 @@ impl Engine {
             state.matched.len() - 1
         });
         state.matched[number] = Some((packet, parked));
-        let bytes = packet.message_len();
         self.has_taken();
-        Some((number as u32, Probed { source: packet.source, tag: packet.tag, bytes }))
+        Some((number as u32, Probed::of(&packet)))
     }
 
     /// Receives a message that a matched probe took.
     ///
     /// # Safety
     /// As [`receive`](Self::receive).
-    pub(crate) unsafe fn receive_matched(
-        &mut self,
-        number: u32,
-        buffer: *mut u8,
-        capacity: usize,
-    ) -> Started {
+    pub(crate) unsafe fn receive_matched(&mut self, number: u32, room: Room) -> Started {
         let state = self.running();
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
         let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
-        let request = state.new_request(Request::receive(buffer, capacity, None));
+        let request = state.new_request(Request::receive(room, None));
         self.fill_parked(&packet, parked, request);
         self.has_taken();
         self.outcome(request)

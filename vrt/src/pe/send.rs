@@ -12,6 +12,7 @@
 //! otherwise.
 
 use crate::arena::{Arena, hooks};
+use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
 use crate::net::remote::Transfer;
@@ -41,6 +42,8 @@ pub struct Outbound {
     pub(crate) data: *const u8,
     pub(crate) len: usize,
     pub(crate) mode: Mode,
+    /// What its elements are.
+    pub(crate) signature: Signature,
 }
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
@@ -68,10 +71,10 @@ impl Engine {
         let mut unexpected = false;
         let here = pe == self.id;
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
-            let Outbound { context, source, tag, data, len, .. } = *message;
+            let Outbound { context, source, tag, data, len, signature, .. } = *message;
             let key = Pattern { context, source, tag };
             // SAFETY: as the caller promises; posted buffers belong to their receives.
-            match unsafe { state.deliver(from, order, &key, data, len as u64) } {
+            match unsafe { state.deliver(from, order, &key, data, len as u64, signature) } {
                 // The receive was there: the data has gone straight into it, whatever the mode.
                 Delivery::Received { ready } => {
                     if ready {
@@ -88,6 +91,7 @@ impl Engine {
                         packet.tag = tag;
                         packet.source = source;
                         packet.order = order;
+                        packet.signature = signature;
                         packet.len = 8;
                         // SAFETY: the caller promises `len` bytes.
                         let number = unsafe { data.cast::<u64>().read_unaligned() };
@@ -112,6 +116,7 @@ impl Engine {
         packet.tag = message.tag;
         packet.source = message.source;
         packet.order = order;
+        packet.signature = message.signature;
         // SAFETY: as the caller promises.
         unsafe {
             if here {
@@ -272,6 +277,7 @@ impl Engine {
             let outcome = &mut state.request_mut(packet.request).outcome;
             outcome.ended = Ended::Cancelled;
             outcome.bytes = packet.data.word(1);
+            outcome.tag = packet.data.word(2) as i32;
         }
         self.message_gone(packet.to, packet.request);
     }
@@ -338,11 +344,17 @@ impl Engine {
     }
 
     /// Tells a rank on another PE that others have another opinion of a collective operation: that
-    /// it has `unit` bytes, for one.
-    pub(crate) fn send_conflict(&mut self, rank: u32, request: u32, unit: u32) {
+    /// it has `unit` bytes of a type, for one.
+    pub(crate) fn send_conflict(
+        &mut self,
+        rank: u32,
+        request: u32,
+        unit: u32,
+        signature: Signature,
+    ) {
         let mut answer = Packet::new(Kind::Finished, rank, rank);
         answer.request = request;
-        answer.data = Data::words([CONFLICT, u64::from(unit), 0]);
+        answer.data = Data::words([CONFLICT, u64::from(unit), u64::from(signature.number())]);
         self.post(&answer);
     }
 

@@ -34,7 +34,7 @@ pub trait AsyncSource: Source {
             let mut value = MaybeUninit::<Msg>::uninit();
             let mut room = room_for(&mut value);
             // SAFETY: the value lives in this future, which does not move while it is polled.
-            let outcome = unsafe { operation::receive(pattern, room.at, room.len, site) }.await;
+            let outcome = unsafe { operation::receive(pattern, room.room(), site) }.await;
             let status = Status::of(outcome, site);
             expect_one(status, room.len, site);
             room.finish_all();
@@ -57,7 +57,7 @@ pub trait AsyncSource: Source {
         async move {
             let mut room = wire::incoming(buf);
             // SAFETY: the future borrows the buffer; dropping it takes the receive back.
-            let outcome = unsafe { operation::receive(pattern, room.at, room.len, site) }.await;
+            let outcome = unsafe { operation::receive(pattern, room.room(), site) }.await;
             let status = Status::of(outcome, site);
             room.finish(status.bytes() as usize);
             status
@@ -79,11 +79,7 @@ pub trait AsyncSource: Source {
         &self,
         tag: Option<Tag>,
     ) -> impl Future<Output = Result<(T, Status), encoding::DecodeError>> {
-        let receive = message::receive_vec::<u8>(self.pattern(tag), site!("receive_value_async"));
-        async move {
-            let (bytes, status) = receive.await;
-            Ok((encoding::decode(&bytes)?, status))
-        }
+        message::receive_value(self.pattern(tag), site!("receive_value_async"))
     }
 
     /// Waits for a message and describes it.
@@ -106,9 +102,8 @@ pub trait AsyncSource: Source {
         let site = site!("matched_receive_into_async");
         async move {
             let mut room = wire::incoming(buf);
-            let (at, len) = (room.at, room.len);
             // SAFETY: the future borrows the buffer.
-            let receive = unsafe { operation::receive_matched(message.take(), at, len, site) };
+            let receive = unsafe { operation::receive_matched(message.take(), room.room(), site) };
             let status = Status::of(receive.await, site);
             room.finish(status.bytes() as usize);
             status
@@ -159,7 +154,7 @@ pub trait AsyncDestination: Destination {
         let site = site!("send_value_async");
         async move {
             let bytes = encoding::encode(value)?;
-            let message = self.outbound(&bytes, tag, Mode::Standard);
+            let message = self.outbound_value(&bytes, tag);
             // SAFETY: the bytes live in this future, which cannot be dropped half-way.
             unsafe { operation::send(message.outbound, site) }.await;
             Ok(())

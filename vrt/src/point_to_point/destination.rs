@@ -4,8 +4,8 @@ use std::panic::Location;
 
 use serde::Serialize;
 
-use crate::datatype::Buffer;
 use crate::datatype::wire::{self, Incoming, Outgoing};
+use crate::datatype::{Buffer, Signature};
 use crate::operation::{self, Site};
 use crate::pe::{self, Mode, Outbound};
 use crate::point_to_point::{checked_tag, site};
@@ -34,8 +34,18 @@ pub trait Destination: AsCommunicator {
             data: bytes.at,
             len: bytes.len,
             mode,
+            signature: bytes.signature,
         };
         ToSend { outbound, bytes }
+    }
+
+    /// What sending the bytes of an encoded value means to the engine.
+    #[doc(hidden)]
+    #[track_caller]
+    fn outbound_value(&self, bytes: &Vec<u8>, tag: Tag) -> ToSend {
+        let mut message = self.outbound(bytes, tag, Mode::Standard);
+        message.outbound.signature = Signature::VALUE;
+        message
     }
 
     /// Sends a buffer with a tag (section 3.2.1). May return before the message is received.
@@ -104,7 +114,7 @@ pub trait Destination: AsCommunicator {
         tag: Tag,
     ) -> Result<(), encoding::EncodeError> {
         let bytes = encoding::encode(value)?;
-        send_at(self.outbound(&bytes, tag, Mode::Standard), site!("send_value"));
+        send_at(self.outbound_value(&bytes, tag), site!("send_value"));
         Ok(())
     }
 
@@ -127,7 +137,8 @@ pub trait Destination: AsCommunicator {
         let outbound = self.outbound(&*buf, tag, Mode::Standard).outbound;
         PersistentRequest::message(buf, (), site!("persistent_send"), move |buf, _| {
             let outgoing = wire::outgoing(&**buf);
-            let message = Outbound { data: outgoing.at, len: outgoing.len, ..outbound };
+            let Outgoing { at: data, len, signature, .. } = outgoing;
+            let message = Outbound { data, len, signature, ..outbound };
             // SAFETY: the request holds the buffer, and what is kept, until it is done.
             let started = pe::with(|pe| unsafe { pe.engine.send(&message) });
             (started, Box::new(Kept { outgoing, incoming: Incoming::nothing() }), None)

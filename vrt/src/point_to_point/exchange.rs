@@ -7,7 +7,7 @@ use crate::Tag;
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
-use crate::pe::{self, Completion, Mode, Outbound, Started};
+use crate::pe::{self, Completion, Mode, Outbound, Room, Started};
 use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for, site};
 
 /// Sends one value with a tag and receives one with another.
@@ -130,7 +130,7 @@ fn one<R: Equivalence>(message: ToSend, pattern: Pattern, site: Site) -> (R, Sta
     let mut value = MaybeUninit::<R>::uninit();
     let mut room = room_for(&mut value);
     // SAFETY: message and value outlive the blocking call.
-    let status = unsafe { exchange_blocking(message.outbound, pattern, room.at, room.len, site) };
+    let status = unsafe { exchange_blocking(message.outbound, pattern, room.room(), site) };
     expect_one(status, room.len, site);
     room.finish_all();
     // SAFETY: all bytes of the value have come, from a value of an equivalent type.
@@ -145,7 +145,7 @@ fn into<B: BufferMut + ?Sized>(
 ) -> Status {
     let mut room = wire::incoming(buf);
     // SAFETY: message and buffer are borrowed for the blocking call.
-    let status = unsafe { exchange_blocking(message.outbound, pattern, room.at, room.len, site) };
+    let status = unsafe { exchange_blocking(message.outbound, pattern, room.room(), site) };
     room.finish(status.bytes() as usize);
     status
 }
@@ -154,20 +154,14 @@ fn into<B: BufferMut + ?Sized>(
 ///
 /// # Safety
 /// The message's data is readable and the buffer writable during the call.
-unsafe fn exchange_blocking(
-    message: Outbound,
-    pattern: Pattern,
-    buffer: *mut u8,
-    capacity: usize,
-    site: Site,
-) -> Status {
+unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, site: Site) -> Status {
     let mut sending = None;
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
     let start = |engine: &mut pe::Engine| unsafe {
         if let Started::Pending(request, _) = engine.send(&message) {
             sending = Some(request);
         }
-        engine.receive(pattern, buffer, capacity)
+        engine.receive(pattern, room)
     };
     let outcome = operation::block_on_request(start, Some(pattern), site);
     if let Some(request) = sending {
@@ -184,14 +178,12 @@ unsafe fn exchange_blocking(
 pub(crate) async unsafe fn exchange(
     message: Outbound,
     pattern: Pattern,
-    buffer: *mut u8,
-    capacity: usize,
+    room: Room,
     site: Site,
 ) -> Completion {
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
-    let (sent, received) = pe::with(|pe| unsafe {
-        (pe.engine.send(&message), pe.engine.receive(pattern, buffer, capacity))
-    });
+    let (sent, received) =
+        pe::with(|pe| unsafe { (pe.engine.send(&message), pe.engine.receive(pattern, room)) });
     let receiving = match received {
         Started::Done(outcome) => Ok(outcome),
         Started::Pending(request, _) => Err(operation::Pending::new(request, site, Some(pattern))),

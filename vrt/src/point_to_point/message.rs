@@ -2,12 +2,15 @@
 
 use std::panic::Location;
 
+use serde::de::DeserializeOwned;
+
 use crate::datatype::wire::{self, Incoming};
-use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
+use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
+use crate::encoding::{self, DecodeError};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
-use crate::pe;
-use crate::point_to_point::{Status, expect_one, keep_incoming, room_for, site};
+use crate::pe::{self, Probed, Room};
+use crate::point_to_point::{Status, expect_one, keep_incoming, refuse_type, room_for, site};
 use crate::rank::{block_on_at, yield_now_async};
 use crate::request::{Request, Scope};
 
@@ -17,6 +20,8 @@ use crate::request::{Request, Scope};
 pub struct Message {
     /// Its number in the rank's mailbox, until it is received.
     number: Option<u32>,
+    /// What its elements are.
+    signature: Signature,
 }
 
 impl Message {
@@ -35,7 +40,7 @@ impl Message {
         let mut value = std::mem::MaybeUninit::<Msg>::uninit();
         let mut room = room_for(&mut value);
         // SAFETY: the value outlives the blocking call.
-        let status = unsafe { self.receive_at(room.at, room.len, site) };
+        let status = unsafe { self.receive_at(room.room(), site) };
         expect_one(status, room.len, site);
         room.finish_all();
         // SAFETY: all bytes of the value have come, from a value of an equivalent type.
@@ -50,7 +55,7 @@ impl Message {
     pub fn matched_receive_into<Buf: BufferMut + ?Sized>(self, buf: &mut Buf) -> Status {
         let mut room = wire::incoming(buf);
         // SAFETY: the buffer is borrowed for the blocking call.
-        let status = unsafe { self.receive_at(room.at, room.len, site!("matched_receive_into")) };
+        let status = unsafe { self.receive_at(room.room(), site!("matched_receive_into")) };
         room.finish(status.bytes() as usize);
         status
     }
@@ -67,20 +72,19 @@ impl Message {
         Sc: Scope<'a>,
     {
         let room = wire::incoming(buf);
-        let (at, len) = (room.at, room.len);
         let number = self.number.take().unwrap_or(u32::MAX);
         // SAFETY: the request borrows the buffer until it is done.
-        let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, at, len) });
+        let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, room.room()) });
         let (site, kept) = (site!("immediate_matched_receive_into"), keep_incoming(room));
         Request::with_buffers(started, buf, scope, site, None, kept)
     }
 
     /// # Safety
-    /// `at` is writable for `len` bytes during the call.
-    unsafe fn receive_at(mut self, at: *mut u8, len: usize, site: Site) -> Status {
+    /// The room is writable during the call.
+    unsafe fn receive_at(mut self, room: Room, site: Site) -> Status {
         let number = self.number.take().unwrap_or(u32::MAX);
         // SAFETY: as the caller promises.
-        let receive = unsafe { operation::receive_matched(number, at, len, site) };
+        let receive = unsafe { operation::receive_matched(number, room, site) };
         Status::of(block_on_at(receive, site.call, site.location), site)
     }
 
@@ -108,9 +112,9 @@ impl MatchedReceiveVec for (Message, Status) {
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
         let site = site!("matched_receive_vec");
         let (message, status) = self;
-        let (mut values, count, mut room) = vec_for::<Msg>(status, site);
+        let (mut values, count, mut room) = vec_for::<Msg>(status, message.signature, site);
         // SAFETY: the vector has room for all values and outlives the blocking call.
-        let status = unsafe { message.receive_at(room.at, room.len, site) };
+        let status = unsafe { message.receive_at(room.room(), site) };
         room.finish_all();
         // SAFETY: that many values have come.
         unsafe { values.set_len(count) };
@@ -121,10 +125,17 @@ impl MatchedReceiveVec for (Message, Status) {
 /// An empty vector with room for a message, the number of values in it, and the room.
 ///
 /// # Panics
-/// When the message is not made of whole values.
-fn vec_for<Msg: Equivalence>(status: Status, site: Site) -> (Vec<Msg>, usize, Incoming) {
+/// When the message is of another type, or not made of whole values.
+fn vec_for<Msg: Equivalence>(
+    status: Status,
+    theirs: Signature,
+    site: Site,
+) -> (Vec<Msg>, usize, Incoming) {
     let datatype = Msg::equivalent_datatype();
     let datatype = datatype.datatype_ref();
+    if !datatype.signature().fits(theirs, status.bytes()) {
+        refuse_type(status, (theirs, datatype.signature()), site);
+    }
     let (bytes, each) = (status.bytes() as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
         panic!(
@@ -147,7 +158,7 @@ fn vec_for<Msg: Equivalence>(status: Status, site: Site) -> (Vec<Msg>, usize, In
 pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
     let probe = operation::matched_probe(pattern, site);
     let (number, probed) = block_on_at(probe, site.call, site.location);
-    (Message { number: Some(number) }, Status::of_probe(probed))
+    (Message { number: Some(number), signature: probed.signature }, Status::of_probe(probed))
 }
 
 pub(crate) fn immediate_matched_probe_at(
@@ -158,7 +169,10 @@ pub(crate) fn immediate_matched_probe_at(
     if found.is_none() {
         block_on_at(yield_now_async(), site.call, site.location);
     }
-    found.map(|(number, probed)| (Message { number: Some(number) }, Status::of_probe(probed)))
+    found.map(|(number, probed)| {
+        let message = Message { number: Some(number), signature: probed.signature };
+        (message, Status::of_probe(probed))
+    })
 }
 
 pub(crate) fn receive_vec_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Vec<Msg>, Status) {
@@ -170,12 +184,30 @@ pub(crate) async fn receive_vec<Msg: Equivalence>(
     site: Site,
 ) -> (Vec<Msg>, Status) {
     let (number, probed) = operation::matched_probe(pattern, site).await;
-    let (mut values, count, mut room) = vec_for::<Msg>(Status::of_probe(probed), site);
+    let status = Status::of_probe(probed);
+    let (mut values, count, mut room) = vec_for::<Msg>(status, probed.signature, site);
     // SAFETY: the vector has room for all values and lives as long as this future.
-    let receive = unsafe { operation::receive_matched(number, room.at, room.len, site) };
+    let receive = unsafe { operation::receive_matched(number, room.room(), site) };
     let outcome = receive.await;
     room.finish_all();
     // SAFETY: that many values have come.
     unsafe { values.set_len(count) };
     (values, Status::of(outcome, site))
+}
+
+/// Receives an encoded value. A message that is none is an error, and received all the same.
+pub(crate) async fn receive_value<T: DeserializeOwned>(
+    pattern: Pattern,
+    site: Site,
+) -> Result<(T, Status), DecodeError> {
+    let (number, Probed { bytes, signature, .. }) = operation::matched_probe(pattern, site).await;
+    let mut encoded = vec![0u8; bytes as usize];
+    let room = Room::untyped(encoded.as_mut_ptr(), encoded.len());
+    // SAFETY: the bytes live as long as this future.
+    let outcome = unsafe { operation::receive_matched(number, room, site) }.await;
+    if signature != Signature::VALUE {
+        let (what, found) = (std::any::type_name::<T>(), signature.to_string());
+        return Err(DecodeError::NoValue { what, found, len: encoded.len() });
+    }
+    Ok((encoding::decode(&encoded)?, Status::of(outcome, site)))
 }

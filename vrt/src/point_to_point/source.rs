@@ -245,7 +245,7 @@ fn receive_one_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Msg, Statu
     let mut value = MaybeUninit::<Msg>::uninit();
     let mut room = room_for(&mut value);
     // SAFETY: the value outlives the blocking call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.at, room.len) };
+    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
     let status = Status::of(operation::block_on_request(start, Some(pattern), site), site);
     expect_one(status, room.len, site);
     room.finish_all();
@@ -275,7 +275,7 @@ pub(crate) fn expect_one(status: Status, size: usize, site: Site) {
 fn receive_into_at<Buf: BufferMut + ?Sized>(pattern: Pattern, buf: &mut Buf, site: Site) -> Status {
     let mut room = wire::incoming(buf);
     // SAFETY: the buffer is borrowed for the blocking call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.at, room.len) };
+    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
     let status = Status::of(operation::block_on_request(start, Some(pattern), site), site);
     room.finish(status.bytes as usize);
     status
@@ -285,8 +285,7 @@ fn receive_value_at<T: DeserializeOwned>(
     pattern: Pattern,
     site: Site,
 ) -> Result<(T, Status), encoding::DecodeError> {
-    let (bytes, status) = message::receive_vec_at::<u8>(pattern, site);
-    Ok((encoding::decode(&bytes)?, status))
+    block_on_at(message::receive_value(pattern, site), site.call, site.location)
 }
 
 fn immediate_receive_at<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
@@ -297,7 +296,7 @@ fn immediate_receive_at<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
 ) -> Request<'a, Buf, Sc> {
     let room = wire::incoming(buf);
     // SAFETY: the request borrows the buffer until it is done.
-    let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.at, room.len) });
+    let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room()) });
     Request::with_buffers(started, buf, scope, site, Some(pattern), keep_incoming(room))
 }
 
@@ -313,9 +312,9 @@ fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
 ) -> PersistentRequest<'a, (), &'a mut Buf> {
     PersistentRequest::message((), buf, site, move |_, buf| {
         let incoming = wire::incoming(&mut **buf);
-        let (at, len) = (incoming.at, incoming.len);
+        let room = incoming.room();
         // SAFETY: the request holds the buffer, and what is kept, until it is done.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, at, len) });
+        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room) });
         (started, Box::new(Kept { outgoing: Outgoing::nothing(), incoming }), Some(pattern))
     })
 }
@@ -336,10 +335,9 @@ impl<T: Equivalence> ReceiveFuture<T> {
     fn start(pattern: Pattern, site: Site) -> ReceiveFuture<T> {
         let mut value = Box::<T>::new_uninit();
         let room = room_for(&mut value);
-        let size = room.len;
         // SAFETY: the box lives, and is not looked at, until the request is done: a request that
         // is dropped before panics, and unwinding ends the job.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.at, size) });
+        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room()) });
         let (pattern, kept) = (Some(pattern), keep_incoming(room));
         let request = Request::with_buffers(started, &(), StaticScope, site, pattern, kept);
         ReceiveFuture { value, request }

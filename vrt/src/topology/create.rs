@@ -7,9 +7,10 @@
 use std::rc::Rc;
 
 use crate::collective::algorithms::{Collective, In, Out};
+use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
-use crate::pe::{self, Mode, Outbound, Started};
+use crate::pe::{self, Mode, Outbound, Room, Started};
 use crate::rank::block_on_at;
 use crate::topology::graph::Neighbors;
 use crate::topology::handle::{CommunicatorHandle, Info, Members, Shape};
@@ -29,8 +30,8 @@ pub(crate) async fn all_gather<const N: usize>(
 ) -> Vec<[i32; N]> {
     let mut all = vec![[0i32; N]; comm.size as usize];
     let bytes = size_of::<[i32; N]>();
-    let (from, to) = (In(mine.as_ptr().cast(), bytes), all.as_mut_ptr().cast());
-    let out = Out(to, bytes * comm.size as usize);
+    let (from, to) = (In(mine.as_ptr().cast(), bytes, Signature::ANY), all.as_mut_ptr().cast());
+    let out = Out(to, bytes * comm.size as usize, Signature::ANY);
     let collective = Collective::begin(comm, site);
     // SAFETY: both live in this future until it is ready.
     unsafe { collective.gather(None, from, Some(out)) }.await;
@@ -44,7 +45,7 @@ pub(crate) async fn broadcast(
     numbers: &mut [u32],
     site: Site,
 ) {
-    let out = Out(numbers.as_mut_ptr().cast(), size_of_val(numbers));
+    let out = Out(numbers.as_mut_ptr().cast(), size_of_val(numbers), Signature::ANY);
     let collective = Collective::begin(comm, site);
     // SAFETY: the numbers are borrowed until the future is ready.
     unsafe { collective.broadcast(root, out) }.await;
@@ -184,6 +185,7 @@ async fn send(comm: &CommunicatorHandle, to: u32, tag: Tag, data: &[u32], site: 
         data: data.as_ptr().cast(),
         len: size_of_val(data),
         mode: Mode::Standard,
+        signature: Signature::ANY,
     };
     // SAFETY: the data is borrowed until the future is ready.
     unsafe { operation::send(message, site) }.await;
@@ -193,9 +195,9 @@ async fn send(comm: &CommunicatorHandle, to: u32, tag: Tag, data: &[u32], site: 
 async fn receive(comm: &CommunicatorHandle, from: Rank, tag: Tag, data: &mut [u32], site: Site) {
     let tag = CREATION | (tag & 0x3fff_ffff);
     let pattern = Pattern { context: comm.context + 1, source: from, tag };
-    let (at, len) = (data.as_mut_ptr().cast(), size_of_val(data));
+    let room = Room::untyped(data.as_mut_ptr().cast(), size_of_val(data));
     // SAFETY: the data is borrowed until the future is ready.
-    unsafe { operation::receive(pattern, at, len, site) }.await;
+    unsafe { operation::receive(pattern, room, site) }.await;
 }
 
 /// Two ranks tell each other numbers; both lists may have any length.

@@ -273,7 +273,7 @@ async unsafe fn exchange(
         let Some(from) = edge.rank else { continue };
         let pattern = collective.pattern(edge.label, from as usize);
         // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.0, out.1) });
+        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
         receiving.push((from as usize, out.1, wait(started, site)));
     }
     let mut sending = Vec::with_capacity(ins.len());
@@ -288,7 +288,7 @@ async unsafe fn exchange(
             Ok(outcome) => outcome,
             Err(pending) => pending.await,
         };
-        collective.check_length(outcome.bytes, len, from);
+        collective.check_came(&outcome, len, from);
     }
     for pending in sending.into_iter().filter_map(Result::err) {
         pending.await;

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use crate::collective::algorithms::Collective;
-use crate::datatype::Equivalence;
+use crate::datatype::{Equivalence, Signature};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site, sleep_async};
-use crate::pe::{self, Mode, Outbound};
+use crate::pe::{self, Mode, Outbound, Room};
 use crate::point_to_point::site;
 use crate::rank::{block_on_at, yield_now_async};
 use crate::topology::handle::CommunicatorHandle;
@@ -117,6 +117,7 @@ async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
             data: std::ptr::null(),
             len: 0,
             mode: Mode::Standard,
+            signature: Signature::ANY,
         };
         // SAFETY: there is no data.
         unsafe { operation::send(message, site) }.await;
@@ -127,7 +128,7 @@ async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
     for rank in ranks {
         let pattern = Pattern { context: comm.context, source: *rank, tag };
         // SAFETY: there is no data.
-        unsafe { operation::receive(pattern, std::ptr::null_mut(), 0, site) }.await;
+        unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }.await;
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::collective::operator::Operator;
 use crate::net::{INLINE, Kind, Packet};
 use crate::operation::{Pending, Site};
-use crate::pe::{self, Engine, Request, Started};
+use crate::pe::{self, Engine, Request, Room, Started};
 use crate::window::access::{self, Access, Target};
 use crate::window::epoch::LockKind;
 
@@ -146,7 +146,7 @@ impl Engine {
     unsafe fn send_order(&mut self, to: u32, bytes: &[u8], answer: *mut u8, len: usize) -> Started {
         let mut request = match len {
             0 => Request::send(),
-            _ => Request::receive(answer, len, None),
+            _ => Request::receive(Room::untyped(answer, len), None),
         };
         request.outcome.bytes = len as u64;
         let mut packet = Packet::new(Kind::Access, self.current, to);

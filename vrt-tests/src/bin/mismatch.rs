@@ -1,0 +1,119 @@
+//! A job in which rank 0 and rank 1, of two PEs, mean different types by one message, contribution
+//! or window; chosen by name.
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use vrt::collective::SystemOperation;
+use vrt::topology::SimpleCommunicator;
+use vrt::traits::*;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt::Config,
+    /// Where the types differ
+    what: What,
+    /// Elements
+    #[arg(long, default_value_t = 4)]
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// u8 sent from the rank's memory, bool received
+    Message,
+    /// The same, the message there before its receive
+    Early,
+    /// The same, sent from a static, which the receiver cannot read
+    Outside,
+    /// A structure received as its bytes
+    Structure,
+    Broadcast,
+    AllGather,
+    AllReduce,
+    Gather,
+    Scatter,
+    AllToAll,
+    Sparse,
+    Window,
+}
+
+#[derive(Clone, Copy, Debug, Default, Equivalence)]
+struct Pair {
+    flag: bool,
+    number: f64,
+}
+
+static OUTSIDE: [u8; 1 << 20] = [3; 1 << 20];
+
+fn main() -> ExitCode {
+    let Arguments { vrt, what, len } = Arguments::parse();
+    vrt::launch(vrt, move || run(what, len))
+}
+
+fn run(what: What, len: usize) {
+    let world = vrt::initialize().expect("in a rank").world();
+    let zero = world.rank() == 0;
+    match what {
+        What::Message | What::Early | What::Outside | What::Structure => {
+            messages(&world, what, len);
+        }
+        _ if zero => collective(&world, what, vec![3u8; len]),
+        _ => collective(&world, what, vec![true; len]),
+    }
+    world.barrier();
+    println!("nobody noticed");
+}
+
+fn messages(world: &SimpleCommunicator, what: What, len: usize) {
+    let other = world.process_at_rank(1 - world.rank());
+    if world.rank() == 0 {
+        let bytes = vec![3u8; len];
+        match what {
+            What::Outside => other.send(&OUTSIDE[..len]),
+            What::Structure => other.send(&vec![Pair::default(); len][..]),
+            _ => other.send(&bytes[..]),
+        }
+        return;
+    }
+    if let What::Early = what {
+        other.probe();
+    }
+    let mut flags = vec![true; len];
+    other.receive_into(&mut flags[..]);
+}
+
+fn collective<T>(world: &SimpleCommunicator, what: What, mut mine: Vec<T>)
+where
+    T: Equivalence + Copy + 'static,
+{
+    let (root, first, len) = (world.process_at_rank(0), mine[0], mine.len());
+    let mut both = vec![first; len * 2];
+    match what {
+        What::Broadcast => root.broadcast_into(&mut mine[..]),
+        What::AllGather => world.all_gather_into(&mine[..], &mut both[..]),
+        What::AllReduce => {
+            let op = SystemOperation::logical_or();
+            world.all_reduce_into(&mine[..], &mut both[..len], op);
+        }
+        What::Gather if world.rank() == 0 => root.gather_into_root(&mine[..], &mut both[..]),
+        What::Gather => root.gather_into(&mine[..]),
+        What::Scatter if world.rank() == 0 => root.scatter_into_root(&both[..], &mut mine[..]),
+        What::Scatter => root.scatter_into(&mut mine[..]),
+        What::AllToAll => {
+            let from = both.clone();
+            world.all_to_all_into(&from[..], &mut both[..]);
+        }
+        What::Sparse => {
+            world.sparse_exchange(&[(1 - world.rank(), mine)]);
+        }
+        What::Window => {
+            let window = world.allocate_window(mine);
+            window.fence();
+            window.put(0, 0, &[first]);
+            window.last_fence();
+        }
+        What::Message | What::Early | What::Outside | What::Structure => {}
+    }
+}

@@ -1,0 +1,50 @@
+//! Ranks of different PEs that mean different types by one message are told so, in one node and
+//! between nodes.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::{Command, Stdio};
+
+/// A job of `mismatch`, which has to end with a panic that has these words.
+#[track_caller]
+fn refused(what: &str, len: usize, nodes: &str, words: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_mismatch"))
+        .args(["--pes", "2", "--ranks", "2", "--node-size", nodes, what])
+        .args(["--len", &len.to_string()])
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(101), "{what}, {len} elements, {nodes}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{what}, {len} elements, {nodes}: no {word:?} in {text}");
+    }
+}
+
+#[test]
+fn messages() {
+    for nodes in ["2", "1"] {
+        for len in [1, 1000, 1_000_000] {
+            for what in ["message", "early", "outside"] {
+                let bytes = format!("{len} bytes, was sent as u8");
+                let words = ["rank 1 in receive_into", "mismatch.rs", &bytes, "received as bool"];
+                refused(what, len, nodes, &words);
+            }
+            let words = ["was sent as a structure unknown here", "received as bool"];
+            refused("structure", len, nodes, &words);
+        }
+    }
+}
+
+#[test]
+fn contributions() {
+    let all = ["broadcast", "all-gather", "all-reduce", "gather", "scatter", "all-to-all"];
+    for nodes in ["2", "1"] {
+        for what in all {
+            for len in [2, 100_000] {
+                refused(what, len, nodes, &["mismatch.rs", "u8", "bool"]);
+            }
+        }
+        refused("sparse", 10, nodes, &["mismatch.rs", "u8", "bool"]);
+    }
+}
