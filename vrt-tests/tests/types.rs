@@ -48,3 +48,15 @@ fn contributions() {
         refused("sparse", 10, nodes, &["mismatch.rs", "u8", "bool"]);
     }
 }
+
+#[test]
+fn windows() {
+    for nodes in ["2", "1"] {
+        refused(
+            "window",
+            8,
+            nodes,
+            &["in allocate_window", "mismatch.rs", "u8", "bool", "on rank"],
+        );
+    }
+}

@@ -61,9 +61,25 @@ pub(crate) fn encode_long<T: Serialize>(value: &T, len: usize) -> Result<Vec<u8>
     Ok(bytes)
 }
 
+/// Decodes with a limit on what lengths found in the bytes may claim: at least so many times the
+/// bytes there are (a character claims four bytes for one), at most 32 times that. So a length that
+/// is nonsense is an error before anything is allocated for it.
+macro_rules! with_limits {
+    ($len:expr, $decode:path, $bytes:expr, [$($limit:literal)*]) => {{
+        const SLACK: usize = 4;
+        match $len.saturating_mul(SLACK) {
+            $(claim if claim <= 1 << $limit => {
+                $decode($bytes, CONFIG.with_limit::<{ 1 << $limit }>())
+            })*
+            _ => $decode($bytes, CONFIG),
+        }
+    }};
+}
+
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let (what, len) = (std::any::type_name::<T>(), bytes.len());
-    match bincode::serde::decode_from_slice(bytes, CONFIG) {
+    let decoded = with_limits!(len, bincode::serde::decode_from_slice, bytes, [16 21 26 31 36 41]);
+    match decoded {
         Ok((value, used)) if used == len => Ok(value),
         Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
         Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
@@ -82,6 +98,10 @@ pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -91,5 +111,51 @@ mod tests {
         assert_eq!(decode::<(u8, Vec<String>, Option<i64>)>(&bytes).unwrap(), value);
         assert!(matches!(decode::<u8>(&bytes), Err(DecodeError::Rest { used: 1, .. })));
         assert!(matches!(decode::<String>(&[200]), Err(DecodeError::Unfit { len: 1, .. })));
+    }
+
+    #[test]
+    fn absurd_lengths_are_errors() {
+        for length in [u64::MAX, 1 << 63, 1 << 46, 1 << 40, 1 << 33] {
+            let bytes = [&length.to_le_bytes()[..], b"abc"].concat();
+            assert!(matches!(decode::<String>(&bytes), Err(DecodeError::Unfit { .. })), "{length}");
+            assert!(decode::<Vec<u64>>(&bytes).is_err());
+            assert!(decode::<HashMap<u8, String>>(&bytes).is_err());
+            assert!(decode::<serde_bytes::ByteBuf>(&bytes).is_err());
+            assert!(decode::<(u8, Option<String>)>(&bytes).is_err());
+        }
+        // What is long for its bytes is none of that.
+        let text: Vec<char> = vec!['a'; 70_000];
+        assert_eq!(decode::<Vec<char>>(&encode(&text).unwrap()).unwrap(), text);
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Tree {
+        Leaf(String),
+        Node(Vec<Tree>, Option<f32>),
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_a_value_or_an_error(bytes in proptest::collection::vec(0u8.., 0..200)) {
+            let _ = decode::<String>(&bytes);
+            let _ = decode::<Vec<String>>(&bytes);
+            let _ = decode::<HashMap<String, Vec<u16>>>(&bytes);
+            let _ = decode::<serde_bytes::ByteBuf>(&bytes);
+            let _ = decode::<(bool, char, Option<Box<i64>>)>(&bytes);
+            let _ = decode::<Tree>(&bytes);
+            let _ = decode::<Result<[u32; 4], String>>(&bytes);
+        }
+
+        #[test]
+        fn damaged_encodings_give_a_value_or_an_error(
+            words in proptest::collection::vec(".{0,9}", 0..9), at in 0usize.., to: u8,
+        ) {
+            let mut bytes = encode(&words).unwrap();
+            let at = at % bytes.len();
+            bytes[at] = to;
+            let _ = decode::<Vec<String>>(&bytes);
+            bytes.truncate(at);
+            prop_assert!(decode::<Vec<String>>(&bytes).is_err());
+        }
     }
 }

@@ -74,19 +74,29 @@ impl Future for Pending {
     }
 }
 
+impl Pending {
+    /// Ends it without waiting, if that can be done: a receive that no message has come for is
+    /// taken back. Returns whether it is over. Nobody looks at it again.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let Some(request) = self.request.take() else { return true };
+        if !pe::in_rank() {
+            return false;
+        }
+        pe::with(|pe| {
+            pe.engine.cancel(request);
+            pe.engine.running().take_if_done(request).is_some()
+        })
+    }
+}
+
 impl Drop for Pending {
     /// A future dropped early: a receive is taken back. A send whose data the receiver may be
     /// reading cannot be.
     fn drop(&mut self) {
-        let Some(request) = self.request else { return };
-        if !pe::in_rank() {
+        if self.request.is_none() || !pe::in_rank() {
             return;
         }
-        let over = pe::with(|pe| {
-            pe.engine.cancel(request);
-            pe.engine.running().take_if_done(request).is_some()
-        });
-        if !over {
+        if !self.give_up() {
             let rank = pe::current_rank().unwrap_or_default();
             crate::launch::crash::say(format_args!(
                 "rank {rank} dropped a pending {} whose buffer is still in use; await it instead",

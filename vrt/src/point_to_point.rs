@@ -59,9 +59,38 @@ impl Status {
         self.tag
     }
 
-    /// Its length in elements of a datatype.
+    /// Its length in elements of a datatype (section 3.2.5).
+    ///
+    /// # Panics
+    /// Where MPI calls the count undefined: when the message is not made of whole elements, or of
+    /// more than a [`Count`] can say. [`elements`](Self::elements) does not.
+    #[track_caller]
     pub fn count<D: Datatype>(&self, datatype: D) -> Count {
-        (self.bytes / datatype.datatype_ref().size().max(1) as u64) as Count
+        let size = datatype.datatype_ref().size();
+        match self.elements(datatype).map(Count::try_from) {
+            Some(Ok(count)) => count,
+            Some(Err(_)) => panic!(
+                "count at {}: {} bytes are more elements of {size} bytes than a count can say, \
+                 {}; `elements` can",
+                Location::caller(),
+                self.bytes,
+                Count::MAX
+            ),
+            None => panic!(
+                "count at {}: {} bytes are no whole number of elements of {size} bytes",
+                Location::caller(),
+                self.bytes
+            ),
+        }
+    }
+
+    /// Its length in elements of a datatype, however many; `None` if it does not end with a whole
+    /// one.
+    pub fn elements<D: Datatype>(&self, datatype: D) -> Option<u64> {
+        match datatype.datatype_ref().size() as u64 {
+            0 => (self.bytes == 0).then_some(0),
+            size => self.bytes.is_multiple_of(size).then(|| self.bytes / size),
+        }
     }
 
     /// Whether it was cancelled before a message came.
@@ -138,4 +167,37 @@ fn checked_tag(tag: Tag, comm: &CommunicatorHandle) -> Tag {
         );
     }
     tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{Equivalence, UserDatatype};
+
+    fn status(bytes: u64) -> Status {
+        Status { source: 0, tag: 0, bytes, cancelled: false }
+    }
+
+    #[test]
+    fn counts_are_whole_or_none() {
+        let double = f64::equivalent_datatype();
+        assert_eq!(status(24).count(double), 3);
+        assert_eq!(status(24).elements(double), Some(3));
+        assert_eq!(status(25).elements(double), None);
+        assert_eq!(status(1 << 40).elements(u8::equivalent_datatype()), Some(1 << 40));
+        let nothing = UserDatatype::contiguous(0, &double);
+        assert_eq!((status(0).count(&nothing), status(1).elements(&nothing)), (0, None));
+    }
+
+    #[test]
+    #[should_panic(expected = "4294967296 bytes are more elements of 1 bytes than a count can say")]
+    fn a_count_does_not_wrap() {
+        status(1 << 32).count(u8::equivalent_datatype());
+    }
+
+    #[test]
+    #[should_panic(expected = "point_to_point.rs")]
+    fn a_count_is_not_rounded() {
+        status(9).count(f64::equivalent_datatype());
+    }
 }

@@ -18,6 +18,7 @@ pub use scope::{LocalScope, Scope, StaticScope, scope};
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -205,7 +206,6 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 struct Parts<'a, D: ?Sized, S> {
     state: State,
     data: &'a D,
-    #[expect(dead_code, reason = "dropped with the other parts")]
     scope: S,
     pattern: Option<Pattern>,
     site: Site,
@@ -225,25 +225,36 @@ fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Status {
 
 impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
     type Output = Status;
-    type IntoFuture = RequestFuture;
+    type IntoFuture = RequestFuture<'a, S>;
 
-    fn into_future(self) -> RequestFuture {
-        let Parts { state, pattern, site, kept, .. } = self.into_parts();
+    fn into_future(self) -> RequestFuture<'a, S> {
+        let Parts { state, scope, pattern, site, kept, .. } = self.into_parts();
         let state = match state {
             State::Done(outcome) => Waiting::Done(outcome),
             State::Pending(request) => Waiting::Pending(Pending::new(request, site, pattern)),
             State::Task(done) => Waiting::Task(done),
         };
-        RequestFuture { state, kept, site }
+        scope.register();
+        RequestFuture { state, kept, site, scope: Some(scope), buffer: PhantomData }
     }
 }
 
-/// Awaits the status of a [`Request`].
-#[derive(Debug)]
-pub struct RequestFuture {
+/// Awaits the status of a [`Request`]. Until it is ready, it counts as the request.
+pub struct RequestFuture<'a, S: Scope<'a> = StaticScope> {
     state: Waiting,
     kept: Option<Box<Kept>>,
     site: Site,
+    /// Where it is registered until it is ready.
+    scope: Option<S>,
+    buffer: PhantomData<&'a ()>,
+}
+
+impl<'a, S: Scope<'a>> Unpin for RequestFuture<'a, S> {}
+
+impl<'a, S: Scope<'a>> fmt::Debug for RequestFuture<'a, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestFuture").field("call", &self.site.call).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -253,7 +264,33 @@ enum Waiting {
     Task(Rc<Cell<bool>>),
 }
 
-impl Future for RequestFuture {
+impl<'a, S: Scope<'a>> RequestFuture<'a, S> {
+    fn unregister(&mut self) {
+        if let Some(scope) = self.scope.take() {
+            // SAFETY: the request is done, or was taken back.
+            unsafe { scope.unregister() };
+        }
+    }
+}
+
+impl<'a, S: Scope<'a>> Drop for RequestFuture<'a, S> {
+    /// A receive is taken back, and so is registered no more; what cannot be is noticed by the
+    /// scope.
+    fn drop(&mut self) {
+        let over = match &mut self.state {
+            Waiting::Done(_) => true,
+            Waiting::Pending(pending) => pending.give_up(),
+            Waiting::Task(done) => done.get(),
+        };
+        if over {
+            self.unregister();
+        } else {
+            std::mem::forget(self.kept.take());
+        }
+    }
+}
+
+impl<'a, S: Scope<'a>> Future for RequestFuture<'a, S> {
     type Output = Status;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Status> {
@@ -272,12 +309,65 @@ impl Future for RequestFuture {
                 return Poll::Pending;
             }
         };
+        this.state = Waiting::Done(outcome);
+        this.unregister();
         Poll::Ready(settle(outcome, this.kept.take(), this.site))
     }
 }
 
+impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
+    /// Ends it without waiting, if that can be done: a receive that no message has come for is
+    /// taken back. It is registered no more then.
+    fn give_up(&mut self) -> bool {
+        let over = match &self.state {
+            State::Done(_) => true,
+            State::Task(done) => done.get(),
+            State::Pending(_) if !pe::in_rank() => false,
+            State::Pending(request) => {
+                let request = *request;
+                pe::with(|pe| {
+                    pe.engine.cancel(request);
+                    pe.engine.running().take_if_done(request).is_some()
+                })
+            }
+        };
+        if over {
+            self.state = State::Done(Completion::default());
+            // SAFETY: it is completed.
+            unsafe { self.scope.unregister() };
+        } else {
+            // The engine goes on using it.
+            std::mem::forget(self.kept.take());
+        }
+        over
+    }
+
+    /// Ends it without waiting, while the rank is panicking; the job ends if that cannot be done.
+    fn abandon(self) {
+        let mut this = ManuallyDrop::new(self);
+        if !this.give_up() {
+            die_with_open_requests(1);
+        }
+        // SAFETY: it is not used again.
+        drop(unsafe { std::ptr::read(&raw const this.kept) });
+    }
+}
+
+/// A panic unwinds past requests whose buffers the runtime still uses.
+#[cold]
+pub(crate) fn die_with_open_requests(open: usize) -> ! {
+    let rank = pe::current_rank().unwrap_or_default();
+    crate::launch::crash::say(format_args!(
+        "rank {rank}: a panic, whose message is above, leaves the scope of {open} requests that are \
+         under way and cannot be taken back"
+    ));
+    crate::arena::hooks::runtime_heap(|| crate::launch::end_job(crate::launch::STATUS_PANIC))
+}
+
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
     fn drop(&mut self) {
+        // What cannot be ended its scope will notice.
+        self.give_up();
         if !std::thread::panicking() {
             panic!(
                 "the request of {} at {} was dropped without being completed",
@@ -293,8 +383,10 @@ pub struct WaitGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(Option<Request<'
 
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for WaitGuard<'a, D, S> {
     fn drop(&mut self) {
-        if let Some(request) = self.0.take() {
-            request.wait_without_status();
+        match self.0.take() {
+            Some(request) if std::thread::panicking() => request.abandon(),
+            Some(request) => request.wait_without_status(),
+            None => {}
         }
     }
 }

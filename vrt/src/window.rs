@@ -22,15 +22,16 @@ mod remote;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 use crate::arena::Arena;
 use crate::collective::SystemOperation;
 use crate::collective::operator::Operator;
-use crate::datatype::{Equivalence, UncommittedDatatype};
+use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::net::shared::Leased;
 use crate::operation::Site;
-use crate::pe;
+use crate::pe::{self, WindowPart};
 use crate::point_to_point::site;
 use crate::rank::block_on_at;
 use crate::topology::handle::{CommunicatorHandle, Shape};
@@ -48,28 +49,35 @@ pub mod traits {
 pub trait OneSided: Communicator {
     /// A window over a slice of each rank (`MPI_Win_create`). Collective.
     ///
+    /// The window has the slice's values in memory of its own, because a window that is forgotten
+    /// is accessed by others longer than the slice is borrowed; dropping the window puts the values
+    /// back. [`allocate_window`](Self::allocate_window) does without the two copies.
+    ///
     /// # Panics
-    /// When the slice lies outside of the rank's heap and stack: in a static, for instance.
+    /// When ranks give values of different types.
     #[track_caller]
     fn create_window<'a, T>(&self, memory: &'a mut [T]) -> Window<'a, T>
     where
         T: Equivalence + Copy,
     {
         block_on_at(
-            Window::make(self.as_handle(), Memory::Borrowed(memory), site!("create_window")),
+            Window::make(self.as_handle(), memory.to_vec(), Some(memory), site!("create_window")),
             "create_window",
             Location::caller(),
         )
     }
 
     /// A window over new memory of each rank, so many values (`MPI_Win_allocate`). Collective.
+    ///
+    /// # Panics
+    /// When ranks give values of different types.
     #[track_caller]
     fn allocate_window<T>(&self, values: Vec<T>) -> Window<'static, T>
     where
         T: Equivalence + Copy,
     {
         block_on_at(
-            Window::make(self.as_handle(), Memory::Owned(values), site!("allocate_window")),
+            Window::make(self.as_handle(), values, None, site!("allocate_window")),
             "allocate_window",
             Location::caller(),
         )
@@ -81,16 +89,11 @@ pub trait OneSided: Communicator {
     where
         T: Equivalence + Copy + 'static,
     {
-        Window::make(self.as_handle(), Memory::Owned(values), site!("allocate_window_async"))
+        Window::make(self.as_handle(), values, None, site!("allocate_window_async"))
     }
 }
 
 impl<C: Communicator + ?Sized> OneSided for C {}
-
-enum Memory<'a, T> {
-    Borrowed(&'a mut [T]),
-    Owned(Vec<T>),
-}
 
 /// Memory of all ranks of a communicator that each of them can read and write.
 ///
@@ -120,11 +123,13 @@ enum Memory<'a, T> {
 /// ```
 pub struct Window<'a, T: Equivalence + Copy> {
     comm: CommunicatorHandle,
-    memory: Memory<'a, T>,
+    /// What other ranks access, by its address; dropped only when all have freed the window.
+    memory: ManuallyDrop<Vec<T>>,
+    /// Where the values go in the end.
+    back: Option<&'a mut [T]>,
     targets: Vec<Target>,
-    /// Where other ranks lock this one's memory; lies in this rank's heap.
-    #[expect(dead_code, reason = "other ranks have its address")]
-    control: Box<Control>,
+    /// Where other ranks lock this one's memory; as long-lived as that.
+    control: ManuallyDrop<Box<Control>>,
     epoch: Cell<Epoch>,
     /// Ranks that the epochs of post and start, and locks, are about.
     accessed: RefCell<Vec<Rank>>,
@@ -143,40 +148,63 @@ impl<T: Equivalence + Copy> fmt::Debug for Window<'_, T> {
 impl<'a, T: Equivalence + Copy> Window<'a, T> {
     async fn make(
         comm: &CommunicatorHandle,
-        mut memory: Memory<'a, T>,
+        mut values: Vec<T>,
+        back: Option<&'a mut [T]>,
         site: Site,
     ) -> Window<'a, T> {
-        let slice: &mut [T] = match &mut memory {
-            Memory::Borrowed(slice) => slice,
-            Memory::Owned(values) => values,
-        };
-        let (at, len) = (slice.as_mut_ptr() as usize, slice.len());
-        if size_of_val(slice) > 0 && !Arena::contains(at) {
+        if !values.is_empty() && !Arena::contains(values.as_ptr() as usize) {
+            // Other ranks reach what is allocated in this one.
+            values = values.clone();
+        }
+        let (at, len, bytes) = (values.as_mut_ptr() as usize, values.len(), size_of_val(&*values));
+        if bytes > 0 && !Arena::contains(at) {
             panic!(
-                "rank {} in {} at {}: the memory at {at:#x} does not lie in the rank's heap or \
-                 stack, so other ranks cannot reach it",
+                "rank {} in {} at {}: the memory at {at:#x} does not lie in the rank's heap, so \
+                 other ranks cannot reach it",
                 comm.rank, site.call, site.location
             );
         }
-        let control = Box::new(Control::default());
-        let control_at = std::ptr::from_ref(&*control) as usize;
+        let memory = ManuallyDrop::new(values);
+        let control = ManuallyDrop::new(Box::new(Control::default()));
+        let signature = T::equivalent_datatype().datatype_ref().signature();
+        let kind = [i32::from(signature.number()), size_of::<T>() as i32];
+        let control_at = std::ptr::from_ref::<Control>(&control) as usize;
         let words = [at, len, control_at].map(|word| word as u64);
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
         let own = create::same_ranks(comm, Shape::Plain, site).await;
-        let all = create::all_gather(&own, [a[0], a[1], b[0], b[1], c[0], c[1]], site).await;
+        let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
+        let all = create::all_gather(&own, mine, site).await;
+        if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
+            panic!(
+                "rank {} in {} at {}: the window's values are {} ({signature}, {} bytes each) \
+                 here, but {} ({} bytes each) on rank {other}",
+                comm.rank,
+                site.call,
+                site.location,
+                std::any::type_name::<T>(),
+                kind[1],
+                Signature::from_number(all[other][6] as u16),
+                all[other][7]
+            );
+        }
         let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
-        let targets = all.iter().map(|[a, b, c, d, e, f]| Target {
+        let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
             address: word(*a, *b) as usize,
             len: word(*c, *d) as usize,
             control: word(*e, *f) as usize,
         });
+        let context = own.context;
+        let part = WindowPart { address: at, bytes, control: control_at };
         pe::with(|pe| {
-            pe.engine.running().owned.windows += 1;
+            let state = pe.engine.running();
+            state.owned.windows += 1;
+            state.windows.insert(context, part);
             pe.engine.used.made.windows += 1;
         });
         Window {
             comm: own,
             memory,
+            back,
             targets: targets.collect(),
             control,
             epoch: Cell::new(Epoch::None),
@@ -304,32 +332,47 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As there.
-    pub async fn put_async(&self, rank: Rank, at: usize, values: &[T]) {
-        let site = Site::here("put_async", Location::caller());
-        let from = values.as_ptr().cast();
-        self.access_async(rank, at, values.len(), Access::Put { from }, site).await;
+    #[track_caller]
+    pub fn put_async(&self, rank: Rank, at: usize, values: &[T]) -> impl Future<Output = ()> {
+        let site = site!("put_async");
+        async move {
+            let from = values.as_ptr().cast();
+            self.access_async(rank, at, values.len(), Access::Put { from }, site).await;
+        }
     }
 
     /// [`get`](Self::get) for async ranks.
     ///
     /// # Panics
     /// As there.
-    pub async fn get_async(&self, rank: Rank, at: usize, into: &mut [T]) {
-        let site = Site::here("get_async", Location::caller());
-        let to = into.as_mut_ptr().cast();
-        self.access_async(rank, at, into.len(), Access::Get { to }, site).await;
+    #[track_caller]
+    pub fn get_async(&self, rank: Rank, at: usize, into: &mut [T]) -> impl Future<Output = ()> {
+        let site = site!("get_async");
+        async move {
+            let to = into.as_mut_ptr().cast();
+            self.access_async(rank, at, into.len(), Access::Get { to }, site).await;
+        }
     }
 
     /// [`accumulate`](Self::accumulate) for async ranks.
     ///
     /// # Panics
     /// As there.
-    pub async fn accumulate_async(&self, rank: Rank, at: usize, values: &[T], op: SystemOperation) {
-        let site = Site::here("accumulate_async", Location::caller());
-        let (from, fetched, operator) =
-            (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
-        let fold = Access::Fold { from, fetched, operator };
-        self.access_async(rank, at, values.len(), fold, site).await;
+    #[track_caller]
+    pub fn accumulate_async(
+        &self,
+        rank: Rank,
+        at: usize,
+        values: &[T],
+        op: SystemOperation,
+    ) -> impl Future<Output = ()> {
+        let site = site!("accumulate_async");
+        async move {
+            let (from, fetched, operator) =
+                (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
+            let fold = Access::Fold { from, fetched, operator };
+            self.access_async(rank, at, values.len(), fold, site).await;
+        }
     }
 
     /// A value of the calling rank's own part, at any time.
@@ -447,10 +490,11 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         access: Access,
         site: Site,
     ) {
-        let (target, each) = (&self.targets[rank as usize], size_of::<T>());
+        let each = size_of::<T>();
         let rank = self.comm.job_rank(rank);
         // SAFETY: as the caller promises.
-        unsafe { remote::access(rank, target, at * each, len, each, access, site) }.await;
+        unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
+            .await;
     }
 
     fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {
@@ -474,30 +518,44 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     }
 
     /// Waits until all ranks free the window, for async ranks.
-    pub async fn free_async(mut self) {
-        let site = Site::here("free_async", Location::caller());
-        self.freed = true;
-        epoch::barrier(&self.comm, site).await;
+    #[track_caller]
+    pub fn free_async(self) -> impl Future<Output = ()> + use<'a, T> {
+        let (mut window, site) = (self, site!("free_async"));
+        async move {
+            epoch::barrier(&window.comm, site).await;
+            window.freed = true;
+            drop(window);
+        }
     }
 }
 
 impl<T: Equivalence + Copy> Drop for Window<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
-        if !self.freed && !std::thread::panicking() {
+        if !self.freed {
+            if std::thread::panicking() {
+                // Others may go on accessing the memory: it stays.
+                return;
+            }
             let site = Site::here("drop of a window", Location::caller());
             block_on_at(epoch::barrier(&self.comm, site), site.call, site.location);
         }
         if pe::in_rank() {
+            let context = self.comm.context;
             pe::with(|pe| {
-                let owned = &mut pe.engine.running().owned;
-                owned.windows = owned.windows.saturating_sub(1);
+                let state = pe.engine.running();
+                state.owned.windows = state.owned.windows.saturating_sub(1);
+                state.windows.remove(&context);
             });
         }
-        // Keeps the memory until here.
-        match &self.memory {
-            Memory::Borrowed(slice) => debug_assert!(slice.len() <= isize::MAX as usize),
-            Memory::Owned(values) => debug_assert!(values.len() <= isize::MAX as usize),
+        if let Some(back) = &mut self.back {
+            back.copy_from_slice(&self.memory);
+        }
+        // SAFETY: all ranks have freed the window, so nobody accesses these again; they are not
+        // used after this.
+        unsafe {
+            ManuallyDrop::drop(&mut self.memory);
+            ManuallyDrop::drop(&mut self.control);
         }
     }
 }

@@ -197,11 +197,6 @@ fn windows_used_wrongly() {
         window.fence();
         window.accumulate(0, 0, &[Pair(1, 1.0)], SystemOperation::sum());
     });
-    static OUTSIDE: std::sync::Mutex<[u8; 8]> = std::sync::Mutex::new([0; 8]);
-    fails(1, &["create_window", "does not lie in the rank's heap or stack"], |world| {
-        let mut memory = OUTSIDE.lock().unwrap_or_else(|error| error.into_inner());
-        world.create_window(&mut memory[..]);
-    });
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! Sparse matrices: generated ones, and those of Matrix Market files.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
+
+/// Bytes that no line of a file reaches.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// How many rows a matrix may have with fewer elements than rows.
+const FEW_ROWS: usize = 1 << 20;
 
 /// A square matrix, by rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,9 +161,18 @@ impl Matrix {
         let file = path.display().to_string();
         let io = |source| MatrixError::Io { file: file.clone(), source };
         let reader = std::io::BufReader::new(std::fs::File::open(path).map_err(io)?);
+        let mut reader = reader;
         let mut lines = Vec::new();
-        for line in reader.lines() {
-            lines.push(line.map_err(io)?);
+        loop {
+            let mut line = String::new();
+            if reader.by_ref().take(LONGEST_LINE).read_line(&mut line).map_err(io)? == 0 {
+                break;
+            }
+            if line.len() as u64 == LONGEST_LINE {
+                let why = format!("the line has {LONGEST_LINE} bytes or more");
+                return Err(MatrixError::Format { file, line: lines.len() + 1, why });
+            }
+            lines.push(line);
         }
         parse(&lines).map_err(|(line, why)| MatrixError::Format { file, line, why })
     }
@@ -209,7 +224,7 @@ fn parse(lines: &[String]) -> Result<Matrix, (usize, String)> {
     if rows != columns || rows == 0 || rows > u32::MAX as usize {
         return Err((at, format!("{rows} rows and {columns} columns: a square is expected")));
     }
-    let mut all: Vec<(u32, u32, f64)> = Vec::with_capacity(entries);
+    let mut all: Vec<(u32, u32, f64)> = Vec::with_capacity(entries.min(lines.len()));
     let mut last = at;
     for (at, line) in data {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -238,6 +253,10 @@ fn parse(lines: &[String]) -> Result<Matrix, (usize, String)> {
     };
     if stored != entries {
         return Err((last, format!("{stored} elements, {entries} were announced")));
+    }
+    if rows > all.len().max(FEW_ROWS) {
+        let why = format!("{rows} rows, but only {} elements: most rows have none", all.len());
+        return Err((at, why));
     }
     all.sort_unstable_by_key(|(row, column, _)| (*row, *column));
     let mut begins = vec![0; rows + 1];
@@ -279,6 +298,10 @@ mod tests {
             (&format!("{head}2 2 1\n1 3 1\n"), 3, "1 to 2"),
             (&format!("{head}2 2 1\n1 x 1\n"), 3, "`1 x 1`"),
             (&format!("{head}2 2 2\n1 1 1\n"), 3, "2 were announced"),
+            (&format!("{head}2 2 18446744073709551615\n1 1 1\n"), 3, "1 elements, 18446744073"),
+            (&format!("{head}2 2 99999999999999\n1 1 1\n"), 3, "99999999999999 were announced"),
+            (&format!("{head}2 2 99999999999999999999\n1 1 1\n"), 2, "three numbers"),
+            (&format!("{head}4294967295 4294967295 1\n1 1 1\n"), 2, "most rows have none"),
         ] {
             let (at, why) = parsed(text).unwrap_err();
             assert!(at == line && why.contains(words), "{text}: {at} {why}");

@@ -54,7 +54,8 @@ fn machine(name: &str) -> Result<Machine, String> {
     let wrong = |error: &dyn std::fmt::Display| {
         format!("--machine {name}: {error}; intrepid, jaguar, bigred or a file are allowed")
     };
-    let text = std::fs::read_to_string(PathBuf::from(name)).map_err(|error| wrong(&error))?;
+    let file = PathBuf::from(name);
+    let text = mpi::exchange::LogGp::read_text(&file).map_err(|error| wrong(&error))?;
     let measured: Measured = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     let parameters = measured.parameters.check().map_err(|error| wrong(&error))?;
     Ok(Machine::new(name, parameters))

@@ -220,6 +220,7 @@ impl Engine {
     /// the beginning.
     pub(crate) fn leave_groups(&mut self, rank: u32, state: &mut RankState) {
         state.owned = Owned::default();
+        state.windows.clear();
         state.counters_of_exchanges.clear();
         for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {
             self.leave_group(rank, context, used);

@@ -91,7 +91,7 @@ pub(super) fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
     };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let text = LogGp::read_text(file).map_err(|error| wrong(&error))?;
     let network = parse_network(&text).map_err(|error| wrong(&*error))?;
     network.check().map_err(|error| wrong(&error))
 }

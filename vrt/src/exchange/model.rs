@@ -44,6 +44,23 @@ fn rounds(ranks: usize) -> f64 {
 }
 
 impl LogGp {
+    /// The text of a file that `sparse-mini loggp` may have written.
+    ///
+    /// # Errors
+    /// It cannot be read, is no text, or is longer than any such file.
+    pub fn read_text(file: &std::path::Path) -> std::io::Result<String> {
+        use std::io::Read;
+
+        const LONGEST: u64 = 1 << 20;
+        let mut text = String::new();
+        let file = std::fs::File::open(file)?;
+        if file.take(LONGEST).read_to_string(&mut text)? as u64 == LONGEST {
+            let why = format!("{LONGEST} bytes or more are no parameters of a network");
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+        }
+        Ok(text)
+    }
+
     /// Between ranks of different PEs of a node, as `sparse-mini loggp` measured it on a virtual
     /// machine with 2 cores.
     pub const RANKS: LogGp = LogGp {

@@ -13,7 +13,7 @@ use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Owned, Parked, RankState,
-    Request, Status, Wait,
+    Request, Status, Wait, WindowPart,
 };
 
 type Message = (Packet, Parked);
@@ -41,6 +41,7 @@ pub(super) struct MovingRank {
     counters: Counters,
     collectives: Vec<(u32, ContextUse)>,
     owned: Owned,
+    windows: Vec<(u32, WindowPart)>,
     counters_of_exchanges: Vec<((u32, u32), u64)>,
     coordinates: Option<[f64; 3]>,
     pub(super) moves: u32,
@@ -98,6 +99,7 @@ impl MovingRank {
             state_len,
             collectives,
             owned,
+            windows,
             counters_of_exchanges,
         } = state;
         let (peers, early) = peers.into_lists();
@@ -121,6 +123,7 @@ impl MovingRank {
             counters,
             collectives: collectives.into_list(),
             owned,
+            windows: windows.into_iter().collect(),
             counters_of_exchanges: counters_of_exchanges.into_iter().collect(),
             coordinates,
             moves: moves.wrapping_add(1),
@@ -178,6 +181,7 @@ impl MovingRank {
             state_len: self.state_len,
             collectives: Begun::from_list(self.collectives),
             owned: self.owned,
+            windows: self.windows.into_iter().collect(),
             counters_of_exchanges: self.counters_of_exchanges.into_iter().collect(),
         };
         (self.rank, state, self.timers)

@@ -30,11 +30,11 @@ mod timers;
 
 pub(crate) use flow::of_kept;
 pub(crate) use inject::wake_from_outside;
-pub(crate) use ranks::Room;
 pub(crate) use ranks::{
     Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
     Owned, RankState, Request, Started, Status, Wait, copy_short,
 };
+pub(crate) use ranks::{Room, WindowPart};
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
 pub(crate) use report::waits;

@@ -74,8 +74,20 @@ pub(crate) struct RankState {
     pub(crate) collectives: Begun,
     /// Communicators and windows that it has made and not dropped.
     pub(crate) owned: Owned,
+    /// Its parts of the windows that it has made and not freed, by context.
+    pub(crate) windows: FxHashMap<u32, WindowPart>,
     /// Counters that others increase, by context and number of their exchange.
     pub(crate) counters_of_exchanges: FxHashMap<(u32, u32), u64>,
+}
+
+/// A rank's part of a window: addresses in its heap, which stay as they are until all ranks have
+/// freed the window.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct WindowPart {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    /// Where its locks are.
+    pub(crate) control: usize,
 }
 
 /// How many things a rank has made that its PE or others keep something for.
@@ -453,6 +465,7 @@ impl RankState {
             state_len: 0,
             collectives: Begun::default(),
             owned: Owned::default(),
+            windows: FxHashMap::default(),
             counters_of_exchanges: FxHashMap::default(),
         }
     }

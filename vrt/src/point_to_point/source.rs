@@ -1,7 +1,7 @@
 //! Receiving: the face of a process that messages come from.
 
 use std::fmt;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::Location;
 
 use serde::de::DeserializeOwned;
@@ -321,7 +321,8 @@ fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
 
 /// A value that is being received.
 pub struct ReceiveFuture<T: 'static> {
-    value: Box<MaybeUninit<T>>,
+    /// Leaked with the request if that is dropped and cannot be taken back.
+    value: ManuallyDrop<Box<MaybeUninit<T>>>,
     request: Request<'static, (), StaticScope>,
 }
 
@@ -335,12 +336,12 @@ impl<T: Equivalence> ReceiveFuture<T> {
     fn start(pattern: Pattern, site: Site) -> ReceiveFuture<T> {
         let mut value = Box::<T>::new_uninit();
         let room = room_for(&mut value);
-        // SAFETY: the box lives, and is not looked at, until the request is done: a request that
-        // is dropped before panics, and unwinding ends the job.
+        // SAFETY: the box lives, and is not looked at, until the request is done; it is leaked if
+        // that is never waited for.
         let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room()) });
         let (pattern, kept) = (Some(pattern), keep_incoming(room));
         let request = Request::with_buffers(started, &(), StaticScope, site, pattern, kept);
-        ReceiveFuture { value, request }
+        ReceiveFuture { value: ManuallyDrop::new(value), request }
     }
 
     /// Waits for the value.
@@ -350,9 +351,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
     pub fn get(self) -> (T, Status) {
         let site = self.request.site();
         let status = self.request.wait();
+        let value = ManuallyDrop::into_inner(self.value);
         expect_one(status, T::equivalent_datatype().datatype_ref().size(), site);
         // SAFETY: all bytes of the value have come, from a value of an equivalent type.
-        (*unsafe { self.value.assume_init() }, status)
+        (*unsafe { value.assume_init() }, status)
     }
 
     /// The value if it has come, otherwise itself.
@@ -366,9 +368,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
         let site = self.request.site();
         match self.request.test() {
             Ok(status) => {
+                let value = ManuallyDrop::into_inner(self.value);
                 expect_one(status, T::equivalent_datatype().datatype_ref().size(), site);
                 // SAFETY: as in `get`.
-                Ok((*unsafe { self.value.assume_init() }, status))
+                Ok((*unsafe { value.assume_init() }, status))
             }
             Err(request) => Err(ReceiveFuture { request, ..self }),
         }

@@ -148,8 +148,8 @@ impl<D: ?Sized> Drop for RequestCollection<'_, D> {
             ));
             std::process::abort();
         }
-        // Requests of a panicking rank are forgotten with it.
-        self.requests.drain(..).for_each(std::mem::forget);
+        // Reached while panicking, or with none that is open.
+        self.requests.drain(..).flatten().for_each(Request::abandon);
     }
 }
 

@@ -32,7 +32,9 @@ unsafe impl Scope<'static> for StaticScope {
 /// A scope for requests whose buffers outlive `'a`, made by [`scope`].
 ///
 /// When it ends with a request that was not completed, the process is aborted: the buffer would be
-/// written to after its life.
+/// written to after its life. When it ends by a panic, receives that no message has come for are
+/// taken back, and only what cannot be taken back (a send that is not done, a forgotten request)
+/// ends the job.
 #[derive(Debug)]
 pub struct LocalScope<'a> {
     open: Cell<usize>,
@@ -53,8 +55,8 @@ impl Drop for LocalScope<'_> {
             return;
         }
         if std::thread::panicking() {
-            // A panic ends the job; nobody uses the buffers any more.
-            return;
+            // Somebody may catch the panic.
+            super::die_with_open_requests(open);
         }
         crate::launch::crash::say(format_args!(
             "a request scope ended with {open} requests that were not completed"

@@ -11,7 +11,7 @@ use crate::collective::operator::Operator;
 use crate::window::epoch::Control;
 
 /// The memory of a rank.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) address: usize,
     /// Number of values.
@@ -54,8 +54,8 @@ pub(super) enum Access {
 /// rank's memory. It is done when this returns.
 ///
 /// # Safety
-/// The elements lie in the target's memory, which is in this node and which the owner keeps; the addresses in `access` are
-/// valid for as many elements.
+/// The elements lie in the target's memory, which is in this node and which the owner keeps; the
+/// addresses in `access` are valid for as many elements.
 pub(super) unsafe fn access(
     target: &Target,
     offset: usize,
@@ -87,7 +87,20 @@ pub(super) unsafe fn access(
                     u64::from_le_bytes(word)
                 };
                 let (wanted, value) = (word(expected), word(value));
-                let was = update(memory, each, |was| (was == wanted).then_some(value));
+                let swap = |was: u64| (was == wanted).then_some(value);
+                let was = if (memory as usize).is_multiple_of(each) {
+                    update(memory, each, swap)
+                } else {
+                    // No word of the processor's: as with folds, nobody else may be at it.
+                    let _lock = target.control().lock_element();
+                    let mut was = [0u8; 8];
+                    copy(memory, was.as_mut_ptr(), each);
+                    let was = u64::from_le_bytes(was);
+                    if let Some(new) = swap(was) {
+                        copy(new.to_le_bytes().as_ptr(), memory, each);
+                    }
+                    was
+                };
                 std::ptr::copy_nonoverlapping(was.to_le_bytes().as_ptr(), before, each);
             }
         }
@@ -168,6 +181,41 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         for i in words * 8..len {
             let from = AtomicU8::from_ptr(from.cast_mut().add(i));
             AtomicU8::from_ptr(to.add(i)).store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_not_aligned_are_compared_and_swapped() {
+        let control = Control::default();
+        let mut memory = [0u64; 4];
+        for each in [2, 4, 8] {
+            let target = Target {
+                address: memory.as_mut_ptr() as usize + 1,
+                len: 24,
+                control: std::ptr::from_ref(&control) as usize,
+            };
+            let swap = |expected: u64, value: u64| {
+                let mut before = [0u8; 8];
+                let (expected, value) = (expected.to_le_bytes(), value.to_le_bytes());
+                let access_it = Access::CompareAndSwap {
+                    expected: expected.as_ptr(),
+                    value: value.as_ptr(),
+                    before: before.as_mut_ptr(),
+                };
+                // SAFETY: the element lies in `memory`, and the words have its length.
+                unsafe { access(&target, 8, 1, each, access_it) };
+                u64::from_le_bytes(before)
+            };
+            let value = 0x0102_0304_0506_0708 >> (64 - 8 * each);
+            assert_eq!(swap(0, value), 0);
+            assert_eq!(swap(0, 5), value);
+            assert_eq!(swap(value, 0), value);
+            assert_eq!(memory, [0; 4]);
         }
     }
 }

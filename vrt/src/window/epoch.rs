@@ -150,11 +150,14 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// As there.
-    pub async fn fence_async(&self) {
-        let site = Site::here("fence_async", Location::caller());
-        self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
-        barrier(&self.comm, site).await;
-        self.epoch.set(Epoch::Fence);
+    #[track_caller]
+    pub fn fence_async(&self) -> impl Future<Output = ()> {
+        let site = site!("fence_async");
+        async move {
+            self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
+            barrier(&self.comm, site).await;
+            self.epoch.set(Epoch::Fence);
+        }
     }
 
     /// [`fence`](Self::fence), after which nothing is accessed until an epoch begins
@@ -342,7 +345,9 @@ impl<T: Equivalence + Copy> Window<'_, T> {
             let here = self.in_reach(rank).map(|_leased| target.control().try_lock(kind));
             let locked = match here {
                 Some(locked) => locked,
-                None => remote::try_lock(self.comm.job_rank(rank), target, kind, site).await,
+                None => {
+                    remote::try_lock(self.comm.job_rank(rank), self.comm.context, kind, site).await
+                }
             };
             if locked {
                 break;
@@ -359,7 +364,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let target = &self.targets[rank as usize];
         let here = self.in_reach(rank).map(|_leased| target.control().unlock());
         if here.is_none() {
-            let unlock = remote::unlock(self.comm.job_rank(rank), target, site);
+            let unlock = remote::unlock(self.comm.job_rank(rank), self.comm.context, site);
             block_on_at(unlock, site.call, site.location);
         }
     }

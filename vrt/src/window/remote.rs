@@ -3,15 +3,17 @@
 //!
 //! The message is addressed to the rank, not to a PE, so it finds the rank wherever it has moved.
 //! A PE serves one message after the other, and does what ranks of its own node do by atomics in
-//! the same way (`access`): so an access is atomic whichever way it came. The caller waits for the
+//! the same way (`access`): so an access is atomic whichever way it came. A message names the
+//! window and a place in it, never an address, and the place is checked before anything is touched. The caller waits for the
 //! answer: an access is done when it returns, as inside a node.
 
 use serde::{Deserialize, Serialize};
 
 use crate::collective::operator::Operator;
+use crate::datatype::Signature;
 use crate::net::{INLINE, Kind, Packet};
 use crate::operation::{Pending, Site};
-use crate::pe::{self, Engine, Request, Room, Started};
+use crate::pe::{self, Engine, Request, Room, Started, WindowPart};
 use crate::window::access::{self, Access, Target};
 use crate::window::epoch::LockKind;
 
@@ -19,10 +21,11 @@ use crate::window::epoch::LockKind;
 const PIECE: usize = 16 << 10;
 
 /// A message: what to do to `count` elements of `each` bytes, `offset` bytes behind the beginning
-/// of a rank's memory.
+/// of a rank's part of a window.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order<'a> {
-    target: Target,
+    /// The window's context.
+    window: u32,
     offset: usize,
     count: usize,
     each: usize,
@@ -68,7 +71,7 @@ impl Action<'_> {
 /// As there, until the future is ready.
 pub(super) async unsafe fn access(
     rank: u32,
-    target: &Target,
+    window: u32,
     offset: usize,
     count: usize,
     each: usize,
@@ -101,25 +104,25 @@ pub(super) async unsafe fn access(
                 (Action::CompareAndSwap { expected, value }, before)
             }
         };
-        let order = Order { target: *target, offset: offset + at, count, each, action };
+        let order = Order { window, offset: offset + at, count, each, action };
         // SAFETY: the answer's place is as long as the elements, says the caller.
         unsafe { ask(rank, &order, answer, site) }.await;
     }
 }
 
 /// Tries to lock the memory of a rank on another node.
-pub(super) async fn try_lock(rank: u32, target: &Target, kind: LockKind, site: Site) -> bool {
+pub(super) async fn try_lock(rank: u32, window: u32, kind: LockKind, site: Site) -> bool {
     // In the heap, where the answer finds it if this rank moves.
     let mut locked = Box::new(0u8);
-    let order = Order { target: *target, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
+    let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
     // SAFETY: the answer is one byte, and its place outlives the call.
     unsafe { ask(rank, &order, &raw mut *locked, site) }.await;
     *locked != 0
 }
 
 /// Gives back the lock of the memory of a rank on another node.
-pub(super) async fn unlock(rank: u32, target: &Target, site: Site) {
-    let order = Order { target: *target, offset: 0, count: 0, each: 0, action: Action::Unlock };
+pub(super) async fn unlock(rank: u32, window: u32, site: Site) {
+    let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Unlock };
     // SAFETY: there is no answer.
     unsafe { ask(rank, &order, std::ptr::null_mut(), site) }.await;
 }
@@ -135,8 +138,17 @@ async unsafe fn ask(rank: u32, order: &Order<'_>, answer: *mut u8, site: Site) {
     // SAFETY: as the caller promises.
     let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, answer, len) });
     drop(bytes);
-    if let Started::Pending(request, _) = started {
-        Pending::new(request, site, None).await;
+    let outcome = match started {
+        Started::Done(outcome) => outcome,
+        Started::Pending(request, _) => Pending::new(request, site, None).await,
+    };
+    if outcome.is_cancelled() {
+        let (me, Site { call, location }) = (pe::current_rank().unwrap_or_default(), site);
+        panic!(
+            "rank {me} in {call} at {location}: rank {rank} has no such place in a window: \
+             {} elements of {} bytes from byte {} on",
+            order.count, order.each, order.offset
+        );
     }
 }
 
@@ -188,9 +200,13 @@ impl Engine {
             Ok(order) => order,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };
-        // SAFETY: the rank is here, and keeps its memory until all have freed the window; who sent
-        // the order has checked that the elements lie in it.
-        let answer = unsafe { order.carry_out() };
+        let part = self.rank(packet.to).and_then(|state| state.windows.get(&order.window).copied());
+        let Some(part) = part.filter(|part| order.fits(part)) else {
+            return self.send_conflict(packet.from, packet.request, 0, Signature::ANY);
+        };
+        // SAFETY: the rank is here, and keeps its part until all have freed the window; the
+        // elements lie in it.
+        let answer = unsafe { order.carry_out(&part) };
         if answer.is_empty() {
             let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
             done.request = packet.request;
@@ -202,12 +218,33 @@ impl Engine {
 }
 
 impl Order<'_> {
+    /// Whether the elements lie in a part of a window, and there are as many values as elements.
+    fn fits(&self, part: &WindowPart) -> bool {
+        let Some(len) = self.count.checked_mul(self.each) else { return false };
+        let inside = self.offset.checked_add(len).is_some_and(|end| end <= part.bytes);
+        inside
+            && match self.action {
+                Action::Put(values) => values.len() == len,
+                Action::Get | Action::Lock(_) | Action::Unlock => true,
+                Action::Fold { values, operator, .. } => {
+                    values.len() == len && operator.scalar.extent() == self.each
+                }
+                Action::CompareAndSwap { expected, value } => {
+                    self.count == 1
+                        && matches!(self.each, 1 | 2 | 4 | 8)
+                        && expected.len() == len
+                        && value.len() == len
+                }
+            }
+    }
+
     /// Does it; gives the answer.
     ///
     /// # Safety
-    /// The target's memory is in this node, and the elements lie in it.
-    unsafe fn carry_out(&self) -> Vec<u8> {
-        let Order { ref target, offset, count, each, ref action } = *self;
+    /// The part is in this node, and the order fits it.
+    unsafe fn carry_out(&self, part: &WindowPart) -> Vec<u8> {
+        let Order { offset, count, each, ref action, .. } = *self;
+        let target = &Target { address: part.address, len: part.bytes, control: part.control };
         let mut answer = vec![0u8; action.answer_len(count * each)];
         let to = answer.as_mut_ptr();
         let what = match *action {
