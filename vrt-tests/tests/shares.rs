@@ -4,22 +4,29 @@
 
 use std::process::Command;
 
+/// Runs `shares`; returns the lines that it printed, but for the last one, and all it said.
+#[track_caller]
+fn run(options: &str, what: &str) -> (Vec<String>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_shares"))
+        .args(options.split_whitespace())
+        .arg(what)
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let all = format!("{what} {options}: {out}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{all}");
+    let mut lines: Vec<String> = out.lines().map(str::to_owned).collect();
+    assert_eq!(lines.pop().as_deref(), Some("ok"), "{all}");
+    (lines, all)
+}
+
 /// Runs `shares` as one node and as two; each time rank 0 moves, or stays for a reason with these
 /// words.
 #[track_caller]
 fn ends(what: &str, in_node: Option<&str>, between_nodes: Option<&str>) {
     for (nodes, stays) in [("4", in_node), ("1", between_nodes)] {
-        let output = Command::new(env!("CARGO_BIN_EXE_shares"))
-            .args(["--pes", "2", "--ranks", "4", "--node-size", nodes, what])
-            .env("RUST_BACKTRACE", "0")
-            .output()
-            .unwrap();
-        let out = String::from_utf8_lossy(&output.stdout);
-        let all =
-            format!("{what}, nodes of {nodes}: {out}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{all}");
-        let lines: Vec<&str> = out.lines().collect();
-        assert_eq!(lines.last(), Some(&"ok"), "{all}");
+        let (lines, all) = run(&format!("--pes 2 --ranks 4 --node-size {nodes}"), what);
         match stays {
             None => assert_eq!(lines[0], "moved", "{all}"),
             Some(why) => {
@@ -105,4 +112,13 @@ fn memory_that_nobody_holds_is_no_obstacle() {
 #[test]
 fn a_static_keeps_the_memory_of_its_first_user_in_the_node() {
     ends("static-regex", None, Some("a static or thread-local variable of the program refers to"));
+}
+
+/// The static of the first PE pointed to memory that had left the node.
+#[test]
+fn a_static_keeps_memory_in_the_node_also_when_the_rank_has_left_its_pe() {
+    let (lines, all) = run("--pes 4 --ranks 4 --node-size 2", "static-of-first-pe");
+    assert_eq!(lines[0], "moved", "{all}");
+    let why = "a static or thread-local variable of the program refers to its memory";
+    assert!(lines[1].starts_with("stays: ") && lines[1].contains(why), "{all}");
 }

@@ -71,11 +71,47 @@
 //! messages' buffers alive elsewhere. Sleeping (`thread::sleep`), waiting for the standard library's
 //! locks and conditions, and joining a thread do not block the thread: they suspend the rank. A
 //! `std::sync::mpsc` channel between ranks of one PE does not wake its receiver, because it takes
-//! both for one thread; ranks have messages for that. Statics and thread-locals belong to the PE and are seen by
-//! all of its ranks. What a rank has put into one, directly or through other memory of ranks, lies in
-//! its own heap: before its memory would leave the node or be dropped, the statics are searched, and
-//! the rank stays. What is reached only through memory that was allocated before there were ranks,
-//! or by a thread, is not found.
+//! both for one thread; ranks have messages for that. Statics and thread-locals belong to the PE and
+//! are seen by all of its ranks.
+//!
+//! # Safety
+//!
+//! Safe programs are right wherever their ranks are moved, or a rank stays and says why
+//! ([`pinned`], the balancer's note, `--move-pinned error`). A rank that moves takes its stack and its
+//! heap along, at the same addresses; before that it is looked at what else it refers to.
+//!
+//! | a rank holds | to another PE of the node | to another node |
+//! |---|---|---|
+//! | memory it has allocated itself | moves | moves |
+//! | memory that a thread, a task of tokio or a pool has allocated | moves | stays |
+//! | memory of another rank | stays, if its stack or (where statics refer to any rank's memory) its heap refers to it | stays |
+//! | an `Rc` or a reference that a thread-local variable has, too | stays | stays |
+//! | a borrow of a thread-local variable of the program | stays | stays |
+//! | memory of its own to which a static refers, or which another rank holds | moves | stays |
+//! | a static, or what was allocated before there were ranks | moves, and then means that of the other PE | the same |
+//! | an open file, a socket, a thread, a mapping, a lock of pthreads, a timer of tokio | stays | stays |
+//!
+//! A rank that moves by its state drops all its memory; it stays if others refer to that, and for
+//! what the last row names. `--check-moves` searches everything at every move and says for each rank what it refers
+//! to and where: so a program that is being ported shows what it shares.
+//!
+//! The search is conservative: every word that is an address is a reference. A rank may stay for
+//! what an earlier call has left on its stack; it is looked at again when it is to move the next
+//! time. Not found, and so to be kept in mind, is:
+//!
+//! - a reference that is no address, such as a difference of addresses or one with other bits set
+//!   in its upper half: `let hidden = !(&raw const *shared as usize);`
+//! - what only memory from before the ranks refers to: a table that `main` has made before
+//!   [`launch`], to which ranks add references to their own memory and then leave the node;
+//! - inside a node, memory of another rank deep in the heap of one that moves, handed over through
+//!   a static that was empty again when it was looked at: the memory stays readable, but
+//!   a lock in it that sleeps and wakes by other means than futexes wakes nobody in the other PE;
+//! - a lock of the standard library that is held over a move: the other PE's static is not locked.
+//!
+//! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them
+//! can write; one that is made to do wrong can do wrong to all. Between nodes what comes is checked
+//! to be well-formed only so far as a fault must not become a wrong result. Other users of the
+//! machine have no access: the shared memory has no name.
 
 // The derive macro names this crate by its own name, also inside of it.
 extern crate self as vrt;

@@ -49,6 +49,8 @@ enum What {
     Leaked,
     /// A regex in a static that it was the first to use
     StaticRegex,
+    /// The same; it goes to another PE of the node, and from there to another node
+    StaticOfFirstPe,
 }
 
 static TEXT: OnceLock<String> = OnceLock::new();
@@ -224,6 +226,11 @@ fn share(what: What) {
             }
             assert!(is_number("123") && !is_number("x"));
         }
+        (What::StaticOfFirstPe, 0) => {
+            elsewhere(|| TEXT.get_or_init(|| "filled by rank 0".repeat(10)).len());
+            go(&world);
+            go_to(&world, 2);
+        }
         _ => {}
     }
     world.barrier();
@@ -240,9 +247,13 @@ fn elsewhere<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Goes to PE 1, or says why not.
-#[inline(never)]
 fn go(world: &SimpleCommunicator) {
-    match world.migrate_to(1, &mut ()) {
+    go_to(world, 1);
+}
+
+#[inline(never)]
+fn go_to(world: &SimpleCommunicator, pe: u32) {
+    match world.migrate_to(pe, &mut ()) {
         Ok(()) => println!("moved"),
         Err(why) => println!("stays: {why}"),
     }

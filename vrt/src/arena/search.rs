@@ -218,8 +218,21 @@ impl Search {
     }
 
     /// Whether statics refer to memory of a rank.
-    pub(crate) fn is_kept(&self, slot: SlotId) -> bool {
+    fn is_kept(&self, slot: SlotId) -> bool {
         self.kept.contains_key(&slot)
+    }
+
+    /// Notes in the slot of a rank that leaves for another PE of the node whether statics of this
+    /// PE refer to its memory: then it must not leave the node from there.
+    ///
+    /// # Safety
+    /// As [`obstacle`](Self::obstacle), which was called before.
+    pub(crate) unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
+        // SAFETY: as the caller promises.
+        if unsafe { self.is_kept((*slot).id()) } {
+            // SAFETY: as the caller promises.
+            unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
+        }
     }
 
     /// Why a rank must not make a journey. It is suspended, or it runs and its own stack ends at
@@ -241,7 +254,9 @@ impl Search {
         // SAFETY: as the caller promises, for this and all that follows.
         let (id, (low, high)) = unsafe { ((*slot).id(), stack_of(arena, slot)) };
         let stack = (frame.unwrap_or(low).next_multiple_of(size_of::<usize>()), high);
-        if journey != Journey::InNode && self.is_kept(id) {
+        // SAFETY: the header of a slot of this PE.
+        let kept_by = unsafe { (*slot).kept_by.get() };
+        if journey != Journey::InNode && (kept_by != 0 || self.is_kept(id)) {
             return Some(Reference { from: Place::Static, to: Target::Own });
         }
         let mut seen = Seen { arena, id, journey, search: self, found: None, reached: Vec::new() };
@@ -271,6 +286,23 @@ impl Search {
         };
         self.blocks.insert(id, blocks);
         outcome
+    }
+}
+
+/// A PE in [`SlotHeader::kept_by`].
+fn bit(pe: u32) -> u64 {
+    1 << (pe % u64::BITS)
+}
+
+/// A rank has come to one of so many PEs: what the statics of that PE refer to is seen there again.
+///
+/// # Safety
+/// The slot is the PE's, and its rank suspended.
+pub(crate) unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
+    // Of more PEs several share a bit.
+    if pes <= u64::BITS as usize {
+        // SAFETY: as the caller promises.
+        unsafe { (*slot).kept_by.set((*slot).kept_by.get() & !bit(pe)) };
     }
 }
 

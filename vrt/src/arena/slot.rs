@@ -31,6 +31,9 @@ pub(crate) struct SlotHeader {
     pub(crate) wakers: AtomicI32,
     /// What the rank holds outside the slot.
     pub(crate) external: External,
+    /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
+    /// for another PE of the node.
+    pub(crate) kept_by: Cell<u64>,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub(crate) locals: Cell<*mut Locals>,
     /// Blocks freed by others.
@@ -54,6 +57,7 @@ impl SlotHeader {
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
                 external: External::default(),
+                kept_by: Cell::new(0),
                 locals: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(

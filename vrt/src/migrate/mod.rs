@@ -31,7 +31,7 @@ mod state;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::search::{Journey, Reference};
+use crate::arena::search::{self, Journey, Reference};
 use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
@@ -254,8 +254,14 @@ impl Engine {
             (false, false) => Journey::Away,
         };
         let obstacle = self.obstacle(rank, journey, None);
-        if let Some(state) = self.rank(rank) {
+        let pe = self.id;
+        let may_leave = self.farthest_journey() != Journey::InNode;
+        if let Some(state) = self.ranks[rank as usize].as_deref_mut() {
             state.obstacle = obstacle;
+            if obstacle.is_none() && journey == Journey::InNode && may_leave {
+                // SAFETY: the slot of a suspended rank of this PE, which was just searched.
+                unsafe { self.search.note_leaving(state.slot, pe) };
+            }
         }
         obstacle.map_or(Ok(()), |why| Err(Stays::Pinned(why)))
     }
@@ -355,6 +361,7 @@ impl Engine {
                 crate::rank::Body::start(state.slot, id, self.program);
             }
             (*state.slot).owner.store(self.uid, Ordering::Release);
+            search::has_come(state.slot, self.id, self.shared.pes());
             if !begins {
                 self.warm_up(state.slot);
             }
