@@ -51,8 +51,31 @@ impl Running {
     }
 }
 
+/// Waits until something is so.
+///
+/// # Panics
+/// If that takes longer than the busiest machine needs.
+#[track_caller]
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Clock ticks (1/100 s) of processor time that a process has used; 0 if there is none.
+#[must_use]
+pub fn cpu_ticks(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let (_, after) = stat.rsplit_once(')').unwrap_or_default();
+    // User and system time.
+    after.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
 /// Whether a process runs; a zombie does not.
-fn is_alive(pid: i32) -> bool {
+#[must_use]
+pub fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
 }

@@ -2,18 +2,14 @@
 //! ranks are moved. The program `collectives` has the table.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
+use vrt_tests::job::Job;
 
+/// Runs the program; checks that it went through its table.
 #[track_caller]
-fn run(arguments: &str) {
-    let output = Command::new(env!("CARGO_BIN_EXE_collectives"))
-        .args(arguments.split_whitespace())
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success() && out.contains(", ok"), "{arguments}: {out}{err}");
+fn run(arguments: &str) -> Job {
+    let job = Job::run(env!("CARGO_BIN_EXE_collectives"), arguments).is_right();
+    assert!(job.number_before("cases") > 1000, "{job}");
+    job
 }
 
 #[test]
@@ -38,9 +34,11 @@ fn on_many_ranks() {
 fn while_ranks_move() {
     for (ranks, counts) in [(2, "0,1,200,600"), (5, "1,600"), (8, "1,600")] {
         let moving = "--pes 2 --eager 1K --lb random --lb-period 500us";
-        run(&format!("{moving} --ranks {ranks} --counts {counts}"));
+        run(&format!("{moving} --ranks {ranks} --counts {counts}")).is_right_after_moves(20);
     }
-    run("--pes 2 --ranks 64 --eager 64 --counts 1 --largest 10 --lb random --lb-period 1ms");
+    run("--pes 2 --ranks 64 --eager 64 --counts 1 --largest 10 --lb random --lb-period 1ms")
+        .is_right_after_moves(100);
     // Operations that wait in long frames leave them whole when they move to another node.
-    run("--pes 4 --ranks 8 --eager 1K --counts 1,600 --lb random --lb-period 1ms --node-size 1");
+    run("--pes 4 --ranks 8 --eager 1K --counts 1,600 --lb random --lb-period 1ms --node-size 1")
+        .is_right_after_moves(20);
 }

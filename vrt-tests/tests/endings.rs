@@ -5,23 +5,33 @@ use std::io::Read;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use vrt_tests::running::Running;
+use vrt_tests::running::{Running, cpu_ticks};
+
+const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
+
+/// So long may an end take on a busy machine; it takes some hundredths of a second.
+const SOON: Duration = Duration::from_secs(30);
 
 /// A job of `misbehave`.
 fn job(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    with_arguments(Command::new(MISBEHAVE), arguments)
+}
+
+fn with_arguments(mut command: Command, arguments: &[&str]) -> Command {
     command.args(["--pes", "2", "--ranks", "8"]).args(arguments).env("RUST_BACKTRACE", "0");
     command
 }
 
-fn run(arguments: &[&str]) -> (Output, String, Duration) {
-    let start = Instant::now();
-    let output = job(arguments).stdin(Stdio::null()).output().unwrap();
+/// Runs it to its end; if it hangs, to that of our patience, which is status 124 or 137.
+fn run(arguments: &[&str]) -> (Output, String) {
+    let mut patient = Command::new("timeout");
+    patient.args(["--kill-after=5", "120", MISBEHAVE]);
+    let output = with_arguments(patient, arguments).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, text, start.elapsed())
+    (output, text)
 }
 
-/// Runs it and checks status, words in the message, and that it did not hang.
+/// Runs it and checks status and words in the message.
 #[track_caller]
 fn ends(what: &str, status: i32, words: &[&str]) -> String {
     ends_with(&[what], status, words)
@@ -29,18 +39,17 @@ fn ends(what: &str, status: i32, words: &[&str]) -> String {
 
 #[track_caller]
 fn ends_with(arguments: &[&str], status: i32, words: &[&str]) -> String {
-    let (output, text, time) = run(arguments);
+    let (output, text) = run(arguments);
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
     for word in words {
         assert!(text.contains(word), "{arguments:?}: {word:?} is missing in:\n{text}");
     }
-    assert!(time < Duration::from_secs(5), "{arguments:?} took {time:?}");
     text
 }
 
 #[test]
 fn a_job_in_which_all_is_well() {
-    let (output, text, _) = run(&["nothing"]);
+    let (output, text) = run(&["nothing"]);
     assert!(output.status.success(), "{text}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "all is well\n");
     assert_eq!(text, "");
@@ -54,7 +63,7 @@ fn a_panic_names_rank_and_pe() {
 
 #[test]
 fn a_caught_panic_is_none() {
-    let (output, text, _) = run(&["catch-panic"]);
+    let (output, text) = run(&["catch-panic"]);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("caught on rank 3"), "{text}");
 }
@@ -66,13 +75,19 @@ fn exit_with_a_status_ends_the_job_with_it() {
 
 #[test]
 fn exit_0_ends_the_rank_only() {
-    ends("exit0", 0, &[]);
+    let (output, text) = run(&["exit0"]);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // Said by the others, after those have ended.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 ranks went on\n", "{text}");
 }
 
 #[test]
 fn a_rank_that_leaves_early_leaves_its_buffered_messages() {
     for nodes in ["2", "1"] {
-        ends_with(&["leave-early", "--node-size", nodes], 0, &[]);
+        let (output, text) = run(&["leave-early", "--node-size", nodes]);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(out.matches("has its message\n").count(), 4, "{out}{text}");
     }
 }
 
@@ -185,8 +200,7 @@ fn end_by(mut running: Running, signal: i32, pid: i32, status: Option<i32>, word
     let mut text = String::new();
     running.parent.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(got.code(), status, "{got}: {text}");
-    running.expect_end(start, Duration::from_secs(1));
-    assert!(start.elapsed() < Duration::from_secs(1), "it took {:?}", start.elapsed());
+    running.expect_end(start, SOON);
     for word in words {
         assert!(text.contains(word), "{word:?} is missing in:\n{text}");
     }
@@ -215,11 +229,13 @@ fn killing_the_supervisor_ends_its_pes() {
 fn interrupt_and_terminate_end_the_job() {
     for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         for what in ["run-forever", "wait-forever"] {
-            // Often, because a signal sent while the job starts could find a thread of the
-            // supervisor on which it was not blocked.
-            for _ in 0..25 {
+            // A signal sent while the job starts could find a thread of the supervisor on which it
+            // was not blocked.
+            for _ in 0..2 {
                 let running = start(what);
                 let pid = running.parent.id() as i32;
+                let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
+                assert_eq!(threads, 1, "the supervisor has more threads than the one that waits");
                 end_by(running, signal, pid, Some(status), &["interrupted by SIG"]);
             }
         }
@@ -237,12 +253,4 @@ fn a_waiting_job_uses_no_cpu() {
     assert!(used <= 1, "{used} clock ticks in 1.5 s");
     let pid = running.parent.id() as i32;
     end_by(running, libc::SIGTERM, pid, Some(143), &[]);
-}
-
-/// Clock ticks (1/100 s) that a process has used.
-fn cpu_ticks(pid: i32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let after = stat.rsplit(')').next().unwrap();
-    let fields: Vec<&str> = after.split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }

@@ -1,12 +1,20 @@
-//! Another program runs beside a PE for a while: ranks leave that PE, and come back.
+//! Other programs run beside a PE for a while: ranks leave that PE, and come back.
 //!
-//! Alone in its file: what else runs at the same time would be a hog, too.
+//! What is expected does not depend on what else the machine does: the kernel says how much of the
+//! time in which each PE could run it did run, and the ranks have to be shared out accordingly. So
+//! many programs of more weight are put beside PE 1 as it takes to make a difference. Where the
+//! machine is so busy that this is in vain the test fails, so `scripts/test --all` asks for it and
+//! other runs do not; how a PE measures its share is tested beside that code.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vrt_tests::running::until;
+
 const TOIL: &str = env!("CARGO_BIN_EXE_toil");
+const RANKS: f64 = 16.0;
 
 /// The cores that PEs are bound to, in order.
 fn cores() -> Vec<usize> {
@@ -18,77 +26,131 @@ fn cores() -> Vec<usize> {
     }
 }
 
-#[test]
-fn ranks_leave_a_pe_beside_which_another_program_runs_and_come_back() {
-    let cores = cores();
-    if cores.len() < 2 {
-        eprintln!("this machine has one core: PEs are not bound, so there is nothing to see");
-        return;
+/// A process that ends with the test.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
-    let mut seen = Vec::new();
-    for _ in 0..3 {
-        let before = others_use();
-        match observe(cores[1]) {
-            Ok(()) => return,
-            // Whatever else runs here is a hog, too, and tells nothing about ours.
-            Err(_) if before.max(others_use()) > 0.1 => {
-                eprintln!("other programs use this machine: nothing can be seen");
+}
+
+fn hog(core: usize) -> Ends {
+    let core = core.to_string();
+    Ends(Command::new(TOIL).args(["--hog", &core, "--seconds", "600"]).spawn().unwrap())
+}
+
+/// What was seen in some seconds.
+#[derive(Debug)]
+struct Seen {
+    /// Ranks on PE 1, on average over the later half.
+    ranks: f64,
+    /// Those that belong there by the shares of their cores that the two PEs had.
+    due: f64,
+}
+
+/// A job that says all the time where its ranks are.
+struct Job {
+    process: Ends,
+    lines: Lines<BufReader<ChildStdout>>,
+    pes: Vec<i32>,
+}
+
+impl Job {
+    fn start() -> Job {
+        let arguments = "--pes 2 --ranks 16 --seconds 600 --report 100 --lb greedy-refine \
+                         --lb-period 200ms --lb-report off";
+        let mut process = Command::new(TOIL)
+            .args(arguments.split_whitespace())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        lines.next().unwrap().unwrap();
+        // It runs, so its PEs are there.
+        let children = format!("/proc/{0}/task/{0}/children", process.id());
+        let pes = || -> Vec<i32> {
+            let text = std::fs::read_to_string(&children).unwrap();
+            text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        };
+        until("two PEs", || pes().len() == 2);
+        let pes = pes();
+        Job { process: Ends(process), lines, pes }
+    }
+
+    /// Nanoseconds that a PE has run, and has waited for its core.
+    fn ran_and_waited(&self, pe: usize) -> (f64, f64) {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pes[pe])).unwrap();
+        let mut words = text.split_whitespace().map(|word| word.parse::<f64>().unwrap());
+        (words.next().unwrap(), words.next().unwrap())
+    }
+
+    fn watch(&mut self, time: Duration) -> Seen {
+        let began = Instant::now();
+        let before = [self.ran_and_waited(0), self.ran_and_waited(1)];
+        let mut later = Vec::new();
+        while began.elapsed() < time || later.is_empty() {
+            let line = self.lines.next().expect("the job goes on").unwrap();
+            let (_, counts) = line.split_once(" s: ").unwrap();
+            if began.elapsed() > time / 2 {
+                later.push(counts.split(' ').nth(1).unwrap().parse::<f64>().unwrap());
             }
-            Err(text) => seen.push(text),
+        }
+        let share = |pe: usize| {
+            let (ran, waited) = self.ran_and_waited(pe);
+            let (ran, waited) = (ran - before[pe].0, waited - before[pe].1);
+            ran / (ran + waited)
+        };
+        let (of_0, of_1) = (share(0), share(1));
+        Seen {
+            ranks: later.iter().sum::<f64>() / later.len() as f64,
+            due: RANKS * of_1 / (of_0 + of_1),
         }
     }
-    assert!(seen.is_empty(), "{}", seen.join("\n"));
 }
 
-/// The part of the machine's time that is in use now, when this test does nothing.
-fn others_use() -> f64 {
-    let read = || {
-        let text = std::fs::read_to_string("/proc/stat").unwrap();
-        let line = text.lines().next().unwrap();
-        let times: Vec<f64> =
-            line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        (times.iter().sum::<f64>(), times[3])
-    };
-    let (all, idle) = read();
-    std::thread::sleep(Duration::from_millis(500));
-    let (all_after, idle_after) = read();
-    1.0 - (idle_after - idle) / (all_after - all)
-}
+#[test]
+#[ignore = "needs two cores that are not busy"]
+fn ranks_leave_a_pe_beside_which_other_programs_run_and_come_back() {
+    let cores = cores();
+    // With one, PEs are not bound, and what runs beside one runs beside both.
+    assert!(cores.len() > 1, "this test needs two cores, and may use {} here", cores.len());
+    let (window, limit) = (Duration::from_secs(3), Duration::from_secs(120));
+    let mut job = Job::start();
+    let mut all = vec![job.watch(window)];
 
-/// Runs a job, a hog beside its PE 1 from second 2 to 5, and looks where ranks are; what was seen
-/// if they did not do what they should.
-fn observe(core: usize) -> Result<(), String> {
+    // The others weigh ten times as much.
+    // SAFETY: a plain system call on a process of ours.
+    let lighter = unsafe { libc::setpriority(libc::PRIO_PROCESS, job.pes[1] as u32, 10) };
+    assert_eq!(lighter, 0, "{}", std::io::Error::last_os_error());
+    let mut hogs = vec![hog(cores[1])];
     let began = Instant::now();
-    let job = Command::new(TOIL)
-        .args("--pes 2 --ranks 16 --seconds 9 --lb greedy-refine --lb-period 200ms".split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(2).saturating_sub(began.elapsed()));
-    let core = core.to_string();
-    let hog = Command::new(TOIL).args(["--hog", &core, "--seconds", "3"]).spawn().unwrap();
-    let output = job.wait_with_output().unwrap();
-    assert!(hog.wait_with_output().unwrap().status.success());
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mean_on_pe_1 = |from: f64, to: f64| {
-        let counts: Vec<f64> = text
-            .lines()
-            .filter_map(|line| {
-                let (time, counts) = line.split_once(" s: ")?;
-                let time: f64 = time.parse().ok()?;
-                let on_pe_1 = counts.split(' ').nth(1)?.parse().ok()?;
-                (from..to).contains(&time).then_some(on_pe_1)
-            })
-            .collect();
-        counts.iter().sum::<f64>() / counts.len() as f64
+    let left = loop {
+        let seen = job.watch(window);
+        let makes_a_difference = seen.due < 0.35 * RANKS;
+        let left = makes_a_difference && seen.ranks < seen.due + 2.0;
+        all.push(seen);
+        if left {
+            break all.last().unwrap().ranks;
+        }
+        assert!(began.elapsed() < limit, "beside {} hogs ranks stay: {all:#?}", hogs.len());
+        if !makes_a_difference && hogs.len() < 32 {
+            (0..hogs.len()).for_each(|_| hogs.push(hog(cores[1])));
+        }
     };
-    let (before, during, after) =
-        (mean_on_pe_1(0.5, 2.0), mean_on_pe_1(3.0, 5.0), mean_on_pe_1(7.0, 9.0));
-    let seen = format!("ranks on PE 1: {before:.1} before, {during:.1} during, {after:.1} after");
-    println!("{seen}");
-    let left = during < 0.85 * before;
-    let came_back = after > f64::midpoint(before, during);
-    if left && came_back { Ok(()) } else { Err(format!("{seen}\n{text}")) }
+
+    drop(hogs);
+    let began = Instant::now();
+    loop {
+        let seen = job.watch(window);
+        let came_back = seen.ranks > left + 1.0 && seen.ranks > seen.due - 2.0;
+        all.push(seen);
+        if came_back {
+            break;
+        }
+        assert!(began.elapsed() < limit, "alone again, ranks stay away: {all:#?}");
+    }
+    println!("{all:#?}");
+    assert!(job.process.0.try_wait().unwrap().is_none(), "the job ended: {all:#?}");
 }

@@ -8,6 +8,7 @@
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use vrt_tests::job::Job;
 use vrt_tests::pages;
 use vrt_tests::running::Running;
 
@@ -20,10 +21,12 @@ const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 /// Everything in one node, and nothing in common.
 const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
 
-/// The launcher, allowed to run as root (in containers) and more processes than cores.
-fn mpirun(arguments: &str) -> Command {
-    let launcher = std::env::var("VRT_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
-    let mut command = Command::new(launcher);
+fn launcher() -> String {
+    std::env::var("VRT_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned())
+}
+
+/// A launcher's command, allowed to run as root (in containers) and more processes than cores.
+fn with_arguments(mut command: Command, arguments: &str) -> Command {
     command
         .args(arguments.split_whitespace())
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -33,29 +36,33 @@ fn mpirun(arguments: &str) -> Command {
     command
 }
 
-/// Runs a job; returns its status and all that it said.
-fn run(arguments: &str) -> (Option<i32>, String) {
-    let output = mpirun(arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+fn mpirun(arguments: &str) -> Command {
+    with_arguments(Command::new(launcher()), arguments)
 }
 
-#[track_caller]
-fn succeeds(arguments: &str) -> String {
-    let (status, text) = run(arguments);
-    assert_eq!(status, Some(0), "{arguments}: {text}");
-    text
+/// Runs a job, which is ended if it hangs.
+fn job(arguments: &str) -> Job {
+    job_with(arguments, &[])
+}
+
+/// The same with variables in its environment.
+fn job_with(arguments: &str, variables: &[(&str, &str)]) -> Job {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "300"]).arg(launcher()).envs(variables.iter().copied());
+    let mut job = Job::of(with_arguments(command, arguments));
+    job.name = format!("mpirun {arguments}");
+    job
 }
 
 #[track_caller]
 fn ends(arguments: &str, status: i32, words: &[&str]) {
-    let start = Instant::now();
-    let (got, text) = run(arguments);
-    assert_eq!(got, Some(status), "{arguments}: {text}");
+    let job = job(arguments);
+    assert_eq!(job.status, Some(status), "{job}");
     for word in words {
-        assert!(text.contains(word), "{arguments}: {word:?} is missing in:\n{text}");
+        // A launcher may print everything to its own standard output.
+        let said = job.out.contains(word) || job.err.contains(word);
+        assert!(said, "{word:?} is missing: {job}");
     }
-    assert!(start.elapsed() < Duration::from_secs(20), "{arguments} took {:?}", start.elapsed());
 }
 
 #[test]
@@ -63,9 +70,12 @@ fn random_traffic_arrives_while_ranks_stay_and_move() {
     for nodes in NODES {
         for moves in ["", "--lb random --lb-period 1ms"] {
             for more in ["", "--longest 100000 --eager 0"] {
-                let text =
-                    succeeds(&format!("-n 4 {SOAK} --ranks 32 --seconds 1 {moves} {nodes} {more}"));
-                assert!(text.contains("messages, ok"), "{text}");
+                let soak = format!("-n 4 {SOAK} --ranks 32 --seconds 1 {moves} {nodes} {more}");
+                let job = job(&soak).is_right();
+                assert!(job.number_before("messages") > 0, "{job}");
+                if !moves.is_empty() {
+                    job.is_right_after_moves(10);
+                }
             }
         }
     }
@@ -85,11 +95,11 @@ fn large_heaps_have_large_pages() {
 #[test]
 fn ranks_move_by_memory_and_by_state() {
     for nodes in NODES {
-        let text = succeeds(&format!("-n 2 {WANDER} --ranks 4 --rounds 500 --lb rotate {nodes}"));
-        assert!(text.contains("ok") && !text.contains(": 0 moves"), "{text}");
-        let by_state = "--ranks 4 --rounds 500 --lb rotate --plain --move state";
-        let text = succeeds(&format!("-n 2 {WANDER} {by_state} {nodes}"));
-        assert!(text.contains("ok") && !text.contains(": 0 moves"), "{text}");
+        for by_state in ["", "--plain --move state"] {
+            let rotate = "--ranks 4 --rounds 500 --lb rotate";
+            let job = job(&format!("-n 2 {WANDER} {rotate} {by_state} {nodes}")).is_right();
+            assert_eq!(job.number_before("moves"), 2000, "{job}");
+        }
     }
 }
 
@@ -97,35 +107,34 @@ fn ranks_move_by_memory_and_by_state() {
 fn long_messages_come_without_a_copy_in_between_and_whole() {
     let long = "--ranks 4 --rounds 20 --bytes 3000000 --lb rotate";
     for nodes in NODES {
-        succeeds(&format!("-n 2 {WANDER} {long} {nodes}"));
+        let job = job(&format!("-n 2 {WANDER} {long} {nodes}")).is_right();
+        assert_eq!(job.number_before("moves"), 80, "{job}");
     }
 }
 
 #[test]
 fn collectives_agree_with_the_oracle() {
     for nodes in NODES {
-        let text = succeeds(&format!("-n 3 {COLLECTIVES} --ranks 5 --counts 1,200 {nodes}"));
-        assert!(text.contains("ok"), "{text}");
+        let job = job(&format!("-n 3 {COLLECTIVES} --ranks 5 --counts 1,200 {nodes}")).is_right();
+        assert!(job.number_before("cases") > 1000, "{job}");
     }
 }
 
 #[test]
 fn statuses_and_messages_are_those_of_a_local_job() {
     for nodes in ["", "--node-size 1"] {
-        let job = |what: &str| format!("-n 2 {MISBEHAVE} {what} --ranks 8 {nodes}");
-        ends(&job("nothing"), 0, &["all is well"]);
-        ends(&job("panic"), 101, &["panic in rank 5 on PE 1", "this is what went wrong"]);
-        ends(&job("exit3"), 3, &[]);
-        ends(&job("exit0"), 0, &[]);
-        ends(&job("leave-early"), 0, &[]);
+        let two = |what: &str| format!("-n 2 {MISBEHAVE} {what} --ranks 8 {nodes}");
+        ends(&two("nothing"), 0, &["all is well"]);
+        ends(&two("panic"), 101, &["panic in rank 5 on PE 1", "this is what went wrong"]);
+        ends(&two("exit3"), 3, &[]);
+        ends(&two("exit0"), 0, &[]);
+        ends(&two("leave-early"), 0, &[]);
         // A launcher may name the status of the PE that it has killed for this one.
-        let (status, text) = run(&job("recursion"));
-        assert!(
-            status != Some(0) && text.contains("rank 5 on PE 1 overflowed its stack"),
-            "{text}"
-        );
+        let recursion = job(&two("recursion"));
+        let said = "rank 5 on PE 1 overflowed its stack";
+        assert!(recursion.status != Some(0) && recursion.err.contains(said), "{recursion}");
         let words = ["deadlock: every rank waits", "rank 7 (PE 1) waits in receive", "tag 7"];
-        ends(&job("deadlock"), 70, &words);
+        ends(&two("deadlock"), 70, &words);
     }
 }
 
@@ -143,20 +152,15 @@ fn what_cannot_be_a_job_is_refused() {
 fn without_equal_addresses_ranks_move_by_state_only() {
     // What a PE says to itself when it has executed itself: it does not try again.
     let random = |arguments: &str| {
-        let mut job = mpirun(&format!("-n 2 {WANDER} --ranks 4 --rounds 100 {arguments}"));
-        let output = job.env("VRT_EXECUTED_AGAIN", "1").output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        text(&output.stdout) + &text(&output.stderr)
+        let arguments = format!("-n 2 {WANDER} --ranks 4 --rounds 100 {arguments}");
+        job_with(&arguments, &[("VRT_EXECUTED_AGAIN", "1")]).is_right()
     };
-    let text = random("--lb rotate");
-    assert!(
-        text.contains("ranks could move by their state only") && text.contains("PE 1"),
-        "{text}"
-    );
-    assert!(text.contains(": 0 moves"), "{text}");
-    let text = random("--lb rotate --plain --move state");
-    assert!(text.contains("400 moves"), "{text}");
+    let job = random("--lb rotate");
+    let said = "ranks could move by their state only";
+    assert!(job.err.contains(said) && job.err.contains("PE 1"), "{job}");
+    assert_eq!(job.number_before("moves"), 0, "{job}");
+    let job = random("--lb rotate --plain --move state");
+    assert_eq!(job.number_before("moves"), 400, "{job}");
 }
 
 fn start(what: &str) -> Running {
@@ -170,7 +174,7 @@ fn end_by(mut running: Running, signal: i32, pid: i32) -> ExitStatus {
     unsafe { libc::kill(pid, signal) };
     let start = Instant::now();
     let status = running.parent.wait().unwrap();
-    running.expect_end(start, Duration::from_secs(10));
+    running.expect_end(start, Duration::from_secs(60));
     status
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use vrt::topology::Color;
 use vrt::traits::*;
 
 #[derive(Parser)]
@@ -68,9 +69,15 @@ fn misbehave(what: What) {
     match what {
         What::RunForever | What::WaitForever => forever(&world, matches!(what, What::WaitForever)),
         What::Exit0 => {
-            // Half of the ranks end this way, the others by returning.
+            // Half of the ranks end this way, the others go on.
+            let Some(half) = world.split_by_color(Color::with_value(me % 2)) else { return };
             if me % 2 == 0 {
                 std::process::exit(0);
+            }
+            vrt::sleep(Duration::from_millis(100));
+            half.barrier();
+            if half.rank() == 0 {
+                println!("{} ranks went on", half.size());
             }
             return;
         }
@@ -120,6 +127,7 @@ fn leave_early(world: &vrt::topology::SimpleCommunicator) {
     }
     let (got, _) = world.process_at_rank(me - half).receive_vec::<u8>();
     assert!(got.len() == 1 << 20 && got.iter().all(|byte| i32::from(*byte) == me - half));
+    println!("rank {me} has its message");
 }
 
 /// What only rank 5 does.

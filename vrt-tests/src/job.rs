@@ -1,0 +1,157 @@
+//! A job that a test runs to its end, and what it has said.
+//!
+//! That a program ended with status 0 shows that nothing was noticed. So a test asks for more: the
+//! line by which the program says that it has compared its results, and that ranks have moved where
+//! the test is about moving. Panics say what is wrong: only tests use it.
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
+use std::process::{Command, Stdio};
+
+/// Seconds after which a job is taken to hang, on the busiest machine; `VRT_TEST_LIMIT` names
+/// others.
+fn limit() -> String {
+    std::env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "300".to_owned())
+}
+
+/// A job that has ended.
+#[derive(Debug)]
+pub struct Job {
+    /// Its arguments, or the whole command.
+    pub name: String,
+    /// Its status; none if a signal has ended it. 124 or 137 is that of a job that hung.
+    pub status: Option<i32>,
+    /// What it printed.
+    pub out: String,
+    /// What it said on its standard error.
+    pub err: String,
+}
+
+impl Job {
+    /// Runs a program with these arguments, separated by spaces; ends it if it hangs.
+    #[must_use]
+    pub fn run(program: &str, arguments: &str) -> Job {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=5", &limit(), program]).args(arguments.split_whitespace());
+        let mut job = Job::of(command);
+        job.name = arguments.to_owned();
+        job
+    }
+
+    /// Runs a command.
+    #[must_use]
+    pub fn of(mut command: Command) -> Job {
+        command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        let output = command.output().expect("the program can be started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Job {
+            name: format!("{command:?}"),
+            status: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+
+    /// The job, if it has ended well.
+    #[track_caller]
+    #[must_use]
+    pub fn succeeds(self) -> Job {
+        assert_eq!(self.status, Some(0), "{self}");
+        self
+    }
+
+    /// The job, if it has ended well and says that it has compared its results.
+    #[track_caller]
+    #[must_use]
+    pub fn is_right(self) -> Job {
+        let job = self.succeeds();
+        assert!(says_ok(&job.out), "no line says ok: {job}");
+        job
+    }
+
+    /// The same of a job whose ranks were moved more than so many times by the balancer.
+    #[track_caller]
+    pub fn is_right_after_moves(self, more_than: u64) -> Job {
+        let job = self.is_right();
+        let moved = job.moved();
+        assert!(moved > more_than, "{moved} moves only: {job}");
+        job
+    }
+
+    /// How many times the balancer has moved a rank, as it says at the end of a job.
+    #[track_caller]
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        let moved = self.err.lines().find_map(|line| {
+            let (_, numbers) = line.split_once("load balancing: ")?;
+            let words: Vec<&str> = numbers.split_whitespace().collect();
+            let at = words.iter().position(|word| word.starts_with("rank"))?;
+            words.get(at.checked_sub(1)?)?.parse().ok()
+        });
+        moved.unwrap_or_else(|| panic!("the balancer does not say what it did: {self}"))
+    }
+
+    /// The number in front of a word of what it printed.
+    #[track_caller]
+    #[must_use]
+    pub fn number_before(&self, word: &str) -> u64 {
+        let words: Vec<&str> = self.out.split_whitespace().collect();
+        let at = words.iter().position(|at| at.trim_end_matches(',') == word);
+        let number = at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok());
+        number.unwrap_or_else(|| panic!("no number before {word:?}: {self}"))
+    }
+}
+
+impl std::fmt::Display for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Programs that print a lot say at the end what went wrong.
+        let end = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(60)..].join("\n")
+        };
+        write!(f, "{}: status {:?}\n{}\n{}", self.name, self.status, end(&self.out), end(&self.err))
+    }
+}
+
+/// Whether a line is `ok`, or ends with it as a word of its own.
+#[must_use]
+pub fn says_ok(text: &str) -> bool {
+    text.lines().any(|line| line == "ok" || line.ends_with(", ok"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_word_of_its_own_at_the_end_of_a_line_says_ok() {
+        for text in ["ok", "soak: 4 rounds, 3 messages, ok\n", "12 moves\nx, ok\nlast line"] {
+            assert!(says_ok(text), "{text}");
+        }
+        for text in ["", "soak: it broke", "token", "not ok", "look: ok so far", ", ok?"] {
+            assert!(!says_ok(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_in_what_a_job_says() {
+        let job = Job {
+            name: "job".to_owned(),
+            status: Some(0),
+            out: "wander: 20 rounds of 4 ranks, 80 moves, ok\n".to_owned(),
+            err: "vrt: load balancing: rotate: 20 steps, 81 ranks moved (1 MB), 2 ms".to_owned(),
+        };
+        assert_eq!((job.moved(), job.number_before("moves")), (81, 80));
+    }
+
+    #[test]
+    #[should_panic(expected = "status Some(3)")]
+    fn a_job_that_failed_is_not_right() {
+        let command = |text: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", text]);
+            Job::of(command)
+        };
+        assert_eq!(command("echo 'all, ok'").is_right().out, "all, ok\n");
+        let _ = command("echo 'all, ok'; exit 3").is_right();
+    }
+}
