@@ -6,6 +6,23 @@ step "shared-memory protocols, every interleaving (loom)"
 RUSTFLAGS="--cfg loom" try cargo test --package vrt-shm --release --quiet --test loom \
     --target-dir "$target/loom"
 
+step "memory errors of the parts that need no ranks (AddressSanitizer)"
+# The compiler's sanitizers are unstable, which it can be told to overlook. Ranks change stacks and
+# bring their own malloc, which they cannot follow.
+RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" try cargo test --quiet -p vrt-shm \
+    --target x86_64-unknown-linux-gnu --target-dir "$target/asan"
+
+step "another architecture"
+if rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1; then
+    try cargo clippy --quiet -p vrt -p uts --target aarch64-unknown-linux-gnu -- -D warnings
+else
+    cat "$log"
+    echo "   the standard library for aarch64 cannot be had: not checked"
+fi
+
+step "ranks leave a busy core"
+try cargo test --quiet -p vrt-tests --test hog -- --ignored
+
 step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
 # compiler inlines is run as released, too.
@@ -82,5 +99,21 @@ for library in openmpi mpich; do
     done
 done
 
+step "two machines"
+if [[ $(id -u) -eq 0 ]] && unshare --net --mount --uts --ipc --pid --fork true 2>/dev/null; then
+    scripts/two-machines --programs "$(realpath "$target/openmpi/quick")" ||
+        fail "two machines"
+else
+    echo "   they need root and namespaces: left out"
+fi
+
 step "chaos"
-try scripts/chaos --minutes 2 --programs "$target/quick"
+scripts/chaos --minutes 2 --programs "$target/quick" || fail "chaos"
+
+step "instructions of the most frequent operations, to 2% (bench/counts.json)"
+if have valgrind valgrind; then
+    try scripts/bench --counts
+    cat "$log"
+else
+    echo "   valgrind is not installed: left out"
+fi

@@ -4,6 +4,7 @@
 
 # Nothing here asks anybody anything.
 exec </dev/null
+target=${CARGO_TARGET_DIR:-target}
 
 self=scripts/$(basename "$0")
 log=$(mktemp)
@@ -65,6 +66,13 @@ job() {
     says_ok && return
     cat "$log"
     fail "it does not say ok: $*"
+}
+
+# moved: the balancer of the job that ran last has moved ranks, as it says at the end.
+moved() {
+    grep -Eq 'load balancing: .* [1-9][0-9]* ranks? moved' "$log" && return
+    cat "$log"
+    fail "no rank has moved"
 }
 
 # need COMMAND PACKAGE: installs a Debian package that is missing, as root; says so to others.
