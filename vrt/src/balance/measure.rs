@@ -158,6 +158,35 @@ fn speed() -> f64 {
 mod tests {
     use super::*;
 
+    /// A PE beside which another program takes so much of its core that it waits three quarters of
+    /// the time, and is alone again afterwards.
+    #[test]
+    fn a_share_follows_what_the_kernel_says_by_halves() {
+        let path = std::env::temp_dir().join(format!("vrt-schedstat-{}", std::process::id()));
+        let says = |ran: u64, waited: u64| {
+            std::fs::write(&path, format!("{ran} {waited} 7\n")).unwrap();
+        };
+        says(1_000_000_000, 500_000_000);
+        let account = File::open(&path).unwrap();
+        let begin = Instant::now();
+        let read_at_first = read(&account).unwrap();
+        let mut meter =
+            Meter { account: Some(account), read: (begin, read_at_first), ..Meter::new() };
+        for (looks_after, ran, waited, share) in [
+            (0, 2_000_000_000, 3_500_000_000, 1.0),
+            (2, 2_000_000_000, 3_500_000_000, (1.0 + 0.25) / 2.0),
+            (4, 3_000_000_000, 6_500_000_000, (0.625 + 0.25) / 2.0),
+            // It hardly ran, as if it were alone; then it was.
+            (6, 3_000_000_001, 6_500_000_001, (0.4375 + 1.0) / 2.0),
+            (8, 4_000_000_001, 6_500_000_001, (0.71875 + 1.0) / 2.0),
+        ] {
+            says(ran, waited);
+            let got = meter.look_at_share(begin + looks_after * SHORTEST);
+            assert!((got - share).abs() < 1e-9, "{got} after {looks_after}, not {share}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
     #[test]
     fn a_thread_that_runs_is_accounted_for() {
         let mut meter = Meter::new();
