@@ -21,13 +21,11 @@ const FORKS: &str = env!("CARGO_BIN_EXE_forks");
 /// held, and not before or after, whoever lets go.
 #[test]
 fn things_pin_while_they_are_held() {
-    for nodes in ["", "--node-size 1"] {
-        let (status, out, err) = run(HOLDS, &format!("--pes 2 --ranks 4 {nodes}"));
-        assert_eq!(status, Some(0), "{nodes}: {out}{err}");
-        let ok = out.lines().filter(|line| line.ends_with(": ok")).count();
-        assert!(ok > 80, "{out}");
-        assert_eq!(out.lines().last(), Some(format!("{ok} things").as_str()), "{out}");
-    }
+    let (status, out, err) = run(HOLDS, "--pes 2 --ranks 4");
+    assert_eq!(status, Some(0), "{out}{err}");
+    let ok = out.lines().filter(|line| line.ends_with(": ok")).count();
+    assert!(ok > 80, "{out}");
+    assert_eq!(out.lines().last(), Some(format!("{ok} things").as_str()), "{out}");
 }
 
 #[test]
@@ -64,5 +62,30 @@ fn programs_can_be_started_and_threads_may_fork() {
         let (status, out, err) = run(FORKS, &format!("--pes 2 --ranks 4 {how}"));
         assert_eq!((status, err.as_str()), (Some(0), ""), "{how}: {out}");
         assert!(out.starts_with("rank 1 goes on"), "{how}: {out}");
+    }
+}
+
+const TASKS: &str = env!("CARGO_BIN_EXE_tasks");
+
+/// A task that a rank has spawned is its PE's runtime's: a rank that went while it had one gave the
+/// reference back to the runtime of another PE, which ended with "failed to wake I/O driver".
+#[test]
+fn async_ranks_wait_for_tasks_while_they_are_moved() {
+    for nodes in ["", "", "", "--node-size 1"] {
+        let job = format!("--pes 2 --ranks 8 --rounds 100 --lb random --lb-period 1ms {nodes}");
+        let (status, out, err) = run(TASKS, &job);
+        assert_eq!(status, Some(0), "{nodes}: {out}{err}");
+        assert!(out.starts_with("tasks: 100 rounds, ") && out.ends_with(" moves, ok\n"), "{out}");
+    }
+}
+
+const ANSWERS: &str = env!("CARGO_BIN_EXE_answers");
+
+#[test]
+fn what_libc_has_answered_moves_along() {
+    for nodes in ["", "--node-size 1"] {
+        let (status, out, err) = run(ANSWERS, &format!("--pes 2 --ranks 4 {nodes}"));
+        assert_eq!(status, Some(0), "{nodes}: {out}{err}");
+        assert_eq!(out, "answers of 4 ranks are right\n");
     }
 }

@@ -445,7 +445,6 @@ const THINGS: &[Thing] = &[
         let (first, second) = (unmap(at, 2 * 4096), unmap(at.add(3 * 4096), 2 * 4096));
         Box::new(|| {
             first();
-            assert!(vrt_pinned_unless_thread().is_none_or(|why| why.contains(MEMORY)));
             second();
         })
     }),
@@ -626,11 +625,6 @@ const THINGS: &[Thing] = &[
         Box::new(|| libc::endpwent())
     }),
 ];
-
-/// Why the caller is pinned, if it is a rank.
-fn vrt_pinned_unless_thread() -> Option<&'static str> {
-    std::panic::catch_unwind(vrt::pinned).ok().flatten()
-}
 
 /// Sends a descriptor to oneself. Leaves only what was received.
 unsafe fn received_descriptor() -> c_int {

@@ -5,6 +5,10 @@
 //! cleared. Where it lies is found by experiment, once, before the PEs are forked: one call of
 //! `std::process::exit` on a coroutine of its own, which our `exit` abandons, sets the mark, and
 //! the one word of the program's data that has become this thread's mark is it.
+//!
+//! Where no thread can be made for the experiment, or it finds nothing, the first rank of a PE that
+//! calls `std::process::exit(0)` ends as it should; with the second one the standard library ends
+//! the job by a panic that says that `exit` was called again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -21,6 +25,8 @@ thread_local! {
     static EXPERIMENT: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
 }
 
+/// Bytes of stack of the thread that holds stdout.
+const HOLDER_STACK: usize = 256 << 10;
 /// Programs with more writable data than this are not searched.
 const MOST_DATA: usize = 256 << 20;
 
@@ -55,7 +61,9 @@ pub(crate) fn find() {
         unsafe { libc::pthread_self() } as usize,
     ];
     let Some(before) = words_equal_to(&marks) else { return };
-    experiment();
+    if !experiment(HOLDER_STACK) {
+        return;
+    }
     let Some(after) = words_equal_to(&marks) else { return };
     let mut new = after.into_iter().filter(|word| !before.contains(word));
     if let (Some(mark), None) = (new.next(), new.next()) {
@@ -64,29 +72,33 @@ pub(crate) fn find() {
     }
 }
 
-/// Calls `std::process::exit` and abandons it. Another thread holds stdout meanwhile, because the
-/// first exit would make it unbuffered for good. That thread has ended, not only finished, when
-/// this returns: a fork must not find it in the allocator, nor a signal meant for the supervisor
-/// find it with its signals open.
-fn experiment() {
+/// Calls `std::process::exit` and abandons it; false when that was not possible. Another thread
+/// holds stdout meanwhile, because the first exit would make it unbuffered for good. That thread has
+/// ended, not only finished, when this returns: a fork must not find it in the allocator, nor a
+/// signal meant for the supervisor find it with its signals open.
+fn experiment(holder_stack: usize) -> bool {
     std::thread::scope(|scope| {
         let (locked, is_locked) = mpsc::channel();
         let (release, is_released) = mpsc::channel::<()>();
-        let holder = scope.spawn(move || {
+        let hold = move || {
             let _stdout = std::io::stdout().lock();
             let _ = locked.send(());
             let _ = is_released.recv();
-        });
+        };
+        let builder = std::thread::Builder::new().stack_size(holder_stack);
+        let Ok(holder) = builder.spawn_scoped(scope, hold) else { return false };
         let _ = is_locked.recv();
-        exit_and_abandon();
+        let called = exit_and_abandon();
         drop(release);
         // The end of the scope alone waits for the closure, `join` for the thread.
         let _ = holder.join();
-    });
+        called
+    })
 }
 
-fn exit_and_abandon() {
-    let Ok(stack) = DefaultStack::new(256 << 10) else { return };
+/// Whether our `exit` was reached.
+fn exit_and_abandon() -> bool {
+    let Ok(stack) = DefaultStack::new(256 << 10) else { return false };
     let mut coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
         EXPERIMENT.set(yielder);
         std::process::exit(0)
@@ -94,6 +106,8 @@ fn exit_and_abandon() {
     let _: corosensei::CoroutineResult<(), ()> = coroutine.resume(());
     // SAFETY: nothing on its stack needs to be dropped.
     unsafe { coroutine.force_reset() };
+    // Our `exit` has taken it.
+    EXPERIMENT.replace(std::ptr::null()).is_null()
 }
 
 /// The addresses of the words in the program's writable data that have one of these values.
@@ -136,4 +150,26 @@ fn writable_segments() -> Option<Vec<(usize, usize)>> {
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut segments).cast()) };
     let size: usize = segments.iter().map(|(start, end)| end - start).sum();
     (size <= MOST_DATA).then_some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without it every PE could let one rank call `std::process::exit` only: look at what has
+    /// changed in the standard library (`std::sys::exit_guard`).
+    #[test]
+    fn the_mark_of_this_standard_library_is_found() {
+        find();
+        assert!(clear(), "no word of the program's data, or several, became the thread's mark");
+        for _ in 0..3 {
+            assert!(experiment(HOLDER_STACK), "`exit` cannot be called again");
+            clear();
+        }
+    }
+
+    #[test]
+    fn without_a_thread_nothing_happens() {
+        assert!(!experiment(1 << 60));
+    }
 }

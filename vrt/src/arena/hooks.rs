@@ -314,7 +314,11 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
-    let align = align.max(16).next_power_of_two();
+    let Some(align) = align.max(16).checked_next_power_of_two() else {
+        // SAFETY: errno of this thread.
+        unsafe { *libc::__errno_location() = libc::EINVAL };
+        return std::ptr::null_mut();
+    };
     // SAFETY: as in `malloc`.
     unsafe {
         match slot.is_null() {

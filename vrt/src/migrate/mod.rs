@@ -31,6 +31,7 @@ mod state;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
+use crate::arena::external::runtime;
 use crate::arena::search::{self, Journey, Reference};
 use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, live};
 use crate::config::MoveBy;
@@ -517,6 +518,11 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
     let held = unsafe { (*state.slot).external.pin((*state.slot).id()) };
     if held.is_some() {
         return held;
+    }
+    // SAFETY: the slot of a rank of this PE, whose thread this is.
+    let of_tokio = unsafe { runtime::pin(state.slot) };
+    if of_tokio.is_some() {
+        return of_tokio;
     }
     let outside = state.requests.iter().any(|request| request.in_use && request.outside);
     outside.then_some("a message is under way from or to memory outside its slot")

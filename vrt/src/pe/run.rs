@@ -10,6 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::arena::external::runtime;
 use crate::arena::{Arena, SlotHeader, hooks, outside};
 use crate::launch;
 use crate::mailbox::Posted;
@@ -64,6 +65,7 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
     let tokio =
         outside::within(|| tokio::runtime::Builder::new_current_thread().enable_all().build())?;
     let entered = tokio.enter();
+    runtime::watch(tokio.handle());
     pe::with_in_loop(|pe| pe.engine.stamp = now());
     let mut done = None;
     let outcome = loop {
@@ -78,6 +80,7 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
             Step::Over(outcome) => break outcome,
         }
     };
+    runtime::forget();
     drop(entered);
     tokio.shutdown_background();
     Ok(outcome)

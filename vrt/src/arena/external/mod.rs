@@ -27,6 +27,7 @@
 //! | `processes` | children, and the calls that copy a process |
 //! | `threads` | threads that ranks start |
 //! | `locks` | locks of pthread that a rank has taken |
+//! | `runtime` | what ranks hold of their PE's tokio runtime |
 //! | `system_calls` | `syscall`: the same, by number |
 
 pub(crate) mod descriptors;
@@ -34,6 +35,7 @@ pub(crate) mod locks;
 pub(crate) mod mappings;
 pub(crate) mod processes;
 mod register;
+pub(crate) mod runtime;
 pub(crate) mod system_calls;
 pub(crate) mod threads;
 

@@ -37,3 +37,16 @@ fn an_entry_is_taken_once_and_forgotten_with_its_slot() {
     assert!(register::take(Kind::Catalogue, 5).is_some());
     assert!(register::take(Kind::Catalogue, 5).is_none());
 }
+
+#[test]
+fn an_alignment_that_is_no_number_is_refused() {
+    for align in [(1 << 63) + 1, usize::MAX] {
+        // SAFETY: a plain call.
+        let (block, error) = unsafe {
+            let block = crate::arena::hooks::memalign(align, 10);
+            (block, std::io::Error::last_os_error().raw_os_error())
+        };
+        assert!(block.is_null(), "{align:#x}: a block at {block:p}");
+        assert_eq!(error, Some(libc::EINVAL), "{align:#x}");
+    }
+}
