@@ -5,6 +5,7 @@
 //! | [`Ring`] | one producer PE, one consumer PE | fixed cells published by a sequence word, long payloads in a byte ring beside them |
 //! | [`Doorbell`] | one sleeping PE, any number that wake it | announce, fence, look again, sleep on a futex |
 //! | [`RemoteFreeList`] | one owner, any number that free | Treiber stack, emptied whole by the owner |
+//! | [`Ending`] | all processes of a job | one word, set once |
 //!
 //! Everything here is `#[repr(C)]`, valid when zeroed, and holds no pointer into a process's
 //! private memory, so that a value may be placed in a shared mapping. Compiled with `--cfg loom` the
@@ -12,12 +13,14 @@
 //! interleaving of the protocols above.
 
 mod doorbell;
+mod ending;
 mod free_list;
 mod ring;
 
 #[cfg(not(loom))]
 pub use doorbell::register;
 pub use doorbell::{Doorbell, Sleep};
+pub use ending::Ending;
 pub use free_list::RemoteFreeList;
 pub use ring::{CELL_PAYLOAD, Cell, CellData, Consumer, Payload, Producer, Ring};
 

@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(loom)]
 
+use std::num::NonZeroU32;
+
 use loom::sync::Arc;
 use loom::thread;
-use vrt_shm::{Consumer, Doorbell, Producer, RemoteFreeList, Ring, Sleep};
+use vrt_shm::{Consumer, Doorbell, Ending, Producer, RemoteFreeList, Ring, Sleep};
 
 #[test]
 fn ring_hands_over_cells_and_payloads() {
@@ -110,5 +112,26 @@ fn remote_frees_are_neither_lost_nor_doubled() {
             // SAFETY: allocated above as this type.
             drop(unsafe { Box::from_raw(block as *mut [u64; 2]) });
         }
+    });
+}
+
+#[test]
+fn whoever_sees_a_job_ended_sees_the_status_of_the_first_to_end_it() {
+    loom::model(|| {
+        let ending = Arc::new(Ending::new());
+        let ends: Vec<_> = [(1, 70), (2, 101)]
+            .into_iter()
+            .map(|(how, status)| {
+                let ending = ending.clone();
+                thread::spawn(move || ending.end(NonZeroU32::new(how).unwrap(), status))
+            })
+            .collect();
+        let seen = ending.get().map(|(how, status)| (how.get(), status));
+        assert!(matches!(seen, None | Some((1, 70) | (2, 101))), "{seen:?}");
+        let first: Vec<bool> = ends.into_iter().map(|end| end.join().unwrap()).collect();
+        let last = ending.get().map(|(how, status)| (how.get(), status));
+        assert_eq!(last, Some(if first[0] { (1, 70) } else { (2, 101) }));
+        assert!(first[0] != first[1], "one of both decides");
+        assert!(seen.is_none() || seen == last, "what was seen stays");
     });
 }

@@ -18,12 +18,14 @@ pub struct Running {
 
 impl Running {
     /// Starts a job; returns when all ranks run.
-    pub fn start(mut job: Command) -> Running {
-        let mut parent = job
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the job can be started");
+    pub fn start(job: Command) -> Running {
+        Running::start_with_stderr(job, Stdio::piped())
+    }
+
+    /// [`start`](Self::start), with another place for messages.
+    pub fn start_with_stderr(mut job: Command, stderr: Stdio) -> Running {
+        let mut parent =
+            job.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the job can be started");
         let stdout = parent.stdout.take().expect("it was piped");
         let mut lines = BufReader::new(stdout).lines();
         let mut pes: Vec<i32> = (0..8)

@@ -1,10 +1,11 @@
 //! What a job is: how many PEs and ranks, how large they are.
 //!
 //! Every option is defined once, by a field of [`Config`]: its flag, its environment variable, its
-//! help and its checks come from there. Programs of their own flatten [`Config`] into their
+//! help and its checks come from there; `builder` has its method. Programs of their own flatten [`Config`] into their
 //! command line; programs that parse arguments themselves are configured by the environment, which
 //! `vrtrun` fills.
 
+mod builder;
 mod values;
 
 use std::ffi::OsString;
@@ -18,64 +19,59 @@ use lb_strategies::predict::Forecast;
 
 use crate::arena::SlotSizes;
 use crate::config::values::{
-    count, duration, expect_json, forecast, name_of, read_network, size, switch,
+    count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
 };
 use crate::exchange::{LogGp, Protocol};
 use crate::pe::Options;
 
-/// The configuration of a job.
-///
-/// # Examples
-///
-/// ```
-/// let config = vrt::Config::default().with_pes(2).with_ranks(16).with_stack(1 << 20);
-/// assert_eq!(config.ranks(), 16);
-/// ```
+// Documented where it is exported: a doc comment here would be the help of programs that flatten it
+// into their command lines and have none of their own.
+#[expect(missing_docs, reason = "see above")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Virtual ranks")]
 pub struct Config {
     /// Processing elements: processes that run ranks [default: one per available core]
-    #[arg(long, env = "VRT_PES", value_name = "N", hide_env_values = true, value_parser = count)]
+    #[arg(long, env = variable("VRT_PES"), value_name = "N", hide_env_values = true, value_parser = count)]
     pes: Option<NonZeroU32>,
 
     /// Virtual ranks in the job [default: 4 per PE]
-    #[arg(long, env = "VRT_RANKS", value_name = "N", hide_env_values = true, value_parser = count)]
+    #[arg(long, env = variable("VRT_RANKS"), value_name = "N", hide_env_values = true, value_parser = count)]
     ranks: Option<NonZeroU32>,
 
     /// Treat every N PEs as a node that shares no memory with others [default: all PEs are one]
-    #[arg(long, env = "VRT_NODE_SIZE", value_name = "N", hide_env_values = true, value_parser = count)]
+    #[arg(long, env = variable("VRT_NODE_SIZE"), value_name = "N", hide_env_values = true, value_parser = count)]
     node_size: Option<NonZeroU32>,
 
     /// What carries messages between PEs: shared memory on this machine, or also MPI between PEs that
     /// a launcher such as mpirun has started [default: MPI under such a launcher]
-    #[arg(long, env = "VRT_NET", value_name = "HOW", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_NET"), value_name = "HOW", hide_env_values = true)]
     net: Option<Net>,
 
     /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
-    #[arg(long, env = "VRT_STACK", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    #[arg(long, env = variable("VRT_STACK"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
     stack: Option<usize>,
 
     /// Address space for the heap of a rank, such as 1G [default: as much as fits, up to 64G]
-    #[arg(long, env = "VRT_SLOT", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    #[arg(long, env = variable("VRT_SLOT"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
     slot: Option<usize>,
 
     /// Longest message that is sent before its receive is known [default: 8K]
-    #[arg(long, env = "VRT_EAGER", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    #[arg(long, env = variable("VRT_EAGER"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
     eager: Option<usize>,
 
     /// Memory that messages to a rank may take for which it has no receive, such as 64M; further
     /// sends to it then wait for their receives [default: a share of the machine's memory]
-    #[arg(long, env = "VRT_UNEXPECTED", value_name = "SIZE", hide_env_values = true, value_parser = size)]
+    #[arg(long, env = variable("VRT_UNEXPECTED"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
     unexpected: Option<usize>,
 
     /// Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all
-    #[arg(long, env = "VRT_LB", value_name = "NAME", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_LB"), value_name = "NAME", hide_env_values = true)]
     lb: Option<String>,
 
     /// A parameter of the strategy, such as home-bias=0.1; may be repeated
     #[arg(
         long,
-        env = "VRT_LB_ARG",
+        env = variable("VRT_LB_ARG"),
         value_name = "K=V",
         hide_env_values = true,
         value_delimiter = ','
@@ -84,64 +80,69 @@ pub struct Config {
 
     /// Take a balancing step in every such time, such as 500ms, wherever ranks are suspended
     /// [default: steps are taken when all ranks call `migrate`]
-    #[arg(long, env = "VRT_LB_PERIOD", value_name = "TIME", hide_env_values = true, value_parser = duration)]
+    #[arg(long, env = variable("VRT_LB_PERIOD"), value_name = "TIME", hide_env_values = true, value_parser = duration)]
     lb_period: Option<Duration>,
 
     /// How ranks move: with their memory as it is, or by the state they give to `migrate`
-    #[arg(long = "move", env = "VRT_MOVE", value_name = "HOW", hide_env_values = true)]
+    #[arg(long = "move", env = variable("VRT_MOVE"), value_name = "HOW", hide_env_values = true)]
     move_by: Option<MoveBy>,
 
     /// Predict loads from earlier ones: last, mean, median or linear, with arguments behind a
     /// colon, such as median:n=5 [default: last]
-    #[arg(long, env = "VRT_LB_PREDICT", value_name = "NAME", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_LB_PREDICT"), value_name = "NAME", hide_env_values = true)]
     lb_predict: Option<String>,
 
     /// Write the loads of all steps to FILE.PE.json, in the layout of DARMA vt's load data
-    #[arg(long, env = "VRT_LB_DUMP", value_name = "FILE", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_LB_DUMP"), value_name = "FILE", hide_env_values = true)]
     lb_dump: Option<PathBuf>,
 
     /// What to do when ranks cannot be moved because of what they hold: say so once, or end the job
     /// [default: warn]
-    #[arg(long, env = "VRT_MOVE_PINNED", value_name = "WHAT", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_MOVE_PINNED"), value_name = "WHAT", hide_env_values = true)]
     move_pinned: Option<MovePinned>,
 
     /// What to say about balancing: a line for each step, a summary when the job ends, or nothing
     /// [default: end]
-    #[arg(long, env = "VRT_LB_REPORT", value_name = "WHEN", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_LB_REPORT"), value_name = "WHEN", hide_env_values = true)]
     lb_report: Option<LbReport>,
 
     /// Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system gives them
-    #[arg(long, env = "VRT_NO_HUGE_PAGES", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_NO_HUGE_PAGES"), hide_env_values = true, value_parser = switch())]
     no_huge_pages: bool,
 
     /// How sparse exchanges find out who receives from whom: auto, pex, pcx, rsx, nbx or nbx-node;
     /// `list` explains them [default: auto]
-    #[arg(long, env = "VRT_EXCHANGE", value_name = "NAME", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_EXCHANGE"), value_name = "NAME", hide_env_values = true)]
     exchange: Option<String>,
 
     /// Choose exchange protocols for the network whose parameters `sparse-mini loggp` wrote to this
     /// file [default: this computer's, as measured once]
-    #[arg(long, env = "VRT_LOGGP", value_name = "FILE", hide_env_values = true)]
+    #[arg(long, env = variable("VRT_LOGGP"), value_name = "FILE", hide_env_values = true)]
     loggp: Option<PathBuf>,
 
     /// Do not bind PEs to cores
-    #[arg(long, env = "VRT_NO_PIN", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_NO_PIN"), hide_env_values = true, value_parser = switch())]
     no_pin: bool,
 
+    /// What core files of crashed PEs have beside what every core file has: `rank`: the stack and heap
+    /// of the rank that crashed; a core is then written if the system allows it at all
+    #[arg(long, env = variable("VRT_CORE"), value_name = "WHAT", hide_env_values = true)]
+    core: Option<Core>,
+
     /// Report what ranks leave behind in their heaps
-    #[arg(long, env = "VRT_CHECK_LEAKS", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_CHECK_LEAKS"), hide_env_values = true, value_parser = switch())]
     check_leaks: bool,
 
     /// Look for pointers into a PE's heap on the stacks of suspended ranks (slow)
-    #[arg(long, env = "VRT_CHECK_STACKS", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_CHECK_STACKS"), hide_env_values = true, value_parser = switch())]
     check_stacks: bool,
 
     /// Search all memory of a rank before each move, and say what it refers to that is not its own
-    #[arg(long, env = "VRT_CHECK_MOVES", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_CHECK_MOVES"), hide_env_values = true, value_parser = switch())]
     check_moves: bool,
 
     /// Print what each PE has done when the job ends
-    #[arg(long, env = "VRT_STATISTICS", hide_env_values = true, value_parser = switch())]
+    #[arg(long, env = variable("VRT_STATISTICS"), hide_env_values = true, value_parser = switch())]
     statistics: bool,
 }
 
@@ -180,6 +181,13 @@ pub enum MovePinned {
     Warn,
     /// End the job
     Error,
+}
+
+/// What core files of crashed PEs have beside what every core file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Core {
+    /// The stack and heap of the rank that crashed
+    Rank,
 }
 
 /// What carries messages between PEs.
@@ -288,6 +296,7 @@ impl Config {
             lb_report: env.lb_report.or(self.lb_report),
             exchange: env.exchange.or(self.exchange),
             loggp: env.loggp.or(self.loggp),
+            core: env.core.or(self.core),
             no_pin: env.no_pin || self.no_pin,
             no_huge_pages: env.no_huge_pages || self.no_huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
@@ -295,85 +304,6 @@ impl Config {
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
         })
-    }
-
-    /// Sets the number of PEs; 0 means one per available core.
-    #[must_use]
-    pub fn with_pes(self, pes: u32) -> Config {
-        Config { pes: NonZeroU32::new(pes), ..self }
-    }
-
-    /// Sets the number of ranks; 0 means 4 per PE.
-    #[must_use]
-    pub fn with_ranks(self, ranks: u32) -> Config {
-        Config { ranks: NonZeroU32::new(ranks), ..self }
-    }
-
-    /// Sets the number of PEs that make a node; 0 means that all PEs are one.
-    #[must_use]
-    pub fn with_node_size(self, pes: u32) -> Config {
-        Config { node_size: NonZeroU32::new(pes), ..self }
-    }
-
-    /// Sets the stack of a rank, in bytes.
-    #[must_use]
-    pub fn with_stack(self, bytes: usize) -> Config {
-        Config { stack: Some(bytes), ..self }
-    }
-
-    /// Sets the address space for the heap of a rank, in bytes.
-    #[must_use]
-    pub fn with_slot(self, bytes: usize) -> Config {
-        Config { slot: Some(bytes), ..self }
-    }
-
-    /// Sets the longest message, in bytes, that is sent before its receive is known.
-    #[must_use]
-    pub fn with_eager(self, bytes: usize) -> Config {
-        Config { eager: Some(bytes), ..self }
-    }
-
-    /// Sets how much memory, in bytes, messages to a rank may take for which it has no receive.
-    /// Further sends to it then wait for their receives.
-    #[must_use]
-    pub fn with_unexpected(self, bytes: usize) -> Config {
-        Config { unexpected: Some(bytes), ..self }
-    }
-
-    /// Sets the strategy that moves ranks while the job runs.
-    #[must_use]
-    pub fn with_lb(self, name: impl Into<String>) -> Config {
-        Config { lb: Some(name.into()), ..self }
-    }
-
-    /// Sets what carries messages between PEs.
-    #[must_use]
-    pub fn with_net(self, net: Net) -> Config {
-        Config { net: Some(net), ..self }
-    }
-
-    /// Sets how ranks move.
-    #[must_use]
-    pub fn with_move(self, move_by: MoveBy) -> Config {
-        Config { move_by: Some(move_by), ..self }
-    }
-
-    /// Sets the time between two balancing steps.
-    #[must_use]
-    pub fn with_lb_period(self, period: Duration) -> Config {
-        Config { lb_period: Some(period), ..self }
-    }
-
-    /// Sets what is said about balancing.
-    #[must_use]
-    pub fn with_lb_report(self, report: LbReport) -> Config {
-        Config { lb_report: Some(report), ..self }
-    }
-
-    /// Sets how sparse exchanges find out who receives from whom.
-    #[must_use]
-    pub fn with_exchange(self, protocol: Protocol) -> Config {
-        Config { exchange: Some(protocol.name().to_owned()), ..self }
     }
 
     /// The number of PEs.
@@ -449,6 +379,16 @@ impl Config {
     /// Whether PEs are bound to cores where there are enough.
     pub fn pins(&self) -> bool {
         !self.no_pin
+    }
+
+    /// What core files of crashed PEs have beside what every core file has, if that was said.
+    pub fn core(&self) -> Option<Core> {
+        self.core
+    }
+
+    /// Whether to look for pointers into a PE's heap on the stacks of suspended ranks.
+    pub(crate) fn checks_stacks(&self) -> bool {
+        self.check_stacks
     }
 
     /// Whether to print what each PE has done.
@@ -571,6 +511,7 @@ impl Config {
             ("VRT_LB_PERIOD", period),
             ("VRT_EXCHANGE", self.exchange.clone()),
             ("VRT_LOGGP", self.loggp.as_ref().map(|name| name.display().to_string())),
+            ("VRT_CORE", self.core.as_ref().and_then(name_of)),
             ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
             ("VRT_NET", self.net.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),

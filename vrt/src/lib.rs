@@ -141,7 +141,18 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
-pub use config::{Config, ConfigError, LbReport, MoveBy, MovePinned, Net};
+/// The configuration of a job.
+///
+/// It is a `clap::Args`: a program flattens it into its own command line.
+///
+/// # Examples
+///
+/// ```
+/// let config = vrt::Config::default().with_pes(2).with_ranks(16).with_stack(1 << 20);
+/// assert_eq!(config.ranks(), 16);
+/// ```
+pub use config::Config;
+pub use config::{ConfigError, Core, LbReport, MoveBy, MovePinned, Net};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };

@@ -24,7 +24,7 @@ const TOP_IN_PAGE: usize = 2048;
 pub(crate) const SEGMENT: usize = 32 * MIB;
 
 /// What a configuration asks of slots; `None` means "choose by the number of slots".
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotSizes {
     /// Bytes of stack.
     pub(crate) stack: Option<usize>,

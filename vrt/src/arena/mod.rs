@@ -2,8 +2,9 @@
 //! rank has a *slot* with its stack and its heap.
 //!
 //! Invariants:
-//! - The arena is reserved once per process image, before PEs are forked; its base and layout
-//!   never change afterwards. An address in it means the same in every PE.
+//! - The arena is reserved before PEs are forked; its base and layout never change in them. An
+//!   address in it means the same in every PE. A process that is no PE may release it when nothing is
+//!   in it, and reserve another one: for its next job, or for more ranks of its own (`run_local`).
 //! - A slot is touched by the PE that owns it ([`SlotHeader::owner`]) and by nobody else, with
 //!   three exceptions: freeing somebody else's block goes through the slot's remote-free list;
 //!   the receiver of a large message reads the sender's buffer while the sender waits; the crash
@@ -45,18 +46,21 @@ pub(crate) use layout::{Layout, LayoutError, SlotSizes};
 pub(crate) use slot::{SlotHeader, SlotId};
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// First and one-past-last address, for the check in `free`; 0..0 before the arena exists.
+/// First address and size, for the check in `free`; nothing is in an arena of size 0. The size is read
+/// first and written last, so that other threads find no size with a base that is not its own.
 static BASE: AtomicUsize = AtomicUsize::new(0);
-static END: AtomicUsize = AtomicUsize::new(0);
-static ARENA: OnceLock<Arena> = OnceLock::new();
+static SIZE: AtomicUsize = AtomicUsize::new(0);
+/// The description of the arena; those of earlier arenas of the process are not freed.
+static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The mapped arena of this process.
 #[derive(Debug)]
 pub(crate) struct Arena {
     pub(crate) layout: Layout,
+    /// What its layout was made from.
+    sizes: SlotSizes,
 }
 
 /// Where an arena lies, for PEs that are no copies of each other.
@@ -76,44 +80,99 @@ pub enum ArenaError {
     Layout(#[from] LayoutError),
     /// The kernel would not map it anywhere.
     #[error(
-        "cannot reserve {gib} GiB of address space for {slots} slots: {source}; \
-         use fewer ranks, a smaller --slot or --stack, or raise `ulimit -v`"
+        "cannot reserve {} of address space for {slots} slots ({} each){}: {source}; use fewer \
+         ranks, a smaller --slot or --stack, or raise `ulimit -v`",
+        readable(*.bytes), readable(*.bytes / slots.max(&1)), limit_in_words()
     )]
     Map {
-        /// Size asked for.
-        gib: usize,
+        /// Bytes asked for.
+        bytes: usize,
         /// Number of slots.
         slots: usize,
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// Ranks of this process use the arena that there is, and it is not what is asked for.
+    #[error(
+        "{asked} slots do not fit: the arena of this process has {slots}, and {in_use} of them are \
+         in use, by ranks that run or by memory that ranks have left; set VRT_STACK and VRT_SLOT \
+         once, run fewer ranks at the same time, or launch jobs before local runs"
+    )]
+    InUse {
+        /// Slots asked for.
+        asked: usize,
+        /// Slots that there are.
+        slots: usize,
+        /// Those of them that something is in.
+        in_use: usize,
+    },
+}
+
+/// A number of bytes for people, not more than there are.
+fn readable(bytes: usize) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= 4 * unit).unwrap_or((1, "B"));
+    format!("{} {name}", bytes / unit)
+}
+
+/// The limit on this process's address space, if it has one.
+fn limit_in_words() -> String {
+    // SAFETY: zeros are a valid limit, which the call fills in.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_AS, &raw mut limit);
+        limit.rlim_cur
+    };
+    match limit {
+        libc::RLIM_INFINITY => String::new(),
+        bytes => format!(" under a limit of {} (`ulimit -v`)", readable(bytes as usize)),
+    }
 }
 
 impl Arena {
     /// The arena of this process, if it has one.
+    #[inline(always)]
     pub(crate) fn current() -> Option<&'static Arena> {
-        ARENA.get()
+        // SAFETY: null, or an arena that is never freed.
+        unsafe { ARENA.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Reserves the arena for `slots` slots. Called once, before anything else could; a second
-    /// call (parallel `run_local`s) returns the first arena, whose size then holds.
-    pub(crate) fn reserve(slots: usize, sizes: &SlotSizes) -> Result<&'static Arena, ArenaError> {
-        if let Some(arena) = ARENA.get() {
-            return Ok(arena);
-        }
-        let _guard = RESERVING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(arena) = ARENA.get() {
-            return Ok(arena);
-        }
+    /// Reserves the arena for `slots` slots.
+    ///
+    /// # Safety
+    /// The process has no arena.
+    pub(crate) unsafe fn reserve(
+        slots: usize,
+        sizes: &SlotSizes,
+    ) -> Result<&'static Arena, ArenaError> {
         let (layout, _) = map_somewhere(slots, sizes)?;
-        Ok(Arena::install(layout))
+        Ok(Arena::install(layout, sizes))
     }
 
-    fn install(layout: Layout) -> &'static Arena {
+    fn install(layout: Layout, sizes: &SlotSizes) -> &'static Arena {
         weigh_memory(layout.slots);
         BASE.store(layout.base, Ordering::Relaxed);
-        END.store(layout.end(), Ordering::Release);
-        ARENA.get_or_init(|| Arena { layout })
+        SIZE.store(layout.size(), Ordering::Release);
+        let arena: &'static Arena = Box::leak(Box::new(Arena { layout, sizes: *sizes }));
+        ARENA.store(std::ptr::from_ref(arena).cast_mut(), Ordering::Release);
+        arena
+    }
+
+    /// Whether it has so many slots of such sizes.
+    pub(crate) fn serves(&self, slots: usize, sizes: &SlotSizes) -> bool {
+        slots <= self.layout.slots && *sizes == self.sizes
+    }
+
+    /// Gives the arena of this process back, if it has one.
+    ///
+    /// # Safety
+    /// Nothing in it is used, and no other thread asks for it meanwhile.
+    pub(crate) unsafe fn release() {
+        let Some(arena) = Arena::current() else { return };
+        ARENA.store(std::ptr::null_mut(), Ordering::Release);
+        SIZE.store(0, Ordering::Release);
+        // SAFETY: the mapping made by `reserve`, which nobody uses.
+        unsafe { libc::munmap(arena.layout.base as *mut libc::c_void, arena.layout.size()) };
     }
 
     /// Reserves an arena that other processes will [`attach`](Self::attach): somewhere, or at a
@@ -130,11 +189,11 @@ impl Arena {
                 let layout = Layout::new(base, slots, sizes, far)?;
                 let size = layout.size();
                 let (_, file) = map(base, size, libc::MAP_FIXED_NOREPLACE)
-                    .map_err(|source| ArenaError::Map { gib: size >> 30, slots, source })?;
+                    .map_err(|source| ArenaError::Map { bytes: size, slots, source })?;
                 (layout, file)
             }
         };
-        Ok((Arena::install(layout), file))
+        Ok((Arena::install(layout, sizes), file))
     }
 
     /// Maps the arena of another process, whose file has been opened.
@@ -148,8 +207,8 @@ impl Arena {
         let layout = Layout::new(base, slots, sizes, far)?;
         let size = layout.size();
         map_file(base, size, libc::MAP_FIXED_NOREPLACE, file)
-            .map_err(|source| ArenaError::Map { gib: size >> 30, slots, source })?;
-        Ok(Arena::install(layout))
+            .map_err(|source| ArenaError::Map { bytes: size, slots, source })?;
+        Ok(Arena::install(layout, sizes))
     }
 
     /// Where it lies.
@@ -161,8 +220,8 @@ impl Arena {
     /// Whether an address lies in the arena of this process.
     #[inline(always)]
     pub(crate) fn contains(address: usize) -> bool {
-        let base = BASE.load(Ordering::Relaxed);
-        address.wrapping_sub(base) < END.load(Ordering::Relaxed).wrapping_sub(base)
+        let size = SIZE.load(Ordering::Acquire);
+        address.wrapping_sub(BASE.load(Ordering::Relaxed)) < size
     }
 
     /// The slot in which an address of the arena lies.
@@ -198,8 +257,6 @@ impl Arena {
         }
     }
 }
-
-static RESERVING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Whether the arena is to have 2 MiB pages; once it is mapped, whether it has.
 static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
@@ -266,7 +323,7 @@ fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<(Layout, OwnedFd), A
         }
         far /= 2;
     }
-    Err(ArenaError::Map { gib: size >> 30, slots, source: error })
+    Err(ArenaError::Map { bytes: size, slots, source: error })
 }
 
 fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, OwnedFd)> {

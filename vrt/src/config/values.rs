@@ -16,6 +16,11 @@ pub(super) fn name_of(choice: &impl ValueEnum) -> Option<String> {
     Some(choice.to_possible_value()?.get_name().to_owned())
 }
 
+/// The environment variable of an option, unless it is set to nothing: that means unset.
+pub(super) fn variable(name: &'static str) -> Option<&'static str> {
+    std::env::var_os(name).is_none_or(|value| !value.is_empty()).then_some(name)
+}
+
 pub(super) fn count(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| "a whole number from 1 up is allowed".to_owned())
 }

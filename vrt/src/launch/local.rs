@@ -2,24 +2,22 @@
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arena::SlotId;
+use crate::arena::{SlotId, hooks};
 use crate::balance::Balancer;
 use crate::config::Config;
-use crate::launch::{LaunchError, crash, reserve};
+use crate::launch::local_slots::LocalSlots;
+use crate::launch::{LaunchError, crash, pe_process};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{Outcome, Pe, Setup};
 use crate::rank::Program;
 use crate::topology::SimpleCommunicator;
 
-/// Slots for all local runs of a process.
-const SLOTS: u32 = 4096;
 /// Unique numbers of local PEs begin above those of any job's PEs.
 static NEXT_UID: AtomicU32 = AtomicU32::new(1 << 16);
-static FREE_SLOTS: Mutex<(u32, Vec<u32>)> = Mutex::new((0, Vec::new()));
 
 thread_local! {
     static LOCAL: Cell<bool> = const { Cell::new(false) };
@@ -35,7 +33,8 @@ pub(crate) fn is_local() -> bool {
 ///
 /// # Panics
 /// With a rank's panic, when a rank calls `exit` with a status other than 0, when all ranks wait
-/// for each other (the message says for what), and when the ranks cannot be created.
+/// for each other (the message says for what), and when the ranks cannot be created: in a PE of a
+/// job, inside another local run, and where there is no memory for so many.
 ///
 /// # Examples
 ///
@@ -69,13 +68,13 @@ where
 fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
     let config = Config::from_env()?.with_pes(1).with_ranks(ranks);
     config.check()?;
-    let arena = reserve(&config, SLOTS as usize)?;
+    if crash::job().is_some() || hooks::pe_of_thread() != 0 {
+        return Err(LaunchError::Nested);
+    }
+    static TOUCHED: Once = Once::new();
+    TOUCHED.call_once(pe_process::touch_process_wide_state);
+    let slots = LocalSlots::take(ranks as usize + 1, &config.slot_sizes())?;
     crash::install();
-    let slots = Slots::take(ranks + 1);
-    assert!(
-        slots.0.len() == ranks as usize + 1,
-        "all local runs of a process together have at most {SLOTS} ranks; {ranks} more do not fit"
-    );
     let shared = Shared::map(1, ranks as usize, 1)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     let _unmap = Unmap(shared);
@@ -88,11 +87,11 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
         remote: None,
         options: config.options()?,
         balancer: Balancer::new(None, false, 0, &shared),
-        pool: SlotId(slots.0[0]),
-        ranks: slots.0[1..].iter().enumerate().map(|(r, s)| (r as u32, SlotId(*s))).collect(),
+        pool: slots.ids()[0],
+        ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),
     };
     // SAFETY: the slots were just taken; `enter` below checks the thread.
-    let mut pe = unsafe { Pe::new(setup, program, arena) };
+    let mut pe = unsafe { Pe::new(setup, program, slots.arena()) };
     let _entered = pe.enter();
     let _local = Local(LOCAL.replace(true));
     let outcome = crate::pe::run().map_err(|error| LaunchError::System {
@@ -101,7 +100,8 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
     })?;
     match outcome {
         Outcome::Finished => {
-            slots.give_back();
+            drop((_entered, pe));
+            slots.finish();
             Ok(())
         }
         Outcome::Ended(Ended::Deadlock) => {
@@ -109,34 +109,6 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
             panic!("all ranks wait for each other:\n{table}")
         }
         Outcome::Ended(_) => Ok(()),
-    }
-}
-
-/// Slots of one run. They are used again only if every rank ended and left nothing behind; a slot
-/// that kept something is never reused.
-struct Slots(Vec<u32>);
-
-impl Slots {
-    fn take(n: u32) -> Slots {
-        let mut free = FREE_SLOTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut slots: Vec<u32> = Vec::new();
-        while slots.len() < n as usize {
-            match free.1.pop() {
-                Some(slot) => slots.push(slot),
-                None if free.0 < SLOTS => {
-                    slots.push(free.0);
-                    free.0 += 1;
-                }
-                None => break,
-            }
-        }
-        Slots(slots)
-    }
-
-    fn give_back(self) {
-        let clean = self.0.iter().copied().filter(|slot| crate::pe::slot_is_clean(SlotId(*slot)));
-        let clean: Vec<u32> = clean.collect();
-        FREE_SLOTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).1.extend(clean);
     }
 }
 

@@ -21,9 +21,13 @@ mod agree;
 pub(crate) mod crash;
 mod launcher;
 mod local;
+mod local_slots;
+mod memory_kills;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod pe_process;
+mod reclaim;
+mod say;
 mod supervisor;
 
 pub use local::run_local;
@@ -31,9 +35,10 @@ pub use local::run_local;
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
+use std::io::Write;
 use std::process::{ExitCode, Termination};
 
-use crate::arena::{Arena, ArenaError};
+use crate::arena::ArenaError;
 use crate::config::{Config, ConfigError};
 use crate::pe;
 use crate::rank;
@@ -60,6 +65,12 @@ pub enum LaunchError {
          (#[vrt::main] does)"
     )]
     Threads(usize),
+    /// A PE of a job begins no other.
+    #[error(
+        "this process is a PE of a job already: a job is launched, and local ranks are run, outside of \
+         ranks and by a process that is no PE"
+    )]
+    Nested,
     /// The PEs that a launcher has started cannot be a job.
     #[cfg(feature = "mpi")]
     #[error("{0}")]
@@ -104,15 +115,16 @@ where
 
 fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
     if config.asks_for_strategies() {
-        print!("{}", lb_strategies::registry::list());
-        return ExitCode::SUCCESS;
+        return print(&lb_strategies::registry::list().to_string());
     }
     if config.asks_for_protocols() {
-        print!("{}", crate::exchange::list());
-        return ExitCode::SUCCESS;
+        return print(&crate::exchange::list().to_string());
     }
     // PEs run the program until the process ends, so it lives as long.
     let program: rank::Program = Box::leak(Box::new(program));
+    if crash::job().is_some() || local::is_local() {
+        return report_usage_error(&LaunchError::Nested);
+    }
     let ended = match launcher::starts_pes(&config) {
         Err(error) => Err(error.into()),
         #[cfg(feature = "mpi")]
@@ -130,9 +142,17 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
     }
 }
 
+/// Prints what the user has asked for; the status for that.
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
 /// Prints why a job could not begin; the status for that.
 pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("vrt: {error}");
+    say::write_out(format!("vrt: {error}\n").as_bytes());
     ExitCode::from(STATUS_USAGE)
 }
 
@@ -162,8 +182,4 @@ pub(crate) fn end_job(status: i32) -> ! {
         panic!("a rank ended the run with status {status}");
     }
     pe_process::end_job(status)
-}
-
-fn reserve(config: &Config, slots: usize) -> Result<&'static Arena, ArenaError> {
-    Arena::reserve(slots, &config.slot_sizes())
 }

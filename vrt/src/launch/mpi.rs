@@ -261,7 +261,7 @@ impl Crowd {
         let remote = remote.then(|| Endpoint::new(self.comm.as_raw(), self.id, self.pes as usize));
         let oversubscribed = self.machine_is_oversubscribed();
         let options = Options { oversubscribed, memory_moves, ..config.options()? };
-        pe_process::prepare_for_ranks(&shared, self.id, options.check_stacks);
+        pe_process::prepare_for_ranks(&shared, self.id, config);
         let setup = Setup {
             id: self.id,
             uid: self.id + 1,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::arena::{self, Arena, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::blocking;
-use crate::config::{Balancing, Config};
+use crate::config::{Balancing, Config, Core};
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
@@ -147,25 +147,28 @@ fn prepare_process(birth: &Birth<'_>) {
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
     }
-    prepare_for_ranks(&birth.shared, birth.id, birth.options.check_stacks);
+    prepare_for_ranks(&birth.shared, birth.id, birth.config);
 }
 
 /// Prepares what any process needs in which ranks run.
-pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, check_stacks: bool) {
+pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
     vrt_shm::register();
     arena::external::begin();
     shared.pe(pe as usize).doorbell.make_heavy();
-    crash::set_job(shared.job());
+    crash::set_job(shared.job(), pe);
     crash::install();
+    if config.core() == Some(Core::Rank) {
+        crash::core::want_rank(pe);
+    }
     touch_process_wide_state();
-    crate::rank::check::begin(check_stacks);
+    crate::rank::check::begin(config.checks_stacks());
     set_panic_hook();
 }
 
 extern "C" fn on_interrupt(_: i32) {}
 
 /// What the standard library allocates once and keeps must not be born in a rank's heap.
-fn touch_process_wide_state() {
+pub(super) fn touch_process_wide_state() {
     let _ = std::io::stdout().flush();
     let _ = std::io::stdout().lock();
     let _ = std::io::stderr().lock();

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, answers, exit_guard};
 use crate::config::{Config, available_cores};
+use crate::launch::memory_kills::MemoryKills;
 use crate::launch::pe_process::{self, Birth};
-use crate::launch::{LaunchError, STATUS_RUNTIME, local, reserve};
+use crate::launch::say::{say, write_out};
+use crate::launch::{LaunchError, STATUS_RUNTIME, crash, local, local_slots};
 use crate::net::shared::{Ended, Shared, first_ranks};
 use crate::rank::Program;
 
@@ -24,22 +26,40 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let (pes, ranks) = (config.pes(), config.ranks());
     let cores = available_cores();
     if pes as usize > cores {
-        eprintln!("vrt: note: {pes} PEs share {cores} cores");
+        say(format_args!("note: {pes} PEs share {cores} cores"));
     }
     exit_guard::find();
     answers::prepare();
     crate::arena::want_huge_pages(config.wants_huge_pages());
-    let arena = reserve(config, (ranks + pes) as usize)?;
+    let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
+    let _release = Release;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     let events = (0..pes).map(|_| local::eventfd()).collect::<Result<Vec<_>, _>>()?;
     let (report, report_write) = pipe()?;
     let signals = Signals::block();
+    let memory_kills = MemoryKills::watch();
     let pids = fork_all(config, program, arena, shared, &events, &report_write)?;
     drop(report_write);
-    let mut job = Job { config, shared, pids, report, killed: false };
-    Ok(job.wait_for_end(&signals))
+    let mut job = Job { config, shared, pids, report, memory_kills };
+    let status = job.wait_for_end(&signals);
+    // SAFETY: the PEs have ended, and this process has nothing in it.
+    unsafe { shared.unmap() };
+    Ok(status)
 }
+
+/// Gives the arena of a job back when its PEs have ended.
+struct Release;
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        // SAFETY: the supervisor has nothing in the arena, and is the only thread.
+        unsafe { Arena::release() };
+    }
+}
+
+/// How long a PE that has crashed may take to write its core after the job has ended.
+const CORE_LIMIT: Duration = Duration::from_secs(120);
 
 /// A running job.
 struct Job<'a> {
@@ -48,7 +68,7 @@ struct Job<'a> {
     /// PEs still alive: process and number.
     pids: Vec<(libc::pid_t, u32)>,
     report: OwnedFd,
-    killed: bool,
+    memory_kills: Option<MemoryKills>,
 }
 
 impl Job<'_> {
@@ -67,17 +87,22 @@ impl Job<'_> {
                 let grace = Duration::from_millis(if deadlock { 500 } else { 0 });
                 deadline = Some(Instant::now() + grace);
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.kill();
+            if let Some(deadline) = deadline {
+                let now = Instant::now();
+                if now >= deadline + CORE_LIMIT {
+                    self.kill(None);
+                } else if now >= deadline {
+                    self.kill(self.shared.job().crashed());
+                }
             }
             let wait = deadline.map(|_| Duration::from_millis(5));
             match signals.wait(wait) {
                 Some(libc::SIGCHLD) | None => {}
                 Some(signal) => {
-                    let name = signal_name(signal);
-                    eprintln!("vrt: interrupted by {name}; ending the job");
                     status.get_or_insert(128 + signal);
-                    self.kill();
+                    self.kill(None);
+                    let name = signal_name(signal);
+                    say(format_args!("interrupted by {name}; ending the job"));
                 }
             }
         }
@@ -88,17 +113,20 @@ impl Job<'_> {
         (status & 0xff) as u8
     }
 
-    /// Collects the PEs that have ended and decides what that means for the job.
+    /// Collects the PEs that have ended and decides what that means for the job. Other children are
+    /// the caller's.
     fn reap(&mut self, status: &mut Option<i32>) {
-        loop {
+        for (pid, pe) in std::mem::take(&mut self.pids) {
             let mut raw = 0;
-            // SAFETY: a plain system call.
-            let pid = unsafe { libc::waitpid(-1, &mut raw, libc::WNOHANG) };
-            if pid <= 0 {
-                return;
+            // SAFETY: a plain system call; `raw` is writable.
+            if unsafe { libc::waitpid(pid, &mut raw, libc::WNOHANG) } == 0 {
+                self.pids.push((pid, pe));
+                continue;
             }
-            let Some(at) = self.pids.iter().position(|(p, _)| *p == pid) else { continue };
-            let (_, pe) = self.pids.swap_remove(at);
+            if libc::WIFSIGNALED(raw) && libc::WCOREDUMP(raw) {
+                let place = crash::core::place_of(pid, libc::WTERMSIG(raw));
+                say(format_args!("the core of PE {pe} (process {pid}): {place}"));
+            }
             if status.is_some() {
                 continue;
             }
@@ -121,7 +149,16 @@ impl Job<'_> {
         if libc::WIFSIGNALED(raw) {
             let signal = libc::WTERMSIG(raw);
             let name = signal_name(signal);
-            eprintln!("vrt: PE {pe} (process {pid}) was killed by {name}; {ranks}; ending the job");
+            let memory = self.memory_kills.as_ref().is_some_and(MemoryKills::have_risen);
+            let why = match signal {
+                libc::SIGKILL if memory => {
+                    ": the system's memory, or this job's limit, is exhausted"
+                }
+                _ => "",
+            };
+            say(format_args!(
+                "PE {pe} (process {pid}) was killed by {name}{why}; {ranks}; ending the job"
+            ));
             return Some(128 + signal);
         }
         let code = libc::WEXITSTATUS(raw);
@@ -129,20 +166,18 @@ impl Job<'_> {
         if code == 0 && left == 0 {
             return None;
         }
-        eprintln!(
-            "vrt: PE {pe} (process {pid}) exited with status {code} while {left} ranks were \
-             running; {ranks}; ending the job"
-        );
+        say(format_args!(
+            "PE {pe} (process {pid}) exited with status {code} while {left} ranks were running; \
+             {ranks}; ending the job"
+        ));
         Some(if code == 0 { STATUS_RUNTIME } else { code })
     }
 
-    fn kill(&mut self) {
-        if !self.killed {
-            self.killed = true;
-            for (pid, _) in &self.pids {
-                // SAFETY: our children, not reaped yet.
-                unsafe { libc::kill(*pid, libc::SIGKILL) };
-            }
+    /// Kills the PEs that are left, but for one process.
+    fn kill(&self, but: Option<u32>) {
+        for (pid, _) in self.pids.iter().filter(|(pid, _)| Some(*pid as u32) != but) {
+            // SAFETY: our children, not reaped yet.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
     }
 
@@ -167,10 +202,10 @@ impl Job<'_> {
 pub(super) fn print_deadlock_table(text: &str) {
     let mut rows: Vec<&str> = text.lines().collect();
     rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
-    eprintln!("vrt: deadlock: every rank waits and nothing is on its way; ending the job");
-    for row in rows {
-        eprintln!("  {row}");
-    }
+    let mut table =
+        "vrt: deadlock: every rank waits and nothing is on its way; ending the job\n".to_owned();
+    rows.iter().for_each(|row| table += &format!("  {row}\n"));
+    write_out(table.as_bytes());
 }
 
 fn fork_all(
@@ -253,10 +288,12 @@ pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     }
 }
 
-/// The signals that the supervisor waits for; blocked while this lives.
+/// The signals that the supervisor waits for; blocked while this lives. What the caller has said of
+/// SIGCHLD (if it ignored that, the kernel would not keep how PEs ended) is in force again afterwards.
 struct Signals {
     set: libc::sigset_t,
     before: libc::sigset_t,
+    on_child: libc::sigaction,
 }
 
 impl Signals {
@@ -270,7 +307,10 @@ impl Signals {
                 libc::sigaddset(&mut set, signal);
             }
             libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before);
-            Signals { set, before }
+            let default: libc::sigaction = std::mem::zeroed();
+            let mut on_child: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGCHLD, &default, &mut on_child);
+            Signals { set, before, on_child }
         }
     }
 
@@ -295,8 +335,15 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // SAFETY: restores the mask that was in force.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+        // SAFETY: restores the action and the mask that were in force.
+        unsafe {
+            libc::sigaction(libc::SIGCHLD, &self.on_child, std::ptr::null_mut());
+            if self.on_child.sa_sigaction > libc::SIG_IGN {
+                // The caller's handler has not seen the ends of the caller's own children.
+                libc::raise(libc::SIGCHLD);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
+        }
     }
 }
 

@@ -14,11 +14,12 @@
 //! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
 //! place a new version, so that old news never replaces newer.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use vrt_shm::{Doorbell, Ring};
+use vrt_shm::{Doorbell, Ending, Ring};
 
 /// Cells of a ring between two PEs.
 pub(crate) const RING_CELLS: usize = 256;
@@ -54,27 +55,31 @@ pub(crate) struct JobState {
     /// Ranks that have not ended. Where control memory is spread: in the node of PE 0; elsewhere all
     /// of them, until none is left.
     pub(crate) ranks_left: AtomicU32,
-    ended: AtomicU32,
-    status: AtomicU32,
+    ending: Ending,
     /// Slots that were not reused because something was left in them.
     pub(crate) retired: AtomicU32,
     pub(crate) retired_blocks: AtomicU64,
     /// Pairs of contexts given to communicators so far.
     contexts: AtomicU32,
+    /// The process of the PE that was the first to crash, or 0.
+    crashed: AtomicU32,
 }
 
 impl JobState {
     /// Ends the job; the first one to do so decides how. Returns whether this call was.
     pub(crate) fn end(&self, how: Ended, status: i32) -> bool {
-        let first = self
-            .ended
-            .compare_exchange(0, how as u32 | 0x100, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
-        if first {
-            self.status.store(status as u32, Ordering::Relaxed);
-            self.ended.store(how as u32, Ordering::Release);
-        }
-        first
+        NonZeroU32::new(how as u32).is_some_and(|how| self.ending.end(how, status))
+    }
+
+    /// A PE is about to die of a signal; whether it is the first of the job.
+    pub(crate) fn claim_crash(&self, process: u32) -> bool {
+        let first = self.crashed.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        first.map_or_else(|first| first == process, |_| true)
+    }
+
+    /// The process of the PE that was the first to crash, if one has.
+    pub(crate) fn crashed(&self) -> Option<u32> {
+        NonZeroU32::new(self.crashed.load(Ordering::Relaxed)).map(NonZeroU32::get)
     }
 
     /// The first of `n` sets of contexts that no communicator of the job has had.
@@ -82,16 +87,18 @@ impl JobState {
         self.contexts.fetch_add(n, Ordering::Relaxed)
     }
 
+    /// Whether it has ended, and how.
     pub(crate) fn ended(&self) -> Ended {
-        match self.ended.load(Ordering::Acquire) & 0xff {
-            0 => Ended::Not,
-            1 => Ended::Status,
-            _ => Ended::Deadlock,
+        match self.ending.get().map(|(how, _)| how.get()) {
+            None => Ended::Not,
+            Some(how) if how == Ended::Deadlock as u32 => Ended::Deadlock,
+            Some(_) => Ended::Status,
         }
     }
 
+    /// The status that it has ended with; 0 while it has not.
     pub(crate) fn status(&self) -> i32 {
-        self.status.load(Ordering::Relaxed) as i32
+        self.ending.get().map_or(0, |(_, status)| status)
     }
 }
 

@@ -384,6 +384,13 @@ pub(crate) fn slot_is_clean(slot: SlotId) -> bool {
     })
 }
 
+/// The slot of the payload pool of this thread's PE, or null; works in the middle of anything.
+pub(crate) fn pool_of_thread() -> *mut SlotHeader {
+    let pe = PE.get();
+    // SAFETY: set by `enter`; a plain pointer is read.
+    if pe.is_null() { std::ptr::null_mut() } else { unsafe { (*pe).engine.pool } }
+}
+
 /// The rank and PE of this thread, for messages; works in the middle of anything.
 pub(crate) fn whereabouts() -> Option<(u32, u32)> {
     let pe = PE.get();
