@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use crate::mailbox::Pattern;
 use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
+use crate::point_to_point::Status;
 use crate::rank;
 
 /// Where and in which call an operation was started, for people.
@@ -35,12 +37,22 @@ impl Site {
 #[derive(Debug)]
 pub(crate) struct Pending {
     request: Option<u32>,
+    /// Whose request it is: another rank has other ones of the same number.
+    rank: u32,
     wait: Wait,
+    /// Ranks of other PEs are in other threads or processes.
+    not_send: PhantomData<*const ()>,
 }
 
 impl Pending {
     pub(crate) fn new(request: u32, site: Site, pattern: Option<Pattern>) -> Pending {
-        Pending { request: Some(request), wait: site.wait(pattern) }
+        let rank = pe::current_rank().unwrap_or(u32::MAX);
+        Pending { request: Some(request), rank, wait: site.wait(pattern), not_send: PhantomData }
+    }
+
+    /// Whether its rank runs.
+    fn is_at_home(&self) -> bool {
+        pe::current_rank() == Some(self.rank)
     }
 }
 
@@ -52,6 +64,9 @@ impl Future for Pending {
         let Some(request) = self.request else {
             return Poll::Pending;
         };
+        if !self.is_at_home() {
+            refuse_foreign(self.rank, &self.wait);
+        }
         let wait = self.wait;
         let outcome = pe::with(|pe| {
             let state = pe.engine.running();
@@ -79,7 +94,7 @@ impl Pending {
     /// taken back. Returns whether it is over. Nobody looks at it again.
     pub(crate) fn give_up(&mut self) -> bool {
         let Some(request) = self.request.take() else { return true };
-        if !pe::in_rank() {
+        if !self.is_at_home() {
             return false;
         }
         pe::with(|pe| {
@@ -93,7 +108,7 @@ impl Drop for Pending {
     /// A future dropped early: a receive is taken back. A send whose data the receiver may be
     /// reading cannot be.
     fn drop(&mut self) {
-        if self.request.is_none() || !pe::in_rank() {
+        if self.request.is_none() || !self.is_at_home() {
             return;
         }
         if !self.give_up() {
@@ -103,6 +118,47 @@ impl Drop for Pending {
                 self.wait.call
             ));
             crate::launch::end_job(crate::launch::STATUS_RUNTIME);
+        }
+    }
+}
+
+#[cold]
+fn refuse_foreign(of: u32, wait: &Wait) -> ! {
+    let rank = pe::current_rank().map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
+    panic!("{rank} polls a future of rank {of}, its pending {}: only that rank can", wait.call);
+}
+
+/// A posted receive. Dropped early it is taken back; a message that has come for it is there for
+/// the next receive.
+struct Receiving(Pending);
+
+impl Future for Receiving {
+    type Output = Completion;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        let Some(request) = self.0.request.filter(|_| self.0.is_at_home()) else { return };
+        let faulty = pe::with(|pe| {
+            if pe.engine.cancel(request) {
+                return None;
+            }
+            if pe.engine.put_back(request) {
+                self.0.request = None;
+                return None;
+            }
+            pe.engine.running().take_if_done(request)
+        });
+        if let (Some(outcome), Some(location)) = (faulty, self.0.wait.location) {
+            self.0.request = None;
+            if !std::thread::panicking() {
+                // A message that could not be received is not passed over.
+                Status::of(outcome, Site { call: self.0.wait.call, location });
+            }
         }
     }
 }
@@ -133,7 +189,7 @@ pub(crate) async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> 
     // SAFETY: as the caller promises.
     match pe::with(|pe| unsafe { pe.engine.receive(pattern, room) }) {
         Started::Done(outcome) => outcome,
-        Started::Pending(request, _) => Pending::new(request, site, Some(pattern)).await,
+        Started::Pending(request, _) => Receiving(Pending::new(request, site, Some(pattern))).await,
     }
 }
 
@@ -220,8 +276,8 @@ async fn until_found<R>(
         let found = pe::with(|pe| {
             let found = look(&mut pe.engine);
             let state = pe.engine.running();
-            state.probing = found.is_none();
             if found.is_none() {
+                state.probing = true;
                 state.await_request(None, site.wait(Some(pattern)));
             }
             found
@@ -247,17 +303,43 @@ pub(crate) async fn matched_probe(pattern: Pattern, site: Site) -> (u32, Probed)
     until_found(pattern, site, |engine| engine.matched_probe(pattern)).await
 }
 
-/// Suspends the rank for a time.
+/// A timer, from when it is first polled.
+struct Sleep {
+    duration: Duration,
+    pending: Option<Pending>,
+    site: Site,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Sleep { duration, site, .. } = *self;
+        let pending = self.pending.get_or_insert_with(|| {
+            let request = pe::with(|pe| pe.engine.start_timer(duration));
+            Pending::new(request, site, None)
+        });
+        Pin::new(pending).poll(context).map(|_| ())
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(pending) = self.pending.as_mut().filter(|pending| pending.is_at_home())
+            && let Some(request) = pending.request.take()
+        {
+            pe::with(|pe| pe.engine.cancel_timer(request));
+        }
+    }
+}
+
+/// Suspends the rank for a time. Dropped early, it is over.
 ///
 /// # Panics
 /// Outside of a rank.
 #[track_caller]
 pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
-    let site = Site { call: "sleep", location: Location::caller() };
-    async move {
-        let request = pe::with(|pe| pe.engine.start_timer(duration));
-        Pending::new(request, site, None).await;
-    }
+    Sleep { duration, pending: None, site: Site::here("sleep", Location::caller()) }
 }
 
 /// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not

@@ -85,3 +85,117 @@ fn a_dropped_receive_of_a_value_is_taken_back() {
 fn buffer_is_free() -> bool {
     std::hint::black_box(false)
 }
+
+/// A future of a rank, kept where other ranks of the thread find it.
+type Kept = Option<std::pin::Pin<Box<dyn Future<Output = ()>>>>;
+
+thread_local! {
+    static KEPT: std::cell::RefCell<Kept> = const { std::cell::RefCell::new(None) };
+}
+
+#[test]
+fn a_future_dropped_by_another_rank_leaves_that_rank_alone() {
+    vrt::run_local(2, |world| {
+        let other = world.process_at_rank(1 - world.rank());
+        if world.rank() == 0 {
+            let mut sleep: std::pin::Pin<Box<dyn Future<Output = ()>>> =
+                Box::pin(vrt::sleep_async(std::time::Duration::from_millis(50)));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(sleep.as_mut().poll(&mut context).is_pending());
+            KEPT.set(Some(sleep));
+            other.send(&1u8);
+            other.receive::<u8>();
+            other.send_with_tag(&[5u64; 8], 9);
+            return;
+        }
+        let mut buffer = [0u64; 8];
+        vrt::request::scope(|scope| {
+            let request = other.immediate_receive_into_with_tag(scope, &mut buffer, 9);
+            other.receive::<u8>();
+            drop(KEPT.take());
+            other.send(&1u8);
+            let status = request.wait();
+            assert_eq!((status.source_rank(), status.is_cancelled()), (0, false));
+        });
+        assert_eq!(buffer, [5; 8]);
+    });
+}
+
+#[test]
+fn a_receive_that_loses_against_a_timer_loses_no_message() {
+    const ROUNDS: u64 = 1000;
+    vrt::run_local(3, |world| {
+        let (me, n) = (world.rank(), world.size());
+        let (right, left) =
+            (world.process_at_rank((me + 1) % n), world.process_at_rank((me + n - 1) % n));
+        let mut timeouts = 0u64;
+        vrt::block_on(async {
+            for round in 0..ROUNDS {
+                let receive = async {
+                    loop {
+                        // Now and then the message comes first, now and then the time.
+                        let time = std::time::Duration::from_nanos(round % 7 * 500);
+                        tokio::select! {
+                            came = left.receive_async::<u64>(Some(1)) => break came.0,
+                            () = vrt::sleep_async(time) => timeouts += 1,
+                        }
+                    }
+                };
+                let send = async {
+                    if round % 3 == 0 {
+                        vrt::sleep_async(std::time::Duration::from_micros(2)).await;
+                    }
+                    right.send_async(&round, 1).await;
+                };
+                let (came, ()) = tokio::join!(receive, send);
+                assert_eq!(came, round, "a message was lost or overtaken");
+            }
+        });
+        assert!(timeouts > 0, "no timer was ever first");
+    });
+}
+
+#[test]
+fn several_probes_wait_at_once() {
+    vrt::run_local(2, |world| {
+        let other = world.process_at_rank(1 - world.rank());
+        for _ in 0..10 {
+            if world.rank() == 1 {
+                other.send_with_tag(&1u8, 1);
+                vrt::sleep(std::time::Duration::from_micros(200));
+                other.send_with_tag(&2u8, 2);
+                other.receive::<u8>();
+                continue;
+            }
+            let (two, one) = vrt::block_on(async {
+                let (mut one, mut two) = (
+                    Box::pin(other.receive_vec_async::<u8>(Some(1))),
+                    Box::pin(other.receive_vec_async::<u8>(Some(2))),
+                );
+                let (mut first, mut second) = (None, None);
+                std::future::poll_fn(|context| {
+                    use std::task::Poll;
+                    if second.is_none()
+                        && let Poll::Ready(came) = two.as_mut().poll(context)
+                    {
+                        second = Some(came.0);
+                    }
+                    if first.is_none()
+                        && let Poll::Ready(came) = one.as_mut().poll(context)
+                    {
+                        first = Some(came.0);
+                    }
+                    if first.is_some() && second.is_some() {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    }
+                })
+                .await;
+                (second, first)
+            });
+            assert_eq!((one, two), (Some(vec![1]), Some(vec![2])));
+            other.send(&0u8);
+        }
+    });
+}

@@ -31,10 +31,15 @@ const INDEXED: usize = 160;
 #[derive(Debug)]
 struct Index<M> {
     clock: u64,
+    /// The time of the next message that is put before all others.
+    first: u64,
     messages: FxHashMap<u64, (Pattern, M)>,
     times: FxHashMap<Pattern, VecDeque<u64>>,
     stale: usize,
 }
+
+/// Where the time of arrival begins; messages that are put before others have earlier times.
+const NOON: u64 = 1 << 32;
 
 impl<M> Default for Unexpected<M> {
     fn default() -> Self {
@@ -125,6 +130,14 @@ impl<M> Unexpected<M> {
         }
     }
 
+    /// Puts a message before all others.
+    pub(crate) fn push_front(&mut self, key: Pattern, message: M) {
+        match &mut self.many {
+            None => self.few.push_front((key, message)),
+            Some(index) => index.push_front(key, message),
+        }
+    }
+
     /// The earliest message, if a pattern asks for it and the search ends there.
     #[inline(always)]
     pub(crate) fn first(&self, pattern: &Pattern) -> Option<&M> {
@@ -205,7 +218,16 @@ impl<M> Unexpected<M> {
 
 impl<M> Index<M> {
     fn new() -> Self {
-        Index { clock: 0, messages: FxHashMap::default(), times: FxHashMap::default(), stale: 0 }
+        let (messages, times) = (FxHashMap::default(), FxHashMap::default());
+        Index { clock: NOON, first: NOON, messages, times, stale: 0 }
+    }
+
+    fn push_front(&mut self, key: Pattern, message: M) {
+        self.messages.insert(self.first, (key, message));
+        for pattern in key.matched_by() {
+            self.times.entry(pattern).or_default().push_front(self.first);
+        }
+        self.first -= 1;
     }
 
     fn push(&mut self, key: Pattern, message: M) {

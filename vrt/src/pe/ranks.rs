@@ -669,6 +669,8 @@ impl Engine {
         }
         state.status = Status::Running;
         state.notified = false;
+        // Probes that go on say so again.
+        state.probing = false;
         if let Awaiting::Request(request) = state.awaiting
             && !state.awaited.is_null()
         {

@@ -524,6 +524,41 @@ impl Engine {
         true
     }
 
+    /// Gives up a receive of the running rank that a message has come for: the message goes to the
+    /// next receive that asks for it, or is the first of the unexpected ones again. False if the
+    /// message has not come, or not as it was sent.
+    pub(crate) fn put_back(&mut self, request: u32) -> bool {
+        let me = self.current;
+        let state = self.running();
+        let Request { done, pattern, outcome, buffer, signature, .. } = *state.request_mut(request);
+        let whole = done && outcome.ended == Ended::Normally && !outcome.is_truncated();
+        let Some(pattern) = pattern.filter(|_| whole) else { return false };
+        state.take_if_done(request);
+        let mut packet = Packet::new(Kind::Eager, me, me);
+        packet.context = pattern.context;
+        packet.source = outcome.source;
+        packet.tag = outcome.tag;
+        packet.signature = signature;
+        match u32::try_from(outcome.bytes) {
+            Ok(len) => packet.len = len,
+            Err(_) => {
+                packet.kind = Kind::Rendezvous;
+                packet.data = Data::words([0, outcome.bytes, 0]);
+            }
+        }
+        // SAFETY: the receive has got the message, which is the beginning of its buffer.
+        let (packet, parked) = unsafe { self.park(&packet, Body::Here(buffer)) };
+        let state = self.running();
+        match state.posted.take(&key(&packet)) {
+            Some(next) => self.fill_parked(&packet, parked, next),
+            None => {
+                state.unexpected.push_front(key(&packet), (packet, parked));
+                self.notify(me, None);
+            }
+        }
+        true
+    }
+
     /// Drops a message that nobody will receive.
     pub(crate) fn forget(&mut self, packet: &Packet, parked: Parked) {
         if let Parked::Pool(block) = parked {
