@@ -19,7 +19,7 @@ use lb_strategies::predict::Forecast;
 
 use crate::arena::SlotSizes;
 use crate::config::values::{
-    count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
+    Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable, watch,
 };
 use crate::exchange::{LogGp, Protocol};
 use crate::pe::Options;
@@ -140,6 +140,11 @@ pub struct Config {
     /// Search all memory of a rank before each move, and say what it refers to that is not its own
     #[arg(long, env = variable("VRT_CHECK_MOVES"), hide_env_values = true, value_parser = switch())]
     check_moves: bool,
+
+    /// Say which rank keeps its PE's thread for such a time while others wait for it, such as 2s; or
+    /// `off` [default: 10s]
+    #[arg(long, env = variable("VRT_WATCHDOG"), value_name = "TIME", hide_env_values = true, value_parser = watch)]
+    watchdog: Option<Watch>,
 
     /// Print what each PE has done when the job ends
     #[arg(long, env = variable("VRT_STATISTICS"), hide_env_values = true, value_parser = switch())]
@@ -297,6 +302,7 @@ impl Config {
             exchange: env.exchange.or(self.exchange),
             loggp: env.loggp.or(self.loggp),
             core: env.core.or(self.core),
+            watchdog: env.watchdog.or(self.watchdog),
             no_pin: env.no_pin || self.no_pin,
             no_huge_pages: env.no_huge_pages || self.no_huge_pages,
             check_leaks: env.check_leaks || self.check_leaks,
@@ -304,6 +310,11 @@ impl Config {
             check_stacks: env.check_stacks || self.check_stacks,
             statistics: env.statistics || self.statistics,
         })
+    }
+
+    /// After which time a rank that keeps its PE's thread from others is named; `None`: never.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.watchdog.map_or(Some(Duration::from_secs(10)), |watch| watch.0)
     }
 
     /// The number of PEs.
@@ -505,7 +516,12 @@ impl Config {
         ];
         let numbers = numbers.into_iter().filter_map(|(k, v)| Some((k, v?.to_string())));
         let period = self.lb_period.map(|period| format!("{}us", period.as_micros()));
+        let watchdog = |Watch(period)| match period {
+            Some(period) => format!("{}us", Duration::as_micros(&period)),
+            None => "off".to_owned(),
+        };
         let texts = [
+            ("VRT_WATCHDOG", self.watchdog.map(watchdog)),
             ("VRT_LB", self.lb.clone()),
             ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
             ("VRT_LB_PERIOD", period),

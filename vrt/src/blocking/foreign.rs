@@ -12,7 +12,6 @@ use crate::arena::hooks;
 static KNOWN: AtomicU64 = AtomicU64::new(1);
 
 /// So many more threads are the runtime's own.
-#[cfg(feature = "mpi")]
 pub(crate) fn expect_threads(more: u64) {
     KNOWN.fetch_add(more, Ordering::AcqRel);
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::values::Watch;
 use crate::config::{Config, Core, LbReport, MoveBy, MovePinned, Net};
 use crate::exchange::Protocol;
 
@@ -155,6 +156,13 @@ impl Config {
         Config { check_moves: yes, ..self }
     }
 
+    /// Sets the time after which a rank that keeps its PE's thread from others is named; `None`:
+    /// never.
+    #[must_use]
+    pub fn with_watchdog(self, period: Option<Duration>) -> Config {
+        Config { watchdog: Some(Watch(period)), ..self }
+    }
+
     /// Prints what each PE has done when the job ends, or does not.
     #[must_use]
     pub fn with_statistics(self, yes: bool) -> Config {
@@ -199,6 +207,7 @@ mod tests {
         ("check-leaks", None, |c| c.with_check_leaks(true), "true"),
         ("check-stacks", None, |c| c.with_check_stacks(true), "true"),
         ("check-moves", None, |c| c.with_check_moves(true), "true"),
+        ("watchdog", Some("2s"), |c| c.with_watchdog(Some(Duration::from_secs(2))), "2s"),
         ("statistics", None, |c| c.with_statistics(true), "true"),
     ];
 

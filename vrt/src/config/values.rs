@@ -67,6 +67,21 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// How long a rank may keep its PE's thread from others before that is said; `None`: for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Watch(pub(super) Option<Duration>);
+
+/// Parses a time with its unit, or `off`.
+pub(super) fn watch(text: &str) -> Result<Watch, String> {
+    match text.trim() {
+        "off" => Ok(Watch(None)),
+        text => match duration(text) {
+            Ok(period) => Ok(Watch(Some(period))),
+            Err(error) => Err(format!("`off` is allowed, or a time: {error}")),
+        },
+    }
+}
+
 /// Parses a predictor: its name, and arguments behind a colon.
 pub(super) fn forecast(text: &str) -> Result<Forecast, ConfigError> {
     let (name, arguments) = text.split_once(':').unwrap_or((text, ""));

@@ -29,6 +29,7 @@ mod pe_process;
 mod reclaim;
 mod say;
 mod supervisor;
+mod watchdog;
 
 pub use local::run_local;
 

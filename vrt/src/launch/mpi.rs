@@ -42,6 +42,7 @@ use crate::config::{Config, ConfigError};
 use crate::launch::agree::{self, Likeness};
 use crate::launch::pe_process::{self, leave};
 use crate::launch::supervisor::print_deadlock_table;
+use crate::launch::watchdog::Watchdog;
 use crate::launch::{LaunchError, STATUS_RUNTIME, crash};
 use crate::net::local::Events;
 use crate::net::mpi::Endpoint;
@@ -102,6 +103,7 @@ pub(super) fn abort_unless_well(status: i32) {
 fn live(mut pe: Box<Pe>, config: &Config, crowd: &Crowd) -> Outcome {
     let _entered = pe.enter();
     arena::outside::begin(crowd.id);
+    let _watchdog = Watchdog::start(config.watchdog(), &pe.engine.shared, &pe);
     match pe::run() {
         Ok(Outcome::Finished) => {
             pe_process::tell_what_was_done(config);

@@ -8,6 +8,7 @@ use crate::arena::{self, Arena, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Balancing, Config, Core};
+use crate::launch::watchdog::Watchdog;
 use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
@@ -57,6 +58,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
     let mut pe = unsafe { Pe::new(setup, program, arena) };
     let _entered = pe.enter();
     outside::begin(id);
+    let _watchdog = Watchdog::start(config.watchdog(), &shared, &pe);
     match pe::run() {
         Ok(Outcome::Finished) => {
             tell_what_was_done(config);
@@ -120,9 +122,23 @@ pub(super) fn waits() -> String {
     text
 }
 
+/// Ends the job because no rank of it can go on any more, though this PE's thread is blocked.
+pub(super) fn end_in_deadlock() -> ! {
+    if let Some(job) = crash::job() {
+        job.end(Ended::Deadlock, STATUS_RUNTIME);
+    }
+    pe::with_in_loop(|pe| pe.engine.wake_all());
+    report_waits();
+    leave(STATUS_RUNTIME)
+}
+
 fn report_waits() {
     let text = waits();
-    let fd = REPORT.load(Ordering::Relaxed);
+    let fd = match REPORT.load(Ordering::Relaxed) {
+        // Nobody gathers the tables of PEs that a launcher has started.
+        -1 => libc::STDERR_FILENO,
+        fd => fd,
+    };
     // SAFETY: `text` is readable; a full pipe only shortens the table.
     unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
 }
@@ -190,7 +206,9 @@ fn set_panic_hook() {
             return;
         }
         hooks::runtime_heap(|| {
-            if let Some((rank, pe)) = pe::whereabouts() {
+            if let Some(pe) = pe::pe_in_tokio() {
+                crash::say(format_args!("panic in a tokio task on PE {pe}:"));
+            } else if let Some((rank, pe)) = pe::whereabouts() {
                 crash::say(format_args!("panic in rank {rank} on PE {pe}:"));
             }
             previous(info);

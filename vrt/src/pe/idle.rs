@@ -52,7 +52,7 @@ const LOOKS_BETWEEN_NAPS_IN_TRANSFER: u32 = 200;
 
 /// Waits until there may be something to do. Returns at once when there is.
 pub(crate) fn idle(tokio: &Runtime) {
-    if rank::foreign_wakers() > 0 {
+    if rank::foreign_wakers() > 0 || has_tasks(tokio) {
         run::turn(tokio);
         if pe::with_in_loop(Pe::progress) {
             return;
@@ -62,9 +62,10 @@ pub(crate) fn idle(tokio: &Runtime) {
     if found {
         return;
     }
-    let outside = rank::foreign_wakers() > 0;
+    let tasks = has_tasks(tokio);
+    let outside = rank::foreign_wakers() > 0 || tasks;
     let how = if outside { Sleep::Event } else { Sleep::Futex };
-    let timeout = match pe::with_in_loop(|pe| pe.fall_asleep(how)) {
+    let timeout = match pe::with_in_loop(|pe| pe.fall_asleep(how, tasks)) {
         Asleep::No => return,
         Asleep::Until(timeout) => timeout,
     };
@@ -75,6 +76,11 @@ pub(crate) fn idle(tokio: &Runtime) {
         pe::with_in_loop(|pe| pe.doorbell().wait(timeout));
     }
     pe::with_in_loop(Pe::wake_up);
+}
+
+/// Whether tasks were given to tokio that have not ended. They run though nobody waits for them.
+fn has_tasks(tokio: &Runtime) -> bool {
+    tokio.metrics().num_alive_tasks() > 0
 }
 
 /// What [`Pe::fall_asleep`] found.
@@ -197,8 +203,8 @@ impl Pe {
         &self.engine.shared.pe(self.engine.id as usize).doorbell
     }
 
-    /// Announces the sleep, then looks once more.
-    fn fall_asleep(&mut self, how: Sleep) -> Asleep {
+    /// Announces the sleep, then looks once more. `tasks`: tokio has some, which may do anything.
+    fn fall_asleep(&mut self, how: Sleep, tasks: bool) -> Asleep {
         self.release_rings();
         blocking::look_at_parker();
         self.doorbell().announce(how);
@@ -220,7 +226,7 @@ impl Pe {
             // Room in a ring rings no bell: look again soon.
             return Asleep::Until(Some(Duration::from_micros(100)));
         }
-        let waits = self.engine.become_idle(timeout.is_some());
+        let waits = self.engine.become_idle(timeout.is_some() || tasks);
         self.take_census(waits);
         let threads = blocking::has_blocked_ranks().then_some(LOOK_FOR_THREADS);
         let timeout = [timeout, self.engine.until_balance(), threads].into_iter().flatten().min();
@@ -266,11 +272,11 @@ impl Engine {
     }
 
     /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
-    /// Returns whether its ranks wait for messages only.
-    fn become_idle(&mut self, timers: bool) -> bool {
+    /// Returns whether its ranks wait for messages only. `awaits`: a timer or task may wake them.
+    fn become_idle(&mut self, awaits: bool) -> bool {
         self.net.publish_sent();
         let mut ranks = self.ranks.iter().flatten();
-        let outside = timers
+        let outside = awaits
             || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
             || self.may_be_unlocked();
         let how = if outside { Idleness::Outside } else { Idleness::Messages };

@@ -13,6 +13,7 @@
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `flow` | how much memory unexpected messages take |
+//! | `stall` | who keeps the thread, and who waits for it |
 //! | `timers` | `vrt`'s own timers |
 //! | `inject` | waking a rank from another thread |
 //! | `report` | what ranks wait for, what the PE has done |
@@ -26,6 +27,7 @@ mod receive;
 mod report;
 mod run;
 mod send;
+mod stall;
 mod timers;
 
 pub(crate) use flow::of_kept;
@@ -40,12 +42,14 @@ pub(crate) use receive::{Body, Parked};
 pub(crate) use report::waits;
 pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
 pub(crate) use send::{Mode, Outbound};
+pub(crate) use stall::{Holder, pe_in_tokio, stall};
 pub(crate) use timers::monotonic;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use vrt_shm::Consumer;
 
@@ -109,7 +113,8 @@ pub(crate) struct Engine {
     pub(crate) busy: u64,
     /// Cycles asleep or looking for work.
     pub(crate) idle: u64,
-    pub(crate) switches: u64,
+    /// Times that a rank has stopped running; the watchdog looks at it.
+    pub(crate) switches: AtomicU64,
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
@@ -225,7 +230,7 @@ impl Pe {
                 cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
                 busy: 0,
                 idle: 0,
-                switches: 0,
+                switches: AtomicU64::new(0),
                 resumes: 0,
                 naps: 0,
                 census: census::Census::default(),

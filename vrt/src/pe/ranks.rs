@@ -717,6 +717,13 @@ impl Engine {
         state.notified = true;
     }
 
+    /// The running rank blocks its thread, and will do so for ever.
+    pub(crate) fn stop_for_ever(&mut self, word: usize) {
+        let state = self.running();
+        state.status = Status::Waiting;
+        state.blocked.lock = Some(word);
+    }
+
     /// The running rank has called `exit`.
     pub(crate) fn exit_current(&mut self, status: i32) {
         self.exiting = Some(status);

@@ -76,7 +76,7 @@ impl Engine {
             self.id,
             100.0 * self.busy as f64 / total,
             100.0 * self.idle as f64 / total,
-            self.switches,
+            self.switches.load(std::sync::atomic::Ordering::Relaxed),
             job.retired.load(std::sync::atomic::Ordering::Relaxed),
             job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
         ));

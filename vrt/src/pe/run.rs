@@ -309,7 +309,8 @@ impl Engine {
         let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
         self.busy += elapsed;
-        self.switches += 1;
+        // Only this thread writes it.
+        self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
             if self.options.check_stacks {
                 rank::check::scan_stack(rank, slot);

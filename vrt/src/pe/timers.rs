@@ -55,6 +55,13 @@ impl Timers {
     }
 }
 
+impl Timers {
+    /// When the next one ends, by [`monotonic`].
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((deadline, _, _))| *deadline)
+    }
+}
+
 impl Engine {
     /// Starts a timer of the running rank; its request is done when `duration` has passed.
     pub(crate) fn start_timer(&mut self, duration: Duration) -> u32 {

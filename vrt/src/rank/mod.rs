@@ -165,6 +165,13 @@ pub(crate) fn exit_rank(status: i32) -> ! {
     }
 }
 
+/// Notes that the running rank blocks its thread for ever, at the word of a lock, for the table of
+/// the deadlock that this is. In a signal handler: the rank does not go on.
+pub(crate) fn blocked_for_ever(word: usize) {
+    pe::with(|pe| pe.engine.stop_for_ever(word));
+    hooks::use_heap(std::ptr::null_mut());
+}
+
 /// Explains why a rank cannot fork, and ends the job.
 pub(crate) fn refuse_fork(call: &str) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
