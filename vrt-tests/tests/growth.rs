@@ -81,6 +81,20 @@ fn unexpected_messages_have_a_limit() {
     }
 }
 
+/// A rank that moves takes along that it is held.
+#[test]
+fn unexpected_messages_have_a_limit_where_ranks_move() {
+    let moving = "--pes 2 --ranks 4 --lb random --lb-period 1ms";
+    for nodes in NODES {
+        for kind in ["--bytes 8 --rounds 200000", "--bytes 1000 --rounds 40000"] {
+            let limit = "--unexpected 1M --limit 1048576";
+            let (out, err) = run(GROWTH, &format!("{moving} {nodes} {limit} {kind} flood"));
+            assert!(out.contains("messages, ") && out.contains("ok"), "{out}");
+            assert!(moved(&err) > 0, "{err}");
+        }
+    }
+}
+
 /// Below the limit sends do not wait for receives.
 #[test]
 fn sends_are_buffered_up_to_the_limit() {

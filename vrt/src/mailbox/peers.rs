@@ -88,6 +88,11 @@ impl<M> Peers<M> {
         self.early.is_empty() && self.is_next(peer, number)
     }
 
+    /// How many messages have come early.
+    pub(crate) fn early(&self) -> usize {
+        self.early.len()
+    }
+
     /// Keeps a message that is not the next one.
     pub(crate) fn keep_early(&mut self, peer: u32, number: u32, message: M) {
         self.early.insert((peer, number), message);

@@ -36,10 +36,11 @@ use crate::arena::search::{self, Journey, Reference};
 use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
+use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaiting, Body, Completion, Encoded, Engine, Offer, Parked, RankState, Request, Started,
-    Status, Wait,
+    Status, Told, Wait,
 };
 pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
@@ -93,7 +94,6 @@ impl Engine {
     /// bytes that have to be copied.
     pub(crate) fn hand_over(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
         debug_assert_ne!(to, self.id);
-        self.end_hold(rank);
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         if self.shared.nodes() > 1 {
             // The rank may leave the node from there, and its memory with it.
@@ -102,20 +102,25 @@ impl Engine {
         }
         let timers = self.timers.take_of(rank);
         let slot = state.slot;
-        let moving = MovingRank::pack(rank, *state, timers);
+        let mut moving = MovingRank::pack(rank, *state, timers);
         // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
         unsafe { (*slot).owner.store(0, Ordering::Release) };
         tracing::trace!(rank, to, "handed over");
-        self.dispatch(rank, to, &moving);
+        self.dispatch(rank, to, &mut moving);
         Ok(0)
     }
 
-    fn dispatch(&mut self, rank: u32, to: u32, moving: &MovingRank) {
+    fn dispatch(&mut self, rank: u32, to: u32, moving: &mut MovingRank) {
+        if moving.held && !self.shared.is_near(to) {
+            // From now on this is one of the nodes that were told.
+            moving.told.push(Told { by: self.id, pe: self.id, since: 0 });
+        }
         let bytes = match crate::encoding::encode(moving) {
             Ok(bytes) => bytes,
             Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
         };
-        self.shared.settle(rank, to, moving.moves);
+        let held = if moving.held { HELD } else { 0 };
+        self.shared.settle(rank, to | held, moving.moves);
         parcel::send(&mut self.net, self.id, to, Topic::Rank, &bytes);
     }
 
@@ -138,7 +143,6 @@ impl Engine {
         let Some(mut state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         // Its handles go with its heap, without being dropped one by one.
         self.leave_groups(rank, &mut state);
-        self.end_hold_of(rank, &mut state);
         state.drop_restored();
         state.restored = Some(Encoded { at, len: offer.len });
         state.state_len = offer.len;
@@ -168,7 +172,7 @@ impl Engine {
             self.send_memory(rank, to, &ship::lines(at as usize, offer.len));
         }
         tracing::trace!(rank, to, bytes = offer.len, "moves by its state");
-        self.dispatch(rank, to, &moving);
+        self.dispatch(rank, to, &mut moving);
         Ok(offer.len as u64)
     }
 
@@ -388,6 +392,11 @@ impl Engine {
                 Item::Other(packet, beside) => unsafe { self.handle(&packet, beside.as_ptr()) },
             }
         }
+    }
+
+    /// How many messages and answers have come for a rank that is coming.
+    pub(crate) fn items_for(&self, rank: u32) -> usize {
+        self.held.items.get(&rank).map_or(0, Vec::len)
     }
 
     /// Maps the memory of a rank that has come, at once: a fault for each page of 4 KiB that it

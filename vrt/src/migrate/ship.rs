@@ -68,7 +68,6 @@ impl Engine {
         if !self.shared.send_away(rank) {
             return Err(Stays::InUse);
         }
-        self.end_hold(rank);
         let Some(state) = self.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
         let slot = state.slot;
         // SAFETY: the rank is this PE's and suspended, so what it sends stays until it goes on.
@@ -87,7 +86,7 @@ impl Engine {
         let bytes: usize = ranges.iter().map(|(_, len)| len).sum();
         tracing::trace!(rank, to, bytes, ranges = ranges.len(), "shipped");
         self.send_memory(rank, to, &ranges);
-        self.dispatch(rank, to, &moving);
+        self.dispatch(rank, to, &mut moving);
         Ok(bytes as u64)
     }
 

@@ -12,8 +12,8 @@ use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Owned, Parked, RankState,
-    Request, Status, Wait, WindowPart,
+    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Flow, Owned, Parked,
+    RankState, Request, Status, Told, Wait, WindowPart,
 };
 
 type Message = (Packet, Parked);
@@ -29,6 +29,9 @@ pub(super) struct MovingRank {
     notified: bool,
     posted: Vec<(Pattern, u32)>,
     unexpected: Vec<(Pattern, Message)>,
+    /// They are too many; and the nodes that were told.
+    pub(super) held: bool,
+    pub(super) told: Vec<Told>,
     peers: Vec<(u32, Peer)>,
     early: Vec<((u32, u32), Message)>,
     probing: bool,
@@ -78,7 +81,7 @@ impl MovingRank {
             notified,
             posted,
             unexpected,
-            flow: _,
+            flow,
             peers,
             probing,
             matched,
@@ -112,6 +115,8 @@ impl MovingRank {
             notified,
             posted: posted.into_list(),
             unexpected: unexpected.into_list(),
+            held: flow.held,
+            told: flow.told,
             peers,
             early,
             probing,
@@ -146,7 +151,7 @@ impl MovingRank {
         let early = self.early.iter().map(|(_, message)| message);
         let unexpected = self.unexpected.iter().map(|(_, message)| message);
         let kept = unexpected.chain(early).chain(self.matched.iter().flatten());
-        let flow = crate::pe::of_kept(kept);
+        let flow = Flow::of(kept, self.held, self.told);
         let mut unexpected = Unexpected::default();
         for (key, message) in self.unexpected {
             unexpected.push(key, message);

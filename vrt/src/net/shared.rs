@@ -241,6 +241,13 @@ impl Shared {
         }
     }
 
+    /// The number that follows the last one of the pairs of contexts that this node may give out.
+    pub(crate) fn last_context(&self) -> u32 {
+        let own = CONTEXT_PAIRS / self.nodes();
+        let end = if self.spread { (self.node + 1) * own } else { CONTEXT_PAIRS };
+        end as u32
+    }
+
     /// Whether other nodes have control memory of their own.
     pub(crate) fn is_spread(&self) -> bool {
         self.spread
@@ -341,7 +348,7 @@ impl Shared {
         (entry as u32 & !HELD, (entry >> 32) as u32)
     }
 
-    /// Says where a rank is. For the PE that has it, or gets it.
+    /// Says where a rank is, with [`HELD`] if that is so. For the PE that has it, or gets it.
     pub(crate) fn settle(&self, rank: u32, pe: u32, version: u32) {
         let entry = u64::from(version) << 32 | u64::from(pe);
         self.entry(rank).store(entry, Ordering::Release);
@@ -351,8 +358,9 @@ impl Shared {
     pub(crate) fn learn(&self, rank: u32, pe: u32, version: u32) {
         let entry = u64::from(version) << 32 | u64::from(pe);
         let newer = |known: u64| {
+            let held = known & u64::from(HELD);
             let known = (known >> 32) as u32;
-            (version.wrapping_sub(known) as i32 > 0).then_some(entry)
+            (version.wrapping_sub(known) as i32 > 0).then_some(entry | held)
         };
         let _ = self.entry(rank).fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
     }

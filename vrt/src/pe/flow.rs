@@ -16,26 +16,27 @@
 //!
 //! That a rank is held is known to the PE that has it, by the bit to its node, and to nodes that
 //! were told; it is a hint everywhere but there, so both kinds of send are always understood. A rank
-//! that moves is not held any more, and the next PE looks for itself. The last PE takes back what it
-//! has told nodes before it sends the rank off, on the same ways, which keep their order. Where a
-//! hint got lost on the way, data that keeps coming has the node told again.
+//! that moves takes along that it is held and who was told. What a PE has told is taken back by way
+//! of that PE, wherever the rank is then: ways keep their order, so the last word is the last to
+//! come. Where a hint got lost on the way, data that keeps coming has the node told again.
 //!
 //! Nothing of this costs anything until the messages of a rank have reached marks that are set here:
 //! a length and a number of bytes from which on this is looked at again.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arena;
 use crate::mailbox::Unexpected;
-use crate::net::{Kind, Packet};
+use crate::net::{Data, Kind, Packet};
 use crate::pe::{Engine, Parked, RankState};
 
 /// Bytes of the pool that a PE uses without ever looking whether some can be given back.
 const SMALL_POOL: usize = 16 << 20;
 /// Packets with data from a node that was told to send none, after which it is told again: more than
 /// can have been under way.
-const PATIENCE: u32 = 4096;
+const PATIENCE: u32 = 1024;
 
-/// What unexpected messages of a rank take, beside their list. Nodes that were told that it is held
-/// know it from this PE, so it does not move along.
+/// What unexpected messages of a rank take, beside their list.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     /// Bytes in pools.
@@ -43,8 +44,18 @@ pub(crate) struct Flow {
     /// From how many of these on the marks are set anew.
     alarm: usize,
     pub(crate) held: bool,
-    /// Nodes that were told: the PE there, and the packets with data that have come from it since.
-    told: Vec<(u32, u32)>,
+    /// Nodes that were told.
+    pub(crate) told: Vec<Told>,
+}
+
+/// A node that was told that a rank is held.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// The PE that said so, and the one that heard it.
+    pub(crate) by: u32,
+    pub(crate) pe: u32,
+    /// Packets that have come from there since.
+    pub(crate) since: u32,
 }
 
 /// When a PE looks whether memory of its pool can be given back.
@@ -87,23 +98,25 @@ impl Engine {
         state.flow.alarm = 0;
         if !state.flow.held {
             state.flow.held = true;
-            shared.hold(rank);
             tracing::debug!(rank, bytes, "takes no more unexpected messages");
         }
+        shared.hold(rank);
         if near || from == id {
             return;
         }
         let node = shared.node_of(from);
-        match state.flow.told.iter_mut().find(|(pe, _)| shared.node_of(*pe) == node) {
-            Some((_, since)) if *since < PATIENCE => *since += 1,
-            Some((pe, since)) => {
-                *since = 0;
-                let pe = *pe;
-                self.tell_hold(rank, pe, true);
+        let told = &mut state.flow.told;
+        match told.iter_mut().find(|told| shared.node_of(told.pe) == node) {
+            Some(told) if told.since < PATIENCE => told.since += 1,
+            Some(told) => {
+                told.since = 0;
+                let told = *told;
+                self.tell_hold(rank, told, true);
             }
             None => {
-                state.flow.told.push((from, 0));
-                self.tell_hold(rank, from, true);
+                let new = Told { by: id, pe: from, since: 0 };
+                told.push(new);
+                self.tell_hold(rank, new, true);
             }
         }
     }
@@ -116,36 +129,40 @@ impl Engine {
         state.unexpected.shrink();
         if state.flow.held && state.unexpected_bytes() <= limit / 2 {
             self.shared.release(rank);
-            self.end_hold(rank);
+            state.flow.held = false;
+            let told = std::mem::take(&mut state.flow.told);
+            self.end_hold(rank, told);
             self.mind_unexpected(rank);
         }
     }
 
-    /// A rank here is not held any more, or leaves: nodes that were told otherwise are told.
-    pub(crate) fn end_hold(&mut self, rank: u32) {
-        let Some(mut state) = self.ranks[rank as usize].take() else { return };
-        self.end_hold_of(rank, &mut state);
-        self.ranks[rank as usize] = Some(state);
-    }
-
-    /// [`end_hold`](Self::end_hold) of a rank whose state was taken out.
-    pub(crate) fn end_hold_of(&mut self, rank: u32, state: &mut RankState) {
-        state.flow.held = false;
-        for (pe, _) in std::mem::take(&mut state.flow.told) {
-            self.tell_hold(rank, pe, false);
+    /// A rank is not held any more: nodes that were told otherwise are told.
+    pub(crate) fn end_hold(&mut self, rank: u32, told: Vec<Told>) {
+        for told in told {
+            self.tell_hold(rank, told, false);
         }
     }
 
-    fn tell_hold(&mut self, rank: u32, pe: u32, held: bool) {
-        let mut news = Packet::new(Kind::Hold, rank, pe);
+    fn tell_hold(&mut self, rank: u32, told: Told, held: bool) {
+        let mut news = Packet::new(Kind::Hold, rank, told.by);
         news.wants_finish = held;
-        // SAFETY: nothing lies beside this kind.
-        unsafe { self.net.send(pe as usize, &news, std::ptr::null()) };
+        news.data = Data::words([u64::from(told.pe), 0, 0]);
+        if told.by == self.id {
+            self.learn_hold(&news);
+        } else {
+            // SAFETY: nothing lies beside this kind.
+            unsafe { self.net.send(told.by as usize, &news, std::ptr::null()) };
+        }
     }
 
-    /// A PE of another node has said whether a rank that it has is held.
+    /// It is said whether a rank is held, to this PE or by way of it.
     pub(crate) fn learn_hold(&mut self, packet: &Packet) {
-        // It may have come here meanwhile, where it is known better.
+        let pe = packet.data.word(0) as u32;
+        if pe != self.id {
+            // SAFETY: nothing lies beside this kind.
+            return unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
+        }
+        // It may have come to this node meanwhile, where it is known better.
         if self.shared.is_near(self.shared.place(packet.from)) {
             return;
         }
@@ -204,10 +221,16 @@ pub(super) fn pooled(packet: &Packet, parked: Parked) -> usize {
     if matches!(parked, Parked::Pool(_)) { packet.message_len() as usize } else { 0 }
 }
 
-/// What unexpected messages that came with a rank have in pools.
-pub(crate) fn of_kept<'a>(messages: impl Iterator<Item = &'a (Packet, Parked)>) -> Flow {
-    let pooled = messages.map(|(packet, parked)| pooled(packet, *parked)).sum();
-    Flow { pooled, ..Flow::default() }
+impl Flow {
+    /// Of a rank that has come with these messages.
+    pub(crate) fn of<'a>(
+        messages: impl Iterator<Item = &'a (Packet, Parked)>,
+        held: bool,
+        told: Vec<Told>,
+    ) -> Flow {
+        let pooled = messages.map(|(packet, parked)| pooled(packet, *parked)).sum();
+        Flow { pooled, alarm: 0, held, told }
+    }
 }
 
 /// The list of a rank's unexpected messages.

@@ -30,7 +30,7 @@ mod send;
 mod stall;
 mod timers;
 
-pub(crate) use flow::of_kept;
+pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::wake_from_outside;
 pub(crate) use ranks::{
     Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
@@ -95,6 +95,8 @@ pub(crate) struct Engine {
     /// The slot whose heap keeps payloads of unexpected messages.
     pub(crate) pool: *mut SlotHeader,
     pool_marks: flow::Pool,
+    /// Sends that are done when packets have been taken once more.
+    pub(crate) stalled: Vec<(u32, u32)>,
     /// What its ranks have used, for people.
     pub(crate) used: report::Usage,
     pub(crate) combining: Combining,
@@ -219,6 +221,7 @@ impl Pe {
                 current: u32::MAX,
                 pool: pool_header,
                 pool_marks: flow::Pool::default(),
+                stalled: Vec::new(),
                 used: report::Usage::default(),
                 combining: Combining::default(),
                 options,

@@ -253,6 +253,10 @@ impl Engine {
                 hooks::drain_remote(self.pool);
             }
         }
+        for (rank, request) in std::mem::take(&mut self.stalled) {
+            self.complete(rank, request);
+            any = true;
+        }
         if !self.injected.is_empty() {
             for rank in self.injected.take() {
                 self.notify(rank, None);
@@ -343,7 +347,7 @@ impl Engine {
         let heap = unsafe { (*(*slot).heap.get()).used() };
         self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
         self.leave_groups(rank, &mut state);
-        self.end_hold_of(rank, &mut state);
+        self.end_hold(rank, std::mem::take(&mut state.flow.told));
         state.drop_restored();
         state.posted = Posted::default();
         for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {

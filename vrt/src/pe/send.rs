@@ -46,6 +46,9 @@ pub struct Outbound {
     pub(crate) signature: Signature,
 }
 
+/// So many messages may wait for others that are on their way to this PE before sends have to.
+const MANY: usize = 256;
+
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
 
@@ -68,7 +71,7 @@ impl Engine {
             }
             held = message.mode == Mode::Standard;
         }
-        let mut unexpected = false;
+        let (mut unexpected, mut jammed) = (false, false);
         let here = pe == self.id;
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
             let Outbound { context, source, tag, data, len, signature, .. } = *message;
@@ -108,8 +111,10 @@ impl Engine {
                     }
                     unexpected = true;
                 }
-                Delivery::TooEarly => {}
+                Delivery::TooEarly => jammed = state.peers.early() >= MANY,
             }
+        } else if here {
+            jammed = self.items_for(message.to) >= MANY;
         }
         let mut packet = Packet::new(Kind::Eager, from, message.to);
         packet.context = message.context;
@@ -119,12 +124,29 @@ impl Engine {
         packet.signature = message.signature;
         // SAFETY: as the caller promises.
         unsafe {
-            if here {
+            if jammed {
+                let started = self.send_here(packet, message, unexpected, held);
+                self.stall(started)
+            } else if here {
                 self.send_here(packet, message, unexpected, held)
             } else {
                 self.send_away(pe, packet, message, held)
             }
         }
+    }
+
+    /// Makes a send that is done wait until this PE has taken what has come. It goes to a rank that
+    /// is coming here, or after messages that are, and a rank that sends and sends would keep the PE
+    /// from ever taking those in.
+    #[cold]
+    fn stall(&mut self, started: Started) -> Started {
+        if let Started::Pending(..) = started {
+            return started;
+        }
+        let rank = self.current;
+        let request = self.running().new_request(Request::send());
+        self.stalled.push((rank, request));
+        Started::pending(request)
     }
 
     /// `unexpected`: it is known that there is no receive for it. `held`: unless there is one, the

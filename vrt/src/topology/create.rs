@@ -57,11 +57,16 @@ pub(crate) async fn broadcast(
 /// When the job has made some billion communicators: a context is never used again, as a late packet
 /// could still bear it.
 pub(crate) fn new_contexts(n: u32) -> u32 {
-    let first = pe::with(|pe| pe.engine.shared.job().new_contexts(n));
+    let (first, end) = pe::with(|pe| {
+        let shared = pe.engine.shared;
+        (shared.job().new_contexts(n), shared.last_context())
+    });
     // The last ones are nobody's, so that there is a number that stands for none.
-    let most = (u32::MAX - FIRST_FREE_CONTEXT) / CONTEXTS - 1;
-    if first >= most || n > most - first {
-        panic!("no more communicators: this job has made {first} of them, {most} are allowed");
+    let end = end.min((u32::MAX - FIRST_FREE_CONTEXT) / CONTEXTS - 1);
+    if first >= end || n > end - first {
+        panic!(
+            "no more communicators: the numbers of this node's, up to {end}, have been given out"
+        );
     }
     FIRST_FREE_CONTEXT + CONTEXTS * first
 }
