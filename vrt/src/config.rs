@@ -19,7 +19,8 @@ use lb_strategies::predict::Forecast;
 
 use crate::arena::SlotSizes;
 use crate::config::values::{
-    Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable, watch,
+    Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
+    watch,
 };
 use crate::exchange::{LogGp, Protocol};
 use crate::pe::Options;

@@ -36,7 +36,7 @@ use crate::point_to_point::site;
 use crate::rank::block_on_at;
 use crate::topology::handle::{CommunicatorHandle, Shape};
 use crate::topology::{Communicator, Rank, create};
-use access::{Access, Target};
+use access::{Access, Elsewhere, Target};
 pub use epoch::LockKind;
 use epoch::{Control, Epoch};
 
@@ -169,7 +169,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let signature = T::equivalent_datatype().datatype_ref().signature();
         let kind = [i32::from(signature.number()), size_of::<T>() as i32];
         let control_at = std::ptr::from_ref::<Control>(&control) as usize;
-        let words = [at, len, control_at].map(|word| word as u64);
+        let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
         let own = create::same_ranks(comm, Shape::Plain, site).await;
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
@@ -189,9 +189,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
         let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
         let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
-            address: word(*a, *b) as usize,
+            address: Elsewhere::from_word(word(*a, *b)),
             len: word(*c, *d) as usize,
-            control: word(*e, *f) as usize,
+            control: Elsewhere::from_word(word(*e, *f)),
         });
         let context = own.context;
         let part = WindowPart { address: at, bytes, control: control_at };
@@ -408,7 +408,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
         self.comm.job_rank(rank);
         let target = &self.targets[rank as usize];
-        (target.address as *mut T, target.len)
+        (target.address.address() as *mut T, target.len)
     }
 
     fn operator(&self, op: SystemOperation, site: Site) -> Operator {

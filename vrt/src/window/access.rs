@@ -10,21 +10,47 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use crate::collective::operator::Operator;
 use crate::window::epoch::Control;
 
+/// An address in the memory of another rank, as the ranks of a window keep it: reached only while
+/// that rank's memory is leased, so it must not be taken for a reference when a rank is searched for
+/// such before it moves. So its bits are the other way round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere(usize);
+
+impl Elsewhere {
+    pub(super) fn new(address: usize) -> Elsewhere {
+        Elsewhere(!address)
+    }
+
+    pub(super) fn address(self) -> usize {
+        !self.0
+    }
+
+    /// What is sent to others.
+    pub(super) fn word(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// What came from others.
+    pub(super) fn from_word(word: u64) -> Elsewhere {
+        Elsewhere(word as usize)
+    }
+}
+
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    pub(super) address: usize,
+    pub(super) address: Elsewhere,
     /// Number of values.
     pub(super) len: usize,
     /// Where its [`Control`] lies.
-    pub(super) control: usize,
+    pub(super) control: Elsewhere,
 }
 
 impl Target {
     pub(super) fn control(&self) -> &Control {
         // SAFETY: the owner keeps its control block until all ranks have freed the window, and it
         // consists of atomics.
-        unsafe { &*(self.control as *const Control) }
+        unsafe { &*(self.control.address() as *const Control) }
     }
 }
 
@@ -63,7 +89,7 @@ pub(super) unsafe fn access(
     each: usize,
     access: Access,
 ) {
-    let memory = (target.address as *mut u8).wrapping_add(offset);
+    let memory = (target.address.address() as *mut u8).wrapping_add(offset);
     // SAFETY: as the caller promises.
     unsafe {
         match access {
@@ -195,9 +221,9 @@ mod tests {
         let mut memory = [0u64; 4];
         for each in [2, 4, 8] {
             let target = Target {
-                address: memory.as_mut_ptr() as usize + 1,
+                address: Elsewhere::new(memory.as_mut_ptr() as usize + 1),
                 len: 24,
-                control: std::ptr::from_ref(&control) as usize,
+                control: Elsewhere::new(std::ptr::from_ref(&control) as usize),
             };
             let swap = |expected: u64, value: u64| {
                 let mut before = [0u8; 8];

@@ -14,7 +14,7 @@ use crate::datatype::Signature;
 use crate::net::{INLINE, Kind, Packet};
 use crate::operation::{Pending, Site};
 use crate::pe::{self, Engine, Request, Room, Started, WindowPart};
-use crate::window::access::{self, Access, Target};
+use crate::window::access::{self, Access, Elsewhere, Target};
 use crate::window::epoch::LockKind;
 
 /// Most bytes of values in a message or an answer.
@@ -244,7 +244,11 @@ impl Order<'_> {
     /// The part is in this node, and the order fits it.
     unsafe fn carry_out(&self, part: &WindowPart) -> Vec<u8> {
         let Order { offset, count, each, ref action, .. } = *self;
-        let target = &Target { address: part.address, len: part.bytes, control: part.control };
+        let target = &Target {
+            address: Elsewhere::new(part.address),
+            len: part.bytes,
+            control: Elsewhere::new(part.control),
+        };
         let mut answer = vec![0u8; action.answer_len(count * each)];
         let to = answer.as_mut_ptr();
         let what = match *action {
