@@ -84,7 +84,8 @@
 //! |---|---|---|
 //! | memory it has allocated itself | moves | moves |
 //! | memory that a thread, a task of tokio or a pool has allocated | moves | stays |
-//! | memory of another rank | stays, if its stack or (where statics refer to any rank's memory) its heap refers to it | stays |
+//! | memory of another rank to which a static refers | moves, and shares it | stays |
+//! | other memory of another rank | stays, if its stack or (where statics refer to any rank's memory) its heap refers to it | stays |
 //! | an `Rc` or a reference that a thread-local variable has, too | stays | stays |
 //! | a borrow of a thread-local variable of the program | stays | stays |
 //! | memory of its own to which a static refers, or which another rank holds | moves | stays |

@@ -93,9 +93,11 @@ fn misbehave(what: What) {
             assert!(caught.is_err());
         }
         What::Hoard if me == 5 => {
-            // SAFETY: an ordinary allocation, from the heap that the runtime itself uses.
-            let theirs = unsafe { __libc_malloc(100) };
-            let kept = black_box([theirs; 8]);
+            // From the heap that the runtime itself uses; a few of them, as the first may fill gaps
+            // that were left in it when the PE began.
+            // SAFETY: ordinary allocations.
+            let theirs = std::array::from_fn(|_| unsafe { __libc_malloc(5000) });
+            let kept: [_; 16] = black_box(theirs);
             world.barrier();
             black_box(kept);
             return;

@@ -12,8 +12,9 @@
 //! | away from the memory it shares | searched | searched, and whether it reaches all its blocks | must not be its memory |
 //! | by its state | dropped | dropped; does it reach all its blocks? | must not be its memory |
 //!
-//! Inside the node what may be sent between threads may be shared between processes, too, so a rank
-//! may leave what a static refers to; what a thread-local refers to may not (an `Rc`, a `Cell`).
+//! Inside the node what threads may share processes may share, too, so a rank that goes to another PE
+//! may leave, or go on using, what a static refers to; but not what a thread-local refers to (an
+//! `Rc`, a `Cell`).
 //!
 //! Ranks come to share memory through what their PE shares: statics, thread-locals. While none of
 //! these refers to any rank's memory, nothing is shared, and the heap of a rank that stays in the
@@ -129,6 +130,8 @@ pub(crate) struct Search {
     /// Blocks of ranks that nobody was found to refer to: their number, and the sum of their
     /// addresses.
     leaked: FxHashMap<SlotId, (usize, usize)>,
+    /// The blocks of ranks that have left for another PE of the node to which only statics referred.
+    left: FxHashMap<SlotId, Vec<Range>>,
     /// What the stacks of ranks of this PE refer to in each other's slots, by slot: the address, and
     /// the rank whose stack it is. Where no rank leaves the memory it shares, this is not looked for.
     between: FxHashMap<SlotId, Vec<(usize, u32)>>,
@@ -227,11 +230,16 @@ impl Search {
     ///
     /// # Safety
     /// As [`obstacle`](Self::obstacle), which was called before.
-    pub(crate) unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
+    pub(crate) unsafe fn note_leaving(&mut self, slot: *mut SlotHeader, pe: u32) {
         // SAFETY: as the caller promises.
-        if unsafe { self.is_kept((*slot).id()) } {
+        let id = unsafe { (*slot).id() };
+        self.left.remove(&id);
+        if let (Some(kept), Some(blocks)) = (self.kept.get(&id), self.blocks.get(&id)) {
             // SAFETY: as the caller promises.
             unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
+            let by_statics = kept.iter().filter(|(_, by_thread_local)| !**by_thread_local);
+            let left = by_statics.filter_map(|(start, _)| blocks.at(*start));
+            self.left.insert(id, left.collect());
         }
     }
 
@@ -421,11 +429,18 @@ impl Seen<'_> {
         let header = arena.header(slot);
         // SAFETY: headers are valid; the rank of a slot of this PE is suspended.
         let is_own = unsafe { (*header).is_owned_by(hooks::pe_of_thread()) };
+        let in_node = self.journey == Journey::InNode;
         if is_own {
             // SAFETY: as above.
             let blocks = || unsafe { Blocks::of(header) };
             let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
-            return blocks.at(address).is_some() || blocks.stack.contains(&address);
+            let Some(block) = blocks.at(address) else { return blocks.stack.contains(&address) };
+            let kept = self.search.kept.get(&slot).and_then(|kept| kept.get(&block.0));
+            return !in_node || kept.is_none_or(|by_thread_local| *by_thread_local);
+        }
+        let left = self.search.left.get(&slot).into_iter().flatten();
+        if in_node && left.into_iter().any(|(start, end)| (*start..*end).contains(&address)) {
+            return false;
         }
         // The rank may be on another PE of the node, so its heap's own data is not looked at.
         let (near, _) = arena.layout.near_heap(slot, size_of::<SlotHeader>());

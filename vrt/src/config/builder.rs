@@ -207,7 +207,7 @@ mod tests {
         ("check-leaks", None, |c| c.with_check_leaks(true), "true"),
         ("check-stacks", None, |c| c.with_check_stacks(true), "true"),
         ("check-moves", None, |c| c.with_check_moves(true), "true"),
-        ("watchdog", Some("2s"), |c| c.with_watchdog(Some(Duration::from_secs(2))), "2s"),
+        ("watchdog", Some("2s"), |c| c.with_watchdog(Some(Duration::from_secs(2))), "2000000us"),
         ("statistics", None, |c| c.with_statistics(true), "true"),
     ];
 

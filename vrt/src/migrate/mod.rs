@@ -260,10 +260,9 @@ impl Engine {
         };
         let obstacle = self.obstacle(rank, journey, None);
         let pe = self.id;
-        let may_leave = self.farthest_journey() != Journey::InNode;
         if let Some(state) = self.ranks[rank as usize].as_deref_mut() {
             state.obstacle = obstacle;
-            if obstacle.is_none() && journey == Journey::InNode && may_leave {
+            if obstacle.is_none() && journey == Journey::InNode {
                 // SAFETY: the slot of a suspended rank of this PE, which was just searched.
                 unsafe { self.search.note_leaving(state.slot, pe) };
             }
