@@ -158,9 +158,13 @@ fn windows_reach_ranks_wherever_they_are() {
         for kind in ["", "--asynchronous"] {
             let still = "--pes 4 --ranks 9 --rounds 5";
             run(WINDOWS, &format!("{still} {nodes} {kind}"));
-            let chaos = "--pes 4 --ranks 9 --rounds 30 --lb random --lb-period 500us";
-            let job = run(WINDOWS, &format!("{chaos} {nodes} {kind}"));
-            assert!(job.number_before("moves") > 20, "{job}");
+            // How many steps fit into a round depends on the machine.
+            let moved = [30, 200, 1000].iter().any(|rounds| {
+                let chaos = "--pes 4 --ranks 9 --lb random --lb-period 500us";
+                let job = run(WINDOWS, &format!("{chaos} --rounds {rounds} {nodes} {kind}"));
+                job.number_before("moves") > 20
+            });
+            assert!(moved, "hardly a rank has moved: {nodes} {kind}");
         }
     }
 }

@@ -84,8 +84,7 @@
 //! |---|---|---|
 //! | memory it has allocated itself | moves | moves |
 //! | memory that a thread, a task of tokio or a pool has allocated | moves | stays |
-//! | memory of another rank to which a static refers | moves, and shares it | stays |
-//! | other memory of another rank | stays, if its stack or (where statics refer to any rank's memory) its heap refers to it | stays |
+//! | memory of another rank | moves, and shares it | stays |
 //! | an `Rc` or a reference that a thread-local variable has, too | stays | stays |
 //! | a borrow of a thread-local variable of the program | stays | stays |
 //! | memory of its own to which a static refers, or which another rank holds | moves | stays |
@@ -104,9 +103,8 @@
 //!   in its upper half: `let hidden = !(&raw const *shared as usize);`
 //! - what only memory from before the ranks refers to: a table that `main` has made before
 //!   [`launch`], to which ranks add references to their own memory and then leave the node;
-//! - inside a node, memory of another rank deep in the heap of one that moves, handed over through
-//!   a static that was empty again when it was looked at: the memory stays readable, but
-//!   a lock in it that sleeps and wakes by other means than futexes wakes nobody in the other PE;
+//! - inside a node, a lock or a channel in memory that ranks of two PEs share and that sleeps and wakes
+//!   by other means than futexes, such as `std::sync::mpsc`: it wakes nobody in the other PE;
 //! - a lock of the standard library that is held over a move: the other PE's static is not locked.
 //!
 //! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them

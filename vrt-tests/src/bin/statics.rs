@@ -41,6 +41,18 @@ fn main() -> ExitCode {
     vrt::launch(arguments.vrt.clone(), move || use_statics(arguments.rounds))
 }
 
+/// In a frame of its own: what it leaves there does not look like references of the rank.
+#[inline(never)]
+fn read_and_write(rank: i32, now: u64) {
+    let mut notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    for (of, (round, note)) in &*notes {
+        assert_eq!(note, &text(*of, *round), "on PE {}", vrt::statistics().pe);
+    }
+    if notes.len() < FULL || notes.contains_key(&rank) {
+        notes.insert(rank, (now, text(rank, now)));
+    }
+}
+
 fn use_statics(rounds: u64) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
@@ -56,15 +68,7 @@ fn use_statics(rounds: u64) {
         if state.round == rounds {
             break;
         }
-        {
-            let mut notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
-            for (of, (round, note)) in &*notes {
-                assert_eq!(note, &text(*of, *round), "on PE {}", vrt::statistics().pe);
-            }
-            if notes.len() < FULL || notes.contains_key(&rank) {
-                notes.insert(rank, (state.round, text(rank, state.round)));
-            }
-        }
+        read_and_write(rank, state.round);
         // Its own memory comes and goes between those of the static.
         let own: Vec<String> = (0..20).map(|i| text(rank, state.round + i)).collect();
         state.round += 1;

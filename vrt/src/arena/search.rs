@@ -13,8 +13,8 @@
 //! | by its state | dropped | dropped; does it reach all its blocks? | must not be its memory |
 //!
 //! Inside the node what threads may share processes may share, too, so a rank that goes to another PE
-//! may leave, or go on using, what a static refers to; but not what a thread-local refers to (an
-//! `Rc`, a `Cell`).
+//! may leave behind, or go on using, what it shares with statics or other ranks; but not what a
+//! thread-local refers to (an `Rc`, a `Cell`).
 //!
 //! Ranks come to share memory through what their PE shares: statics, thread-locals. While none of
 //! these refers to any rank's memory, nothing is shared, and the heap of a rank that stays in the
@@ -130,8 +130,6 @@ pub(crate) struct Search {
     /// Blocks of ranks that nobody was found to refer to: their number, and the sum of their
     /// addresses.
     leaked: FxHashMap<SlotId, (usize, usize)>,
-    /// The blocks of ranks that have left for another PE of the node to which only statics referred.
-    left: FxHashMap<SlotId, Vec<Range>>,
     /// What the stacks of ranks of this PE refer to in each other's slots, by slot: the address, and
     /// the rank whose stack it is. Where no rank leaves the memory it shares, this is not looked for.
     between: FxHashMap<SlotId, Vec<(usize, u32)>>,
@@ -230,16 +228,11 @@ impl Search {
     ///
     /// # Safety
     /// As [`obstacle`](Self::obstacle), which was called before.
-    pub(crate) unsafe fn note_leaving(&mut self, slot: *mut SlotHeader, pe: u32) {
+    pub(crate) unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
         // SAFETY: as the caller promises.
-        let id = unsafe { (*slot).id() };
-        self.left.remove(&id);
-        if let (Some(kept), Some(blocks)) = (self.kept.get(&id), self.blocks.get(&id)) {
+        if unsafe { self.is_kept((*slot).id()) } {
             // SAFETY: as the caller promises.
             unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
-            let by_statics = kept.iter().filter(|(_, by_thread_local)| !**by_thread_local);
-            let left = by_statics.filter_map(|(start, _)| blocks.at(*start));
-            self.left.insert(id, left.collect());
         }
     }
 
@@ -424,7 +417,9 @@ impl Seen<'_> {
         self.is_live_in(arena, slot, address).then_some(Target::Rank(slot.0))
     }
 
-    /// Whether an address is that of live memory of another rank.
+    /// Whether an address is that of live memory of another rank that this one must not share. A
+    /// stack is nobody else's: no reference into it outlives the call that it was given to, but
+    /// messages are copied to and from it, and leave its addresses behind.
     fn is_live_in(&mut self, arena: &Arena, slot: SlotId, address: usize) -> bool {
         let header = arena.header(slot);
         // SAFETY: headers are valid; the rank of a slot of this PE is suspended.
@@ -434,18 +429,13 @@ impl Seen<'_> {
             // SAFETY: as above.
             let blocks = || unsafe { Blocks::of(header) };
             let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
-            let Some(block) = blocks.at(address) else { return blocks.stack.contains(&address) };
+            let Some(block) = blocks.at(address) else { return false };
             let kept = self.search.kept.get(&slot).and_then(|kept| kept.get(&block.0));
-            return !in_node || kept.is_none_or(|by_thread_local| *by_thread_local);
-        }
-        let left = self.search.left.get(&slot).into_iter().flatten();
-        if in_node && left.into_iter().any(|(start, end)| (*start..*end).contains(&address)) {
-            return false;
+            return !in_node || kept == Some(&true);
         }
         // The rank may be on another PE of the node, so its heap's own data is not looked at.
         let (near, _) = arena.layout.near_heap(slot, size_of::<SlotHeader>());
-        let is_header = (header as usize..near).contains(&address);
-        !is_header && is_resident(address)
+        !in_node && address >= near && is_resident(address)
     }
 
     /// Goes from the rank's stack from block to block. What that does not reach somebody else may

@@ -1,20 +1,19 @@
 //! The live blocks of a slot's heap, found by address.
 
+use crate::arena::SlotHeader;
 use crate::arena::live::{self, Part};
-use crate::arena::search::{Range, stack_of};
-use crate::arena::{Arena, SlotHeader};
+use crate::arena::search::Range;
 
 /// Bytes of heap for which the first block is known.
 const GRANULE: usize = 4096;
 
-/// The blocks of a heap, in the order of their addresses, and the live part of the stack.
+/// The blocks of a heap, in the order of their addresses.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     all: Vec<Range>,
     /// For the near and the far part of the heap: where it begins, and for each granule of it how
     /// many blocks begin before the granule.
     parts: Vec<(usize, Vec<u32>)>,
-    pub(super) stack: std::ops::Range<usize>,
 }
 
 impl Blocks {
@@ -22,13 +21,8 @@ impl Blocks {
     /// The slot is the calling PE's and its rank does not run, or it is the one that calls.
     pub(super) unsafe fn of(slot: *mut SlotHeader) -> Blocks {
         let mut this = Blocks::default();
-        let Some(arena) = Arena::current() else { return this };
         // SAFETY: as the caller promises.
-        let used = unsafe {
-            let (start, end) = stack_of(arena, slot);
-            this.stack = start..end;
-            (*(*slot).heap.get()).used()
-        };
+        let used = unsafe { (*(*slot).heap.get()).used() };
         for used in used {
             let start = used.start;
             let mut granules = Vec::with_capacity(used.len() / GRANULE + 1);
