@@ -51,20 +51,23 @@ thread_local! {
 }
 
 impl SignalStack {
+    /// May be called again: an `exit` of the standard library that was abandoned has taken the
+    /// thread's signal stack out of force.
     fn install(&self) {
-        if self.0.get() != 0 {
-            return;
-        }
-        // SAFETY: a fresh mapping that stays until the thread ends.
+        let known = self.0.get() as *mut libc::c_void;
+        // SAFETY: a fresh mapping, or the thread's own, which stays until the thread ends.
         unsafe {
-            let stack = libc::mmap(
-                std::ptr::null_mut(),
-                STACK,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            );
+            let stack = match known.is_null() {
+                false => known,
+                true => libc::mmap(
+                    std::ptr::null_mut(),
+                    STACK,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                    -1,
+                    0,
+                ),
+            };
             if stack == libc::MAP_FAILED {
                 return;
             }
