@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use vrt_bench::programs::{
-    self, Aspect, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess,
+    self, Aspect, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess, Work,
 };
 
 /// Benchmarks of vrt; each prints one line of JSON.
@@ -86,6 +86,17 @@ enum Program {
         /// Measure the first touch of all its memory after a move, not the move
         #[arg(long)]
         touch: bool,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
+    /// Threads that hand strings on, in a rank's process
+    Threads {
+        /// What they do
+        #[arg(long, value_name = "WORK")]
+        what: Work,
+        /// In a process that is no job: with the C library's heap
+        #[arg(long)]
+        plain: bool,
         #[command(flatten)]
         repeated: Repeated,
     },
@@ -167,6 +178,21 @@ fn main() -> ExitCode {
                 [args.size, args.iterations, args.check_every].map(|n| n as usize);
             programs::jacobi(world, size, iterations, check_every)
         }),
+        Program::Threads { repeated, what, plain: true } => {
+            match programs::threads(what, repeated.effort) {
+                Ok(measured) => {
+                    measured.print();
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("vrt-bench: {error}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        Program::Threads { repeated, what, plain: false } => {
+            launch_repeated(repeated, move |_, effort| programs::threads(what, effort).map(Some))
+        }
         Program::Counts { what, iterations } => {
             programs::count(what, iterations);
             ExitCode::SUCCESS

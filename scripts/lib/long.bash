@@ -56,6 +56,9 @@ job 300 $programs/$table
 job 300 $programs/$table --lb random --lb-period 1ms
 job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
 
+step "the examples of the mpi crate"
+try scripts/rsmpi-examples
+
 step "very many ranks"
 run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
 
@@ -75,6 +78,16 @@ for nodes in "" "--node-size 1"; do
     job 120 $programs/sparse-mini cg $chaos $nodes
     job 120 $programs/sparse-mini nbody --bodies 2000 --steps 20 $chaos $nodes
     job 120 $programs/windows --ranks 16 --rounds 200 --long 20000 $chaos $nodes
+done
+
+step "programs in the manner of ordinary ones, 20 times each: ranks stay, move, move between nodes"
+for program in $("$programs/everyday" names); do
+    for moves in "" "--lb random --lb-period 1ms" "--lb random --lb-period 1ms --node-size 1"; do
+        for ((i = 0; i < 20; i++)); do
+            try timeout --kill-after=10 60 $programs/everyday $program --pes 2 --ranks 8 $moves
+            says_ok || fail "it does not say ok: everyday $program $moves"
+        done
+    done
 done
 
 for library in openmpi mpich; do

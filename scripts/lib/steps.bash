@@ -109,7 +109,7 @@ on_mpi() {
     export OMPI_MCA_rmaps_base_oversubscribe=1
     # A folder for each library: cargo does not notice when MPICC names another one.
     mpi=(--target-dir "$target/$library" --quiet -p uts -p rocket-mini -p vrt-tests
-        --features "uts/mpi,rocket-mini/mpi,vrt-tests/mpi")
+        --no-default-features --features "uts/mpi,rocket-mini/mpi,vrt-tests/mpi")
     launch=("$VRT_MPIRUN")
     programs=$target/$library/debug
 }

@@ -64,9 +64,14 @@ fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {
     })
 }
 
-/// The name under which the calling package knows the `vrt` crate.
+/// The name under which the calling package knows the `vrt` crate, or the crate `mpi` that stands
+/// for it.
 fn vrt_path() -> Tokens {
-    match crate_name("vrt") {
+    let named_mpi = || match crate_name("mpi") {
+        Ok(FoundCrate::Itself) => Ok(FoundCrate::Name("mpi".to_owned())),
+        found => found,
+    };
+    match crate_name("vrt").or_else(|_| named_mpi()) {
         Ok(FoundCrate::Name(name)) => {
             let name = Ident::new(&name, Span::call_site());
             quote!(::#name)

@@ -1,8 +1,15 @@
 //! The one place that knows how serde values become bytes (bincode 2, integers at their
 //! full length: numbers by the million are encoded three times as fast that way).
 
+mod bounded;
+
+use std::marker::PhantomData;
+
 use bincode::config::{Configuration, Fixint, LittleEndian};
+use bincode::serde::seed_decode_from_slice;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use bounded::{Bounded, Budget};
 
 /// A value that cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -62,34 +69,44 @@ pub(crate) fn encode_long<T: Serialize>(value: &T, len: usize) -> Result<Vec<u8>
 }
 
 /// Decodes with a limit on what lengths found in the bytes may claim: at least so many times the
-/// bytes there are (a character claims four bytes for one), at most 32 times that. So a length that
-/// is nonsense is an error before anything is allocated for it.
+/// bytes there are (a character claims four bytes for one). So a length that is nonsense is an error
+/// before much is allocated for it, and, by the budget of `bounded`, before elements without bytes
+/// are counted. A limit is a type to the decoder, which is compiled for each: there are few.
 macro_rules! with_limits {
-    ($len:expr, $decode:path, $bytes:expr, [$($limit:literal)*]) => {{
+    ($bytes:expr, $seed:expr, [$($limit:literal)*] $last:literal) => {{
         const SLACK: usize = 4;
-        match $len.saturating_mul(SLACK) {
+        match $bytes.len().saturating_mul(SLACK) {
             $(claim if claim <= 1 << $limit => {
-                $decode($bytes, CONFIG.with_limit::<{ 1 << $limit }>())
+                seed_decode_from_slice($seed, $bytes, CONFIG.with_limit::<{ 1 << $limit }>())
             })*
-            _ => $decode($bytes, CONFIG),
+            _ => seed_decode_from_slice($seed, $bytes, CONFIG.with_limit::<{ 1 << $last }>()),
         }
     }};
 }
 
+/// Decodes a value that may have been sent as anything.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let (what, len) = (std::any::type_name::<T>(), bytes.len());
-    let decoded = with_limits!(len, bincode::serde::decode_from_slice, bytes, [16 21 26 31 36 41]);
-    match decoded {
-        Ok((value, used)) if used == len => Ok(value),
-        Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
-        Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
-    }
+    let budget = Budget::of(bytes.len());
+    let seed = Bounded::new(PhantomData::<T>, &budget);
+    whole(with_limits!(bytes, seed, [20 30] 46), bytes.len())
 }
 
-/// [`decode`] of a value that borrows from the bytes.
+/// [`decode`] of what was encoded here, or by the runtime itself.
+pub(crate) fn decode_own<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    whole(bincode::serde::decode_from_slice(bytes, CONFIG), bytes.len())
+}
+
+/// [`decode_own`] of a value that borrows from the bytes.
 pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
-    let (what, len) = (std::any::type_name::<T>(), bytes.len());
-    match bincode::serde::borrow_decode_from_slice(bytes, CONFIG) {
+    whole(bincode::serde::borrow_decode_from_slice(bytes, CONFIG), bytes.len())
+}
+
+fn whole<T>(
+    decoded: Result<(T, usize), bincode::error::DecodeError>,
+    len: usize,
+) -> Result<T, DecodeError> {
+    let what = std::any::type_name::<T>();
+    match decoded {
         Ok((value, used)) if used == len => Ok(value),
         Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
         Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
@@ -126,6 +143,36 @@ mod tests {
         // What is long for its bytes is none of that.
         let text: Vec<char> = vec!['a'; 70_000];
         assert_eq!(decode::<Vec<char>>(&encode(&text).unwrap()).unwrap(), text);
+    }
+
+    #[test]
+    fn absurd_numbers_of_nothing_are_errors() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Nothing {}
+        for length in [u64::MAX, 1 << 60, 1 << 32] {
+            let bytes = length.to_le_bytes();
+            assert!(
+                matches!(decode::<Vec<()>>(&bytes), Err(DecodeError::Unfit { .. })),
+                "{length}"
+            );
+            assert!(decode::<Vec<Nothing>>(&bytes).is_err());
+            assert!(decode::<HashMap<(), ()>>(&bytes).is_err());
+            assert!(
+                decode::<Result<Vec<((), [(); 3])>, u8>>(&[&[0; 4][..], &bytes].concat()).is_err()
+            );
+        }
+        // Many short ones are as bad as a long one.
+        let each = [&(100_000u64).to_le_bytes()[..]; 20].concat();
+        let bytes = [&20u64.to_le_bytes()[..], &each].concat();
+        let error = decode::<Vec<Vec<()>>>(&bytes).unwrap_err().to_string();
+        assert!(error.contains("100000 elements are claimed"), "{error}");
+        // What is as long as that is none of it.
+        let some = (vec![(); 1000], vec![Nothing {}], vec![((), 1u8, [(); 3]); 70_000]);
+        let bytes = encode(&some).unwrap();
+        assert_eq!(
+            decode::<(Vec<()>, Vec<Nothing>, Vec<((), u8, [(); 3])>)>(&bytes).unwrap(),
+            some
+        );
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! Starting and asking about the environment (MPI-4.1 chapters 9 and 11).
 //!
 //! The names of the `mpi` crate's `environment` module. A rank of a job needs no initialisation:
-//! [`initialize`] hands out the [`Universe`] as often as a rank asks, and gives `None` outside of
-//! a rank.
+//! [`initialize`] hands out the [`Universe`] as often as a rank asks. Outside of any job it makes the
+//! calling thread the only rank of a world, so that a library's unit tests need no job.
 
-use crate::pe;
 use crate::topology::SimpleCommunicator;
+use crate::{launch, pe};
 
 /// The environment of a rank.
 #[derive(Debug)]
@@ -62,9 +62,39 @@ pub enum Threading {
     Multiple,
 }
 
-/// The environment, in a rank.
+/// The environment: of the rank that calls, or of a *world of one*.
+///
+/// A thread of a process that is no job becomes the only rank of a world of its own, as a program
+/// of the `mpi` crate does that no `mpirun` has started, and remains it until it ends. Each thread
+/// has another such world, so unit tests need not wait for each other. It allocates in the slot of
+/// that rank from then on, and does not fork.
+///
+/// `None` on threads of a job that run no ranks.
+///
+/// A program that was started as a job of several ranks (by `vrtrun`, with `VRT_RANKS`, by `mpirun`)
+/// and has no `#[vrt::main]` would do the work of all of them alone: it says so, and ends with
+/// status 2.
+///
+/// # Panics
+/// When there is no memory for a world of one.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let universe = vrt::initialize().expect("this thread is not one of a job");
+/// let world = universe.world();
+/// assert_eq!((world.rank(), world.size()), (0, 1));
+/// let mut sum = 0;
+/// world.all_reduce_into(&7, &mut sum, vrt::collective::SystemOperation::sum());
+/// assert_eq!(sum, 7);
+/// ```
 pub fn initialize() -> Option<Universe> {
-    pe::in_rank().then_some(Universe { buffer_size: 0 })
+    if !pe::in_rank() && !launch::begin_world_of_one() {
+        return None;
+    }
+    Some(Universe { buffer_size: 0 })
 }
 
 /// The environment and what threads may do in it: other threads of a rank may run, its own calls.

@@ -3,7 +3,8 @@
 //! A virtual rank calls `send`, `receive`, `barrier` like an MPI process, and while it waits, its
 //! processor runs another rank. The face has the names, types and traits of the `mpi` crate
 //! (rsmpi): a program written for that crate is ported by its dependency line,
-//! `mpi = { package = "vrt", .. }`, and `#[mpi::main]` above its `main`.
+//! `mpi = { package = "vrt", .. }`, and `#[mpi::main]` above its `main`. (Beside it stands a crate `mpi`
+//! for `[patch.crates-io]`.)
 //!
 //! ```no_run
 //! use vrt::collective::SystemOperation;
@@ -65,6 +66,14 @@
 //! blocking calls ([`point_to_point::AsyncSource`] and so on). Blocking ranks can await too, with
 //! [`block_on`]: `vrt`'s timers, or tokio's timers, sockets and files.
 //!
+//! A future does nothing before it is polled, and goes on only while it is polled: what has to
+//! happen at the same time, such as a receive and the send that it answers, is joined. It can be
+//! dropped at any time, in a `select!` or by [`timeout`], which tells what that means for each, and it
+//! can be forgotten: the runtime uses no memory that it borrows while it waits. That costs a copy of
+//! what a collective operation uses, and of a long message that is sent and not received at once;
+//! [`send_vec_async`](point_to_point::AsyncDestination::send_vec_async), which has its data, needs
+//! none.
+//!
 //! # What a rank may not do
 //!
 //! It must not call `fork`, block its thread for long (its neighbours wait with it), or keep
@@ -89,7 +98,10 @@
 //! | a borrow of a thread-local variable of the program | stays | stays |
 //! | memory of its own to which a static refers, or which another rank holds | moves | stays |
 //! | a static, or what was allocated before there were ranks | moves, and then means that of the other PE | the same |
-//! | an open file, a socket, a thread, a mapping, a lock of pthreads, a timer of tokio | stays | stays |
+//! | an open file, a socket, a thread that runs or is not joined, a mapping, a lock, a timer of tokio | stays | stays |
+//! | a clone of an `Arc` that `main` has, a span of `tracing`, a handle of its thread (`std::thread::scope`) | stays | stays |
+//!
+//! Ranks of a program whose `#[global_allocator]` takes memory from elsewhere than `malloc` stay.
 //!
 //! A rank that moves by its state drops all its memory; it stays if others refer to that, and for
 //! what the last row names. `--check-moves` searches everything at every move and says for each rank what it refers
@@ -103,9 +115,13 @@
 //!   in its upper half: `let hidden = !(&raw const *shared as usize);`
 //! - what only memory from before the ranks refers to: a table that `main` has made before
 //!   [`launch`], to which ranks add references to their own memory and then leave the node;
+//! - what a rank has taken, or cloned, out of a static or a table that `main` has filled: each PE has
+//!   its own, and the rank has that of the PE it is on;
 //! - inside a node, a lock or a channel in memory that ranks of two PEs share and that sleeps and wakes
 //!   by other means than futexes, such as `std::sync::mpsc`: it wakes nobody in the other PE;
-//! - a lock of the standard library that is held over a move: the other PE's static is not locked.
+//! - a lock that is neither one of pthreads nor one of the standard library in a static of the
+//!   program, and that is held over a move; or whose guard is not on the rank's stack, but in its heap
+//!   (as those of async ranks are): the other PE's is not locked.
 //!
 //! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them
 //! can write; one that is made to do wrong can do wrong to all. Between nodes what comes is checked
@@ -157,7 +173,7 @@ pub use environment::{
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
 pub use migrate::offer::CannotMove;
-pub use operation::{sleep, sleep_async};
+pub use operation::{Elapsed, Timeout, sleep, sleep_async, timeout};
 pub use rank::check::stack_words_found;
 pub use rank::{Statistics, block_on, pinned, statistics, yield_now, yield_now_async};
 pub use topology::Rank;

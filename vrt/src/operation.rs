@@ -2,6 +2,24 @@
 //!
 //! An operation starts in a leaf call into the PE that takes and returns numbers, and then awaits
 //! the number of its request. What it keeps across the await lies in the rank's slot.
+//!
+//! A future can be dropped or forgotten at any time. What the runtime reads or writes while a future
+//! waits is therefore never memory that the future borrows: it is in the future itself (which is
+//! pinned, so that dropping it is noticed), in the rank's heap, or the runtime's.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
+//! | `background` | operations that go on when their future is dropped |
+//! | `timeout` | giving up after a time |
+
+mod background;
+mod landing;
+mod timeout;
+
+pub(crate) use background::{Lasting, background};
+pub(crate) use landing::Landing;
+pub use timeout::{Elapsed, Timeout, timeout};
 
 use std::cell::Cell;
 use std::future::Future;
@@ -90,6 +108,16 @@ impl Future for Pending {
 }
 
 impl Pending {
+    /// Ends a receive without waiting: it is taken back, or gives its outcome if it is done.
+    fn end(&mut self) -> Option<Completion> {
+        let request = self.request.take().filter(|_| self.is_at_home())?;
+        let outcome = pe::with(|pe| {
+            pe.engine.cancel(request);
+            pe.engine.running().take_if_done(request)
+        });
+        outcome.filter(|outcome| !outcome.is_cancelled())
+    }
+
     /// Ends it without waiting, if that can be done: a receive that no message has come for is
     /// taken back. Returns whether it is over. Nobody looks at it again.
     pub(crate) fn give_up(&mut self) -> bool {
@@ -254,15 +282,39 @@ fn beside_tasks(
     }
 }
 
-/// Receives a message taken by a matched probe.
+/// Receives a message taken by a matched probe. Dropped early, it is there for the next receive.
 ///
 /// # Safety
-/// As [`receive`].
+/// The buffer is writable, and not used, whenever the future is polled.
 pub(crate) async unsafe fn receive_matched(message: u32, room: Room, site: Site) -> Completion {
+    let mut landing = Landing::of_message(message, site);
     // SAFETY: as the caller promises.
-    match pe::with(|pe| unsafe { pe.engine.receive_matched(message, room) }) {
-        Started::Done(outcome) => outcome,
-        Started::Pending(request, _) => Pending::new(request, site, None).await,
+    std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
+}
+
+/// Receives a message. Dropped early, it is there for the next receive.
+///
+/// # Safety
+/// The buffer is writable, and not used, whenever the future is polled.
+pub(crate) async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Completion {
+    let mut landing = Landing::new(pattern, site);
+    // SAFETY: as the caller promises.
+    std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
+}
+
+/// Sends a message whose data is looked at only when the future is first polled. Dropped early, it
+/// goes all the same.
+///
+/// # Safety
+/// The data is readable when the future is first polled.
+///
+/// # Panics
+/// If its mode does not copy.
+pub(crate) async unsafe fn send_copied(message: Outbound, site: Site) {
+    assert!(message.mode.copies(), "the data of this send has to stay where it is");
+    // SAFETY: as the caller promises.
+    if let Started::Pending(request, _) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
+        Lasting(Pending::new(request, site, Some(sent_to(&message)))).await;
     }
 }
 
@@ -304,10 +356,17 @@ pub(crate) async fn matched_probe(pattern: Pattern, site: Site) -> (u32, Probed)
 }
 
 /// A timer, from when it is first polled.
+#[derive(Debug)]
 struct Sleep {
     duration: Duration,
     pending: Option<Pending>,
     site: Site,
+}
+
+impl Sleep {
+    fn new(duration: Duration, site: Site) -> Sleep {
+        Sleep { duration, pending: None, site }
+    }
 }
 
 impl Future for Sleep {
@@ -339,7 +398,7 @@ impl Drop for Sleep {
 /// Outside of a rank.
 #[track_caller]
 pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
-    Sleep { duration, pending: None, site: Site::here("sleep", Location::caller()) }
+    Sleep::new(duration, Site::here("sleep", Location::caller()))
 }
 
 /// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not

@@ -12,6 +12,7 @@
 //! | `cartesian`, `graph` | neighbourhoods |
 //! | `neighbors` | collective operations among neighbours |
 //! | `inter` | intercommunicators |
+//! | `number` | communicators as numbers |
 
 pub(crate) mod cartesian;
 mod communicator;
@@ -21,6 +22,7 @@ mod group;
 pub(crate) mod handle;
 mod inter;
 mod neighbors;
+mod number;
 
 use crate::rank::locals;
 use crate::{Count, pe};
@@ -65,6 +67,8 @@ pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 const WORLD: u32 = 0;
 const SELF: u32 = CONTEXTS;
 pub(crate) const FIRST_FREE_CONTEXT: u32 = 2 * CONTEXTS;
+/// Where a rank keeps which communicators have been asked for their numbers.
+const NUMBERED: u32 = FIRST_FREE_CONTEXT;
 /// Contexts of a communicator.
 pub(crate) const CONTEXTS: u32 = 4;
 

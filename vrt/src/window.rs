@@ -30,7 +30,7 @@ use crate::collective::SystemOperation;
 use crate::collective::operator::Operator;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::net::shared::Leased;
-use crate::operation::Site;
+use crate::operation::{Site, background};
 use crate::pe::{self, WindowPart};
 use crate::point_to_point::site;
 use crate::rank::block_on_at;
@@ -83,13 +83,15 @@ pub trait OneSided: Communicator {
         )
     }
 
-    /// [`allocate_window`](Self::allocate_window) for async ranks.
+    /// [`allocate_window`](Self::allocate_window) for async ranks. Dropped early, this rank's part of
+    /// the window is made all the same, and never freed.
     #[track_caller]
     fn allocate_window_async<T>(&self, values: Vec<T>) -> impl Future<Output = Window<'static, T>>
     where
         T: Equivalence + Copy + 'static,
     {
-        Window::make(self.as_handle(), values, None, site!("allocate_window_async"))
+        let (comm, site) = (self.as_handle().clone(), site!("allocate_window_async"));
+        background(async move { Window::make(&comm, values, None, site).await })
     }
 }
 
@@ -517,14 +519,17 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
     }
 
-    /// Waits until all ranks free the window, for async ranks.
+    /// Waits until all ranks free the window, for async ranks. Dropped early, others do not wait for
+    /// this rank's part, but its memory is not given back.
     #[track_caller]
     pub fn free_async(self) -> impl Future<Output = ()> + use<'a, T> {
-        let (mut window, site) = (self, site!("free_async"));
+        let site = site!("free_async");
+        let mut window = ManuallyDrop::new(self);
         async move {
-            epoch::barrier(&window.comm, site).await;
+            let comm = window.comm.clone();
+            background(async move { epoch::barrier(&comm, site).await }).await;
             window.freed = true;
-            drop(window);
+            drop(ManuallyDrop::into_inner(window));
         }
     }
 }

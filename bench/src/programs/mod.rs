@@ -14,6 +14,7 @@ mod pack;
 mod pingpong;
 mod ring;
 mod switch;
+mod threads;
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
@@ -29,6 +30,7 @@ pub use pack::pack;
 pub use pingpong::pingpong;
 pub use ring::ring;
 pub use switch::switch;
+pub use threads::{Work, threads};
 
 use crate::measure::Measured;
 
@@ -65,6 +67,9 @@ pub enum Error {
         /// The repetition, where 0 is the one to warm up.
         repetition: u32,
     },
+    /// Threads cannot be made.
+    #[error("no threads: {0}")]
+    Threads(String),
     /// A rank could not be moved.
     #[error(transparent)]
     Move(#[from] mpi::CannotMove),

@@ -21,6 +21,7 @@ use super::external::locks::*;
 use super::external::mappings::*;
 use super::external::processes::*;
 use super::external::system_calls::two;
+use super::external::threads::lets_go_of;
 use super::external::{Kind, acquires, acquires_at, acquires_from, loads, releases};
 use super::interpose::{Real, process_wide};
 
@@ -268,6 +269,21 @@ calls! {
     fn flockfile(stream: *mut FILE) = locks_surely(stream);
     fn ftrylockfile(stream: *mut FILE) -> c_int = locks(stream);
     fn funlockfile(stream: *mut FILE) = unlocks_surely(stream);
+
+    // Threads; `pthread_join` is in `blocking`.
+    fn pthread_detach(thread: libc::pthread_t) -> c_int = lets_go_of(thread);
+    fn pthread_tryjoin_np(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int
+        = lets_go_of(thread);
+    fn pthread_timedjoin_np(thread: libc::pthread_t, result: *mut *mut c_void, until: Time) -> c_int
+        = lets_go_of(thread);
+    fn pthread_clockjoin_np(
+        thread: libc::pthread_t,
+        result: *mut *mut c_void,
+        clock: c_int,
+        until: Time,
+    ) -> c_int = lets_go_of(thread);
+    fn thrd_join(thread: libc::pthread_t, result: *mut c_int) -> c_int = lets_go_of(thread);
+    fn thrd_detach(thread: libc::pthread_t) -> c_int = lets_go_of(thread);
 
     // Handles of libc.
     fn dlopen(file: Text, flags: c_int) -> *mut c_void = loads(file);

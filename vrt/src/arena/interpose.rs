@@ -52,14 +52,15 @@ pub(crate) fn process_wide<R>(call: impl FnOnce() -> R) -> R {
     outside_heap(call)
 }
 
-/// C `exit`. In a rank: status 0 ends the rank, any other ends the job with that status.
+/// C `exit`. In a rank: status 0 ends the rank, any other ends the job with that status. In a world of
+/// one it ends the process.
 ///
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
     crate::arena::exit_guard::abandon_experiment();
-    if crate::pe::in_rank() {
+    if crate::pe::in_rank() && !crate::rank::thread::is_rank() {
         crate::arena::exit_guard::clear();
         crate::rank::exit_rank(status);
     }

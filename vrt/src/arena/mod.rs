@@ -27,6 +27,7 @@
 //! | `search` | what ranks and statics refer to that would not move with a rank, or would |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 
+pub(crate) mod allocator;
 pub(crate) mod answers;
 mod backing;
 mod calls;

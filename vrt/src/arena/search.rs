@@ -25,12 +25,14 @@
 //! ranks are searched then; what nobody refers to is leaked, and of no matter.
 //!
 //! Statics, and what was allocated before the PEs were forked, are alike in all PEs and do not
-//! hold a rank. Not found is what is no address: a reference that a rank keeps as a difference or
-//! hidden in other bits, and one that only memory from before the fork contains.
+//! hold a rank, but for a lock in a static that is locked while the rank's stack refers to it. Not
+//! found is what is no address: a reference that a rank keeps as a difference or hidden in other
+//! bits, and one that only memory from before the fork contains.
 
 mod blocks;
+mod locks;
 mod roots;
-mod thread_locals;
+mod variables;
 mod words;
 
 use std::fmt;
@@ -87,6 +89,8 @@ enum Target {
     Outside(u32),
     /// A thread-local variable, with its name, if that is known.
     ThreadLocal(&'static str),
+    /// A lock of the PE's that is locked, with its name, if that is known.
+    Lock(&'static str),
     /// Memory of the rank itself that a thread-local variable refers to.
     Shared,
     /// Memory of the rank itself.
@@ -109,6 +113,8 @@ impl fmt::Display for Reference {
                 write!(f, "memory that a thread, a task or the system library of PE {pe} allocated")
             }
             Target::ThreadLocal(name) => write!(f, "the thread-local variable {name} of its PE"),
+            Target::Lock("") => f.write_str("a lock of its PE that is locked"),
+            Target::Lock(name) => write!(f, "the lock {name} of its PE, which is locked"),
             Target::Shared => {
                 f.write_str("memory that it shares with a thread-local variable of its PE")
             }
@@ -339,9 +345,11 @@ impl Seen<'_> {
     unsafe fn stack(&mut self, stack: Range) {
         let thread_locals: Vec<Range> = self.search.roots.thread_locals().collect();
         let arena = self.arena;
+        let mut before = 0;
         // SAFETY: as the caller promises.
         unsafe {
             words::each(stack, |at, word| {
+                let before = std::mem::replace(&mut before, word);
                 if let Some((start, _)) =
                     thread_locals.iter().find(|(start, end)| (*start..*end).contains(&word))
                 {
@@ -352,6 +360,11 @@ impl Seen<'_> {
                     && let Some(to) = self.target(arena, word)
                 {
                     self.note(Place::Stack(at - stack.0), to);
+                } else if self.search.roots.is_static(word)
+                    && (locks::is_locked(word) || locks::is_read_by(before, word))
+                    && let Some(name) = self.search.roots.static_at(word)
+                {
+                    self.note(Place::Stack(at - stack.0), Target::Lock(name));
                 }
                 self.found.is_none()
             });

@@ -458,7 +458,7 @@ impl Engine {
 
     /// Another PE, or this one, has said something about balancing.
     pub(crate) fn balance_message(&mut self, from: u32, bytes: &[u8]) {
-        match crate::encoding::decode(bytes) {
+        match crate::encoding::decode_own(bytes) {
             Ok(message) => self.take_message(from, message),
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         }

@@ -25,7 +25,9 @@ fn main() -> ExitCode {
     let Some((program, rest)) = arguments.command.split_first() else {
         return ExitCode::from(2);
     };
-    let error = Command::new(program).args(rest).envs(arguments.vrt.to_env()).exec();
+    let mut command = Command::new(program);
+    // A program that does not become a job can see that it was to be one.
+    let error = command.args(rest).envs(arguments.vrt.to_env()).env("VRTRUN", "1").exec();
     eprintln!("vrtrun: cannot run {}: {error}", program.display());
     ExitCode::from(127)
 }

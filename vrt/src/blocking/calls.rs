@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
 use crate::arena::external::system_calls::by_number;
+use crate::arena::external::threads::lets_go_of;
 use crate::arena::interpose::Real;
 use crate::blocking::futex::{self, clock, futex, nanoseconds};
 use crate::blocking::suspend::{may_suspend, sleep_until};
@@ -361,5 +362,7 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
             return status;
         }
     }
-    libcs!(c"pthread_join", fn(libc::pthread_t, *mut *mut c_void) -> c_int, thread, result)
+    lets_go_of(thread, || {
+        libcs!(c"pthread_join", fn(libc::pthread_t, *mut *mut c_void) -> c_int, thread, result)
+    })
 }

@@ -1,4 +1,8 @@
-//! The async twins of collective operations. A future that has been polled has to be awaited.
+//! The async twins of collective operations.
+//!
+//! A future can be dropped or forgotten. Others wait for this rank's part in the operation, so one
+//! that has begun and is dropped goes on by itself, with a result that nobody sees; and what it uses is
+//! a copy of the buffers.
 
 use std::future::Future;
 use std::panic::Location;
@@ -6,15 +10,31 @@ use std::panic::Location;
 use crate::collective::operation::Operation;
 use crate::collective::root::{Root, handle};
 use crate::collective::start::{self, datatype, expect_root};
-use crate::datatype::wire::{incoming, incoming_filled, outgoing};
+use crate::datatype::wire::{Apart, incoming_apart, outgoing_apart};
 use crate::datatype::{Buffer, BufferMut};
+use crate::operation::background;
 use crate::point_to_point::site;
 use crate::topology::Communicator;
 
-/// Holds on to what a future's buffers borrow.
-async fn borrowing<B>(future: impl Future<Output = ()>, borrowed: B) {
-    future.await;
-    drop(borrowed);
+/// An operation that has what it uses; what has come is put into its place at the end.
+async fn settled<R: BufferMut + ?Sized>(
+    future: impl Future<Output = ()> + 'static,
+    apart: Apart,
+    buffer: &mut R,
+) {
+    background(future).await;
+    apart.settle(buffer);
+}
+
+/// The same, for what only the root gets.
+async fn settled_on_root<R: BufferMut + ?Sized>(
+    future: impl Future<Output = ()> + 'static,
+    to: Option<(Apart, &mut R)>,
+) {
+    background(future).await;
+    if let Some((apart, buffer)) = to {
+        apart.settle(buffer);
+    }
 }
 
 /// Async twins of [`CommunicatorCollectives`](crate::collective::CommunicatorCollectives).
@@ -22,7 +42,7 @@ pub trait AsyncCollectives: Communicator {
     /// Waits until all ranks have come here.
     #[track_caller]
     fn barrier_async(&self) -> impl Future<Output = ()> {
-        start::barrier(self.as_handle(), site!("barrier_async"))
+        background(start::barrier(self.as_handle(), site!("barrier_async")))
     }
 
     /// Gives every rank the contributions of all, in rank order.
@@ -35,9 +55,10 @@ pub trait AsyncCollectives: Communicator {
         sendbuf: &S,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
-        let (site, to) = (site!("all_gather_into_async"), Some(incoming(recvbuf)));
-        let future = start::gather(self.as_handle(), None, outgoing(sendbuf), to, site);
-        borrowing(future, (sendbuf, recvbuf))
+        let (site, (to, apart)) = (site!("all_gather_into_async"), incoming_apart(recvbuf, false));
+        let from = outgoing_apart(sendbuf);
+        let future = start::gather(self.as_handle(), None, from, Some(to), site);
+        settled(future, apart, recvbuf)
     }
 
     /// Sends a part to each rank and receives one from each.
@@ -50,9 +71,9 @@ pub trait AsyncCollectives: Communicator {
         sendbuf: &S,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
-        let (site, to) = (site!("all_to_all_into_async"), incoming(recvbuf));
-        let future = start::all_to_all(self.as_handle(), outgoing(sendbuf), to, site);
-        borrowing(future, (sendbuf, recvbuf))
+        let (site, (to, apart)) = (site!("all_to_all_into_async"), incoming_apart(recvbuf, false));
+        let future = start::all_to_all(self.as_handle(), outgoing_apart(sendbuf), to, site);
+        settled(future, apart, recvbuf)
     }
 
     /// Folds the contributions of all ranks and gives every rank the result.
@@ -60,16 +81,17 @@ pub trait AsyncCollectives: Communicator {
     /// # Panics
     /// When the receive buffer is shorter than the other, or the operation is not defined for their elements.
     #[track_caller]
-    fn all_reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
+    fn all_reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
         &self,
         sendbuf: &S,
         recvbuf: &mut R,
         op: O,
     ) -> impl Future<Output = ()> {
         let (site, comm) = (site!("all_reduce_into_async"), self.as_handle());
-        let (from, to, kind) = (outgoing(sendbuf), incoming(recvbuf), datatype(sendbuf));
+        let (from, kind) = (outgoing_apart(sendbuf), datatype(sendbuf));
+        let (to, apart) = incoming_apart(recvbuf, false);
         let future = start::reduce(comm, None, from, Some(to), kind, op, site);
-        borrowing(future, (sendbuf, recvbuf))
+        settled(future, apart, recvbuf)
     }
 
     /// Folds the contributions of the ranks up to this one.
@@ -77,15 +99,16 @@ pub trait AsyncCollectives: Communicator {
     /// # Panics
     /// As [`all_reduce_into_async`](Self::all_reduce_into_async).
     #[track_caller]
-    fn scan_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
+    fn scan_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
         &self,
         sendbuf: &S,
         recvbuf: &mut R,
         op: O,
     ) -> impl Future<Output = ()> {
         let (site, comm) = (site!("scan_into_async"), self.as_handle());
-        let (from, to, kind) = (outgoing(sendbuf), incoming(recvbuf), datatype(sendbuf));
-        borrowing(start::scan(comm, from, to, (kind, op), false, site), (sendbuf, recvbuf))
+        let (from, kind) = (outgoing_apart(sendbuf), datatype(sendbuf));
+        let (to, apart) = incoming_apart(recvbuf, false);
+        settled(start::scan(comm, from, to, (kind, op), false, site), apart, recvbuf)
     }
 }
 
@@ -100,7 +123,8 @@ pub trait AsyncRoot: Root {
         buffer: &mut Buf,
     ) -> impl Future<Output = ()> {
         let (site, root) = (site!("broadcast_into_async"), self.root_rank());
-        borrowing(start::broadcast(handle(self), root, incoming_filled(buffer), site), buffer)
+        let (data, apart) = incoming_apart(buffer, true);
+        settled(start::broadcast(handle(self), root, data, site), apart, buffer)
     }
 
     /// Contributes to what the root gathers; on the root, gathers it into `all`.
@@ -115,9 +139,9 @@ pub trait AsyncRoot: Root {
     ) -> impl Future<Output = ()> {
         let (site, root) = (site!("gather_into_async"), self.root_rank());
         expect_root(handle(self), root, all.is_some(), site);
-        let to = all.as_deref_mut().map(incoming);
-        let future = start::gather(handle(self), Some(root), outgoing(sendbuf), to, site);
-        borrowing(future, (sendbuf, all))
+        let (to, apart) = all.as_deref_mut().map(|all| incoming_apart(all, false)).unzip();
+        let future = start::gather(handle(self), Some(root), outgoing_apart(sendbuf), to, site);
+        settled_on_root(future, apart.zip(all))
     }
 
     /// Receives a part of what the root has in `all`.
@@ -132,9 +156,9 @@ pub trait AsyncRoot: Root {
     ) -> impl Future<Output = ()> {
         let (site, root) = (site!("scatter_into_async"), self.root_rank());
         expect_root(handle(self), root, all.is_some(), site);
-        let to = incoming(recvbuf);
-        let future = start::scatter(handle(self), root, all.map(outgoing), to, site);
-        borrowing(future, (all, recvbuf))
+        let (to, apart) = incoming_apart(recvbuf, false);
+        let future = start::scatter(handle(self), root, all.map(outgoing_apart), to, site);
+        settled(future, apart, recvbuf)
     }
 
     /// Contributes to what the root folds; on the root, folds it into `out`.
@@ -142,7 +166,7 @@ pub trait AsyncRoot: Root {
     /// # Panics
     /// When `out` is missing on the root, present elsewhere, or not as long as the contribution.
     #[track_caller]
-    fn reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
+    fn reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
         &self,
         sendbuf: &S,
         mut out: Option<&mut R>,
@@ -150,10 +174,10 @@ pub trait AsyncRoot: Root {
     ) -> impl Future<Output = ()> {
         let (site, root) = (site!("reduce_into_async"), self.root_rank());
         expect_root(handle(self), root, out.is_some(), site);
-        let (from, kind) = (outgoing(sendbuf), datatype(sendbuf));
-        let to = out.as_deref_mut().map(incoming);
+        let (from, kind) = (outgoing_apart(sendbuf), datatype(sendbuf));
+        let (to, apart) = out.as_deref_mut().map(|out| incoming_apart(out, false)).unzip();
         let future = start::reduce(handle(self), Some(root), from, to, kind, op, site);
-        borrowing(future, (sendbuf, out))
+        settled_on_root(future, apart.zip(out))
     }
 }
 

@@ -223,7 +223,7 @@ impl Engine {
 
     /// The running rank has sent something to many: it shall not flood those who come later.
     #[inline]
-    fn when_sent(&mut self) -> Started {
+    pub(crate) fn when_sent(&mut self) -> Started {
         if !self.net.has_backlog() {
             return Started::Done(Completion::default());
         }

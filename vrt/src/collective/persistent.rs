@@ -6,11 +6,16 @@ use std::panic::Location;
 use crate::collective::operation::Operation;
 use crate::collective::root::{Root, handle};
 use crate::collective::start::{self, datatype};
-use crate::datatype::wire::{incoming, incoming_filled, outgoing};
+use crate::datatype::wire::{Apart, incoming_apart, outgoing_apart};
 use crate::datatype::{Buffer, BufferMut};
 use crate::point_to_point::site;
-use crate::request::PersistentRequest;
+use crate::request::{PersistentRequest, Settle};
 use crate::topology::Communicator;
+
+/// Puts what has come into its place.
+fn settle<'a, R: BufferMut + ?Sized>(apart: Apart) -> Settle<&'a mut R> {
+    Some(Box::new(move |buffer: &mut &'a mut R| apart.settle(&mut **buffer)))
+}
 
 /// Persistent forms of [`CommunicatorCollectives`](crate::collective::CommunicatorCollectives).
 pub trait PersistentCollectives: Communicator {
@@ -19,7 +24,7 @@ pub trait PersistentCollectives: Communicator {
     fn persistent_barrier(&self) -> PersistentRequest<'static, (), ()> {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_barrier"));
         PersistentRequest::collective((), (), site, move |_, _| {
-            Box::pin(start::barrier(&comm, site))
+            (Box::pin(start::barrier(&comm, site)), None)
         })
     }
 
@@ -36,8 +41,10 @@ pub trait PersistentCollectives: Communicator {
     {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_all_gather_into"));
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let to = Some(incoming(&mut **receive));
-            Box::pin(start::gather(&comm, None, outgoing(&**send), to, site))
+            let (to, apart) = incoming_apart(&mut **receive, false);
+            let from = outgoing_apart(&**send);
+            let future = start::gather(&comm, None, from, Some(to), site);
+            (Box::pin(future), settle(apart))
         })
     }
 
@@ -54,8 +61,9 @@ pub trait PersistentCollectives: Communicator {
     {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_all_to_all_into"));
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let to = incoming(&mut **receive);
-            Box::pin(start::all_to_all(&comm, outgoing(&**send), to, site))
+            let (to, apart) = incoming_apart(&mut **receive, false);
+            let future = start::all_to_all(&comm, outgoing_apart(&**send), to, site);
+            (Box::pin(future), settle(apart))
         })
     }
 
@@ -70,13 +78,14 @@ pub trait PersistentCollectives: Communicator {
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
-        O: Operation + Clone + 'a,
+        O: Operation + Clone + 'static,
     {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_all_reduce_into"));
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let (from, kind) = (outgoing(&**send), datatype(&**send));
-            let to = Some(incoming(&mut **receive));
-            Box::pin(start::reduce(&comm, None, from, to, kind, op.clone(), site))
+            let (from, kind) = (outgoing_apart(&**send), datatype(&**send));
+            let (to, apart) = incoming_apart(&mut **receive, false);
+            let future = start::reduce(&comm, None, from, Some(to), kind, op.clone(), site);
+            (Box::pin(future), settle(apart))
         })
     }
 
@@ -91,15 +100,17 @@ pub trait PersistentCollectives: Communicator {
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
-        O: Operation + Clone + 'a,
+        O: Operation + Clone + 'static,
     {
         let comm = self.as_handle().clone();
         let site = site!("persistent_reduce_scatter_block_into");
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let (from, kind) = (outgoing(&**send), datatype(&**send));
-            let to = incoming(&mut **receive);
+            let (from, kind) = (outgoing_apart(&**send), datatype(&**send));
+            let (to, apart) = incoming_apart(&mut **receive, false);
             let lengths = vec![to.len; comm.size as usize];
-            Box::pin(start::reduce_scatter(&comm, from, to, lengths, kind, op.clone(), site))
+            let op = op.clone();
+            let future = start::reduce_scatter(&comm, from, to, lengths, kind, op, site);
+            (Box::pin(future), settle(apart))
         })
     }
 
@@ -114,13 +125,14 @@ pub trait PersistentCollectives: Communicator {
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
-        O: Operation + Clone + 'a,
+        O: Operation + Clone + 'static,
     {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_scan_into"));
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
             let kind = (datatype(&**send), op.clone());
-            let (from, to) = (outgoing(&**send), incoming(&mut **receive));
-            Box::pin(start::scan(&comm, from, to, kind, false, site))
+            let (from, (to, apart)) =
+                (outgoing_apart(&**send), incoming_apart(&mut **receive, false));
+            (Box::pin(start::scan(&comm, from, to, kind, false, site)), settle(apart))
         })
     }
 
@@ -135,13 +147,14 @@ pub trait PersistentCollectives: Communicator {
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
-        O: Operation + Clone + 'a,
+        O: Operation + Clone + 'static,
     {
         let (comm, site) = (self.as_handle().clone(), site!("persistent_exclusive_scan_into"));
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
             let kind = (datatype(&**send), op.clone());
-            let (from, to) = (outgoing(&**send), incoming_filled(&mut **receive));
-            Box::pin(start::scan(&comm, from, to, kind, true, site))
+            let (from, (to, apart)) =
+                (outgoing_apart(&**send), incoming_apart(&mut **receive, true));
+            (Box::pin(start::scan(&comm, from, to, kind, true, site)), settle(apart))
         })
     }
 }
@@ -160,7 +173,8 @@ pub trait PersistentRoot: Root {
         let (comm, root) = (handle(self).clone(), self.root_rank());
         let site = site!("persistent_broadcast_into");
         PersistentRequest::collective((), buffer, site, move |_, buffer| {
-            Box::pin(start::broadcast(&comm, root, incoming_filled(&mut **buffer), site))
+            let (data, apart) = incoming_apart(&mut **buffer, true);
+            (Box::pin(start::broadcast(&comm, root, data, site)), settle(apart))
         })
     }
 
@@ -179,8 +193,10 @@ pub trait PersistentRoot: Root {
         let (comm, root) = (handle(self).clone(), self.root_rank());
         let site = site!("persistent_gather_into");
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let to = (comm.rank == root).then(|| incoming(&mut **receive));
-            Box::pin(start::gather(&comm, Some(root), outgoing(&**send), to, site))
+            let (to, apart) =
+                (comm.rank == root).then(|| incoming_apart(&mut **receive, false)).unzip();
+            let future = start::gather(&comm, Some(root), outgoing_apart(&**send), to, site);
+            (Box::pin(future), apart.and_then(settle))
         })
     }
 
@@ -199,8 +215,9 @@ pub trait PersistentRoot: Root {
         let (comm, root) = (handle(self).clone(), self.root_rank());
         let site = site!("persistent_scatter_into");
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let from = (comm.rank == root).then(|| outgoing(&**send));
-            Box::pin(start::scatter(&comm, root, from, incoming(&mut **receive), site))
+            let from = (comm.rank == root).then(|| outgoing_apart(&**send));
+            let (to, apart) = incoming_apart(&mut **receive, false);
+            (Box::pin(start::scatter(&comm, root, from, to, site)), settle(apart))
         })
     }
 
@@ -216,14 +233,16 @@ pub trait PersistentRoot: Root {
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
-        O: Operation + Clone + 'a,
+        O: Operation + Clone + 'static,
     {
         let (comm, root) = (handle(self).clone(), self.root_rank());
         let site = site!("persistent_reduce_into");
         PersistentRequest::collective(sendbuf, recvbuf, site, move |send, receive| {
-            let (from, kind) = (outgoing(&**send), datatype(&**send));
-            let to = (comm.rank == root).then(|| incoming(&mut **receive));
-            Box::pin(start::reduce(&comm, Some(root), from, to, kind, op.clone(), site))
+            let (from, kind) = (outgoing_apart(&**send), datatype(&**send));
+            let (to, apart) =
+                (comm.rank == root).then(|| incoming_apart(&mut **receive, false)).unzip();
+            let future = start::reduce(&comm, Some(root), from, to, kind, op.clone(), site);
+            (Box::pin(future), apart.and_then(settle))
         })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::datatype::layout::Layout;
 use crate::datatype::{Datatype, DatatypeRef, Kind, OwnedDatatype, UncommittedDatatype};
 use crate::ffi::MPI_Datatype;
-use crate::raw::{AsRaw, MatchesRaw};
+use crate::raw::{AsRaw, FromRaw, MatchesRaw};
 use crate::{Address, Count};
 
 /// A datatype made by the program.
@@ -272,6 +272,17 @@ macro_rules! constructors {
 
             fn as_raw(&self) -> MPI_Datatype {
                 self.datatype_ref().as_raw()
+            }
+        }
+
+        impl FromRaw for $name {
+            unsafe fn from_raw(handle: MPI_Datatype) -> Self {
+                let layout = handle.0 as *const Layout;
+                // SAFETY: the number is the address in an `Arc` that lives, as the caller promises.
+                unsafe {
+                    Arc::increment_strong_count(layout);
+                    $name(Arc::from_raw(layout))
+                }
             }
         }
 

@@ -3,6 +3,13 @@
 //! Elements that lie in memory as they are sent are used where they are. Others are packed into a
 //! block of the rank's heap, which goes with the operation: an outgoing block is dropped when the
 //! operation is over, an incoming one is unpacked first.
+//!
+//! An operation that may outlive the borrow of its buffers, because whoever waits for it can be
+//! dropped or forgotten, has all its bytes *apart*, in such blocks: what has come is put into the
+//! buffer by who has it borrowed.
+
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use crate::datatype::{
     AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, Signature,
@@ -37,6 +44,26 @@ struct Staged {
     datatype: OwnedDatatype,
     /// The bytes are integers of another kind than the buffer's.
     other: Option<Scalar>,
+    /// Who puts them into the buffer, if that is not for the operation to do.
+    apart: Option<Arrived>,
+}
+
+/// Bytes that have come, and how many.
+type Arrived = Rc<RefCell<Option<(Box<Staged>, usize)>>>;
+
+/// What comes for a buffer that is not touched until it has.
+#[derive(Debug)]
+pub(crate) struct Apart(Arrived);
+
+impl Apart {
+    /// Puts what has come, if all has, into the buffer that this was made for.
+    pub(crate) fn settle<B: BufferMut + ?Sized>(self, buffer: &mut B) {
+        if let Some((mut staged, len)) = self.0.take() {
+            assert!(staged.count <= buffer.len_in_elements(), "the buffer has become shorter");
+            staged.to = buffer.pointer_mut().cast();
+            staged.unpack(len);
+        }
+    }
 }
 
 /// The bytes of `count` elements.
@@ -121,7 +148,7 @@ unsafe fn stage(to: *mut u8, count: usize, datatype: DatatypeRef<'_>, filled: bo
         datatype.with_layout(|layout| unsafe { layout.pack(to, count, at) });
     }
     let datatype = datatype.to_owned_type();
-    let staged = Box::new(Staged { bytes, to, count, datatype, other: None });
+    let staged = Box::new(Staged { bytes, to, count, datatype, other: None, apart: None });
     Incoming { at, len, signature, staged: Some(staged) }
 }
 
@@ -141,6 +168,51 @@ pub(crate) fn incoming_filled<B: BufferMut + ?Sized>(buffer: &mut B) -> Incoming
     let count = buffer.len_in_elements();
     // SAFETY: as in `incoming`; a buffer's elements are initialised.
     unsafe { incoming_elements(buffer.pointer_mut().cast(), count, datatype.datatype_ref(), true) }
+}
+
+/// The bytes of a buffer, which is not looked at again.
+pub(crate) fn outgoing_apart<B: Buffer + ?Sized>(buffer: &B) -> Outgoing {
+    let there = outgoing(buffer);
+    if there.is_packed() {
+        return there;
+    }
+    let packed = there.bytes().to_vec();
+    Outgoing { at: packed.as_ptr(), packed: Some(packed), ..there }
+}
+
+/// Room apart from a buffer, for bytes that the operation's end puts into it.
+pub(crate) fn incoming_staged<B: BufferMut + ?Sized>(buffer: &mut B) -> Incoming {
+    stage_buffer(buffer, false)
+}
+
+/// Room apart from a buffer; what comes is put into it by [`Apart::settle`]. `filled` as in
+/// [`incoming_filled`].
+pub(crate) fn incoming_apart<B: BufferMut + ?Sized>(
+    buffer: &mut B,
+    filled: bool,
+) -> (Incoming, Apart) {
+    let mut incoming = stage_buffer(buffer, filled);
+    let arrived = Arrived::default();
+    if let Some(staged) = &mut incoming.staged {
+        staged.apart = Some(Rc::clone(&arrived));
+    }
+    (incoming, Apart(arrived))
+}
+
+fn stage_buffer<B: BufferMut + ?Sized>(buffer: &mut B, filled: bool) -> Incoming {
+    let datatype = buffer.as_datatype();
+    let datatype = datatype.datatype_ref();
+    let (count, to) = (buffer.len_in_elements(), buffer.pointer_mut().cast::<u8>());
+    let (size, signature) = datatype.with_layout(|layout| (layout.size(), layout.signature()));
+    let mut bytes = vec![0u8; size * count];
+    let (at, len) = (bytes.as_mut_ptr(), bytes.len());
+    if filled {
+        // SAFETY: a buffer's elements are initialised; the block has room for all.
+        datatype.with_layout(|layout| unsafe { layout.pack(to, count, at) });
+    }
+    let datatype = datatype.to_owned_type();
+    let staged = Box::new(Staged { bytes, to, count, datatype, other: None, apart: None });
+    Incoming { at, len, signature, staged: Some(staged) }
 }
 
 /// Room for the result of a reduction, which has the type of what was contributed. If the receive
@@ -167,7 +239,7 @@ where
     let mut bytes = vec![0u8; count * from.size()];
     let (at, len) = (bytes.as_mut_ptr(), bytes.len());
     let (datatype, to) = (OwnedDatatype::System(to), buffer.pointer_mut().cast());
-    let staged = Box::new(Staged { bytes, to, count, datatype, other: Some(from) });
+    let staged = Box::new(Staged { bytes, to, count, datatype, other: Some(from), apart: None });
     Incoming { at, len, signature: Signature::of_scalar(from), staged: Some(staged) }
 }
 
@@ -192,7 +264,7 @@ impl Incoming {
     #[inline]
     pub(crate) fn finish(&mut self, len: usize) {
         if let Some(staged) = self.staged.take() {
-            staged.unpack(len);
+            staged.land(len);
         }
     }
 
@@ -231,6 +303,17 @@ impl Outgoing {
 }
 
 impl Staged {
+    /// Puts what has come where it belongs; not inlined, because most buffers need none of it.
+    #[inline(never)]
+    fn land(mut self: Box<Self>, len: usize) {
+        match self.apart.take() {
+            Some(arrived) => {
+                arrived.replace(Some((self, len)));
+            }
+            None => self.unpack(len),
+        }
+    }
+
     fn unpack(&self, len: usize) {
         let len = len.min(self.bytes.len());
         if len == 0 {
@@ -249,9 +332,14 @@ impl Staged {
             }
             return;
         }
-        // SAFETY: whoever made this promised that the elements are writable.
-        self.datatype
-            .datatype_ref()
-            .with_layout(|layout| unsafe { layout.unpack(from, len, to, count) });
+        self.datatype.datatype_ref().with_layout(|layout| match layout.direct(count) {
+            // SAFETY: whoever made this promised that the elements are writable, and says the
+            // layout that they lie there one behind the other.
+            Some(offset) => unsafe {
+                std::ptr::copy_nonoverlapping(from, to.wrapping_offset(offset), len);
+            },
+            // SAFETY: as above.
+            None => unsafe { layout.unpack(from, len, to, count) },
+        });
     }
 }

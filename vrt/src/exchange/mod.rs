@@ -46,7 +46,7 @@ pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};
 
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
-use crate::operation::Site;
+use crate::operation::{Site, background};
 use crate::pe;
 use crate::point_to_point::site;
 use crate::rank::block_on_at;
@@ -90,33 +90,33 @@ pub trait SparseExchange: Communicator {
         block_on_at(exchange, site.call, site.location)
     }
 
-    /// The async twin of [`sparse_exchange`](Self::sparse_exchange). A future that has been polled
-    /// has to be awaited.
+    /// The async twin of [`sparse_exchange`](Self::sparse_exchange). It has a copy of the messages;
+    /// dropped early, it goes on, and what comes for this rank is dropped.
     ///
     /// # Panics
     /// As there.
     #[track_caller]
-    fn sparse_exchange_async<T: Equivalence, B: AsRef<[T]>>(
+    fn sparse_exchange_async<T: Equivalence + 'static, B: AsRef<[T]>>(
         &self,
         messages: &[(Rank, B)],
     ) -> impl Future<Output = Vec<(Rank, Vec<T>)>> {
         let site = site!("sparse_exchange_async");
-        exchange(self.as_handle(), job_protocol(), messages, site)
+        exchange_apart(self.as_handle(), job_protocol(), messages, site)
     }
 
-    /// The async twin of [`sparse_exchange_by`](Self::sparse_exchange_by). A future that has been
-    /// polled has to be awaited.
+    /// The async twin of [`sparse_exchange_by`](Self::sparse_exchange_by), as
+    /// [`sparse_exchange_async`](Self::sparse_exchange_async).
     ///
     /// # Panics
     /// As there.
     #[track_caller]
-    fn sparse_exchange_by_async<T: Equivalence, B: AsRef<[T]>>(
+    fn sparse_exchange_by_async<T: Equivalence + 'static, B: AsRef<[T]>>(
         &self,
         protocol: Protocol,
         messages: &[(Rank, B)],
     ) -> impl Future<Output = Vec<(Rank, Vec<T>)>> {
         let site = site!("sparse_exchange_by_async");
-        exchange(self.as_handle(), protocol, messages, site)
+        exchange_apart(self.as_handle(), protocol, messages, site)
     }
 }
 
@@ -149,13 +149,33 @@ async fn exchange<T: Equivalence, B: AsRef<[T]>>(
     site: Site,
 ) -> Vec<(Rank, Vec<T>)> {
     check(comm, messages, site);
+    let packed = messages.iter().map(|(to, values)| (*to, wire::outgoing(values.as_ref())));
+    exchange_bytes(comm, protocol, packed.collect(), site).await
+}
+
+/// [`exchange`] that has all that it uses.
+fn exchange_apart<T: Equivalence + 'static, B: AsRef<[T]>>(
+    comm: &CommunicatorHandle,
+    protocol: Protocol,
+    messages: &[(Rank, B)],
+    site: Site,
+) -> impl Future<Output = Vec<(Rank, Vec<T>)>> + use<T, B> {
+    check(comm, messages, site);
+    let packed = messages.iter().map(|(to, values)| (*to, wire::outgoing_apart(values.as_ref())));
+    let (comm, packed) = (comm.clone(), packed.collect());
+    background(async move { exchange_bytes(&comm, protocol, packed, site).await })
+}
+
+async fn exchange_bytes<T: Equivalence>(
+    comm: &CommunicatorHandle,
+    protocol: Protocol,
+    packed: Vec<(Rank, wire::Outgoing)>,
+    site: Site,
+) -> Vec<(Rank, Vec<T>)> {
     let signature = T::equivalent_datatype().datatype_ref().signature();
     let party = RankParty::begin(comm, signature, site).await;
-    let packed: Vec<wire::Outgoing> =
-        messages.iter().map(|(_, values)| wire::outgoing(values.as_ref())).collect();
-    let bytes: Vec<(usize, &[u8])> = (messages.iter().zip(&packed))
-        .map(|((to, _), data)| (*to as usize, data.bytes()))
-        .collect();
+    let bytes: Vec<(usize, &[u8])> =
+        packed.iter().map(|(to, data)| (*to as usize, data.bytes())).collect();
     let mut inbox = Values::<T>::new();
     run::run(&party, protocol, &bytes, &mut inbox).await;
     // SAFETY: the exchange is over, so all its receives are.

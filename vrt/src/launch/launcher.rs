@@ -6,6 +6,9 @@ use crate::config::{Config, ConfigError, Net};
 /// and resource managers that speak PMI or PMIx.
 const SIGNS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
 
+/// Set by `vrtrun`.
+const STARTED: &str = "VRTRUN";
+
 /// Whether this process is a PE that a launcher has started.
 ///
 /// # Errors
@@ -30,4 +33,16 @@ pub(super) fn starts_pes(config: &Config) -> Result<bool, ConfigError> {
         )));
     }
     Ok(by_launcher)
+}
+
+/// How somebody has asked for a job of several ranks whose program never became one: a variable and
+/// its value.
+pub(super) fn asks_for_job() -> Option<(&'static str, String)> {
+    const VARIABLES: [&str; 5] =
+        [STARTED, "VRT_RANKS", "VRT_PES", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+    VARIABLES.into_iter().find_map(|name| {
+        let value = std::env::var(name).ok()?;
+        let is_one = name != STARTED && value.trim().parse() == Ok(1);
+        (!is_one && !value.is_empty()).then_some((name, value))
+    })
 }

@@ -1,11 +1,11 @@
-//! Ranks on one PE inside the calling thread.
+//! Ranks on one PE inside the calling thread: those of [`run_local`], or the thread itself.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arena::{SlotId, hooks};
+use crate::arena::{SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
@@ -13,7 +13,7 @@ use crate::launch::{LaunchError, crash, pe_process};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{Outcome, Pe, Setup};
-use crate::rank::Program;
+use crate::rank::{Program, thread};
 use crate::topology::SimpleCommunicator;
 
 /// Unique numbers of local PEs begin above those of any job's PEs.
@@ -30,6 +30,10 @@ pub(crate) fn is_local() -> bool {
 
 /// Runs `program` on `ranks` virtual ranks, all on one PE in the calling thread, and returns when
 /// all have ended. For unit tests and examples; several threads may do so at the same time.
+///
+/// When it panics, ranks that have not ended are abandoned where they wait: no destructors run, and
+/// detached threads that they have started go on. If such a rank waits in a `std::thread::scope`, or has
+/// other threads to join, these may use what it has borrowed: then the process ends.
 ///
 /// # Panics
 /// With a rank's panic, when a rank calls `exit` with a status other than 0, when all ranks wait
@@ -60,12 +64,30 @@ where
     // abandoned, without destructors.
     let program: Program =
         unsafe { std::mem::transmute::<&(dyn Fn() -> i32 + Sync), Program>(program) };
-    if let Err(error) = run(ranks, program) {
+    if let Err(error) = run(ranks, program, |_| {}) {
         panic!("cannot run {ranks} ranks here: {error}");
     }
 }
 
-fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
+/// Makes the calling thread the only rank of a world, until it ends.
+///
+/// # Errors
+/// The thread runs ranks already, or belongs to a PE of a job; or there is no memory.
+pub(crate) fn begin_world_of_one() -> Result<(), LaunchError> {
+    thread::begin(|yielder| {
+        run(1, &|| 0, |slot| {
+            // SAFETY: this is the loop of the PE whose slot it is, and the yielder's coroutine.
+            unsafe { thread::become_thread(slot, yielder) }
+        })
+    })
+}
+
+/// Runs ranks on a PE in this thread; `prepared` gets the slot of the first one.
+fn run(
+    ranks: u32,
+    program: Program,
+    prepared: impl FnOnce(*mut SlotHeader),
+) -> Result<(), LaunchError> {
     let config = Config::from_env()?.with_pes(1).with_ranks(ranks);
     config.check()?;
     if crash::job().is_some() || hooks::pe_of_thread() != 0 {
@@ -92,6 +114,7 @@ fn run(ranks: u32, program: Program) -> Result<(), LaunchError> {
     };
     // SAFETY: the slots were just taken; `enter` below checks the thread.
     let mut pe = unsafe { Pe::new(setup, program, slots.arena()) };
+    prepared(slots.arena().header(slots.ids()[1]));
     let _entered = pe.enter();
     let _local = Local(LOCAL.replace(true));
     let outcome = crate::pe::run().map_err(|error| LaunchError::System {

@@ -31,6 +31,7 @@ mod say;
 mod supervisor;
 mod watchdog;
 
+pub(crate) use local::is_local;
 pub use local::run_local;
 
 use std::any::Any;
@@ -72,6 +73,12 @@ pub enum LaunchError {
          ranks and by a process that is no PE"
     )]
     Nested,
+    /// A program that is to be a job does not become one.
+    #[error(
+        "this program was started to be many ranks ({0}={1}), but its main is that of a single \
+         process: write #[vrt::main] above it"
+    )]
+    NotAJob(&'static str, String),
     /// The PEs that a launcher has started cannot be a job.
     #[cfg(feature = "mpi")]
     #[error("{0}")]
@@ -123,7 +130,7 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
     }
     // PEs run the program until the process ends, so it lives as long.
     let program: rank::Program = Box::leak(Box::new(program));
-    if crash::job().is_some() || local::is_local() {
+    if crash::job().is_some() || is_local() {
         return report_usage_error(&LaunchError::Nested);
     }
     let ended = match launcher::starts_pes(&config) {
@@ -140,6 +147,24 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
             mpi::abort_unless_well(i32::from(STATUS_USAGE));
             code
         }
+    }
+}
+
+/// Makes the calling thread the only rank of a world of its own; false if it belongs to a job.
+///
+/// # Panics
+/// When the system has no memory for that.
+pub(crate) fn begin_world_of_one() -> bool {
+    if crash::job().is_some() || is_local() {
+        return false;
+    }
+    if let Some((name, value)) = launcher::asks_for_job() {
+        let _: ExitCode = report_usage_error(&LaunchError::NotAJob(name, value));
+        std::process::exit(i32::from(STATUS_USAGE));
+    }
+    match local::begin_world_of_one() {
+        Ok(()) => true,
+        Err(error) => panic!("cannot make this thread a rank: {error}"),
     }
 }
 
@@ -170,16 +195,20 @@ pub(crate) fn keep_panic(payload: Box<dyn Any + Send>) {
 /// Called by the PE after a rank has panicked: ends the job, or the local run.
 pub(crate) fn settle_panic(rank: u32) {
     let payload = PANIC.with(|panic| panic.borrow_mut().take());
-    if let (true, Some(payload)) = (local::is_local(), payload) {
+    if let (true, Some(payload)) = (is_local(), payload) {
         pe::rethrow(payload);
     }
     crash::say(format_args!("rank {rank} panicked; ending the job"));
     end_job(STATUS_PANIC);
 }
 
-/// Ends the whole job with a status. In a local run this panics.
+/// Ends the whole job with a status. In a local run this panics, in a world of one it ends the
+/// process.
 pub(crate) fn end_job(status: i32) -> ! {
-    if local::is_local() {
+    if rank::thread::is_rank() {
+        std::process::exit(status);
+    }
+    if is_local() {
         panic!("a rank ended the run with status {status}");
     }
     pe_process::end_job(status)

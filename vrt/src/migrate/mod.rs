@@ -31,9 +31,9 @@ mod state;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::external::runtime;
+use crate::arena::external::{counted, spans};
 use crate::arena::search::{self, Journey, Reference};
-use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, hooks, live};
+use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, allocator, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
@@ -152,6 +152,7 @@ impl Engine {
         state.wait = Wait::default();
         state.requests = Vec::new();
         state.free_requests = Vec::new();
+        state.detached = Vec::new();
         let slot = state.slot;
         // SAFETY: the slot is this PE's, its rank is suspended and will not be resumed, and
         // `may_move` saw that nobody outside waits to wake it. What it has sent is still there.
@@ -345,7 +346,7 @@ impl Engine {
 
     /// Takes a rank in that another PE has handed over.
     fn adopt(&mut self, from: u32, bytes: &[u8]) {
-        let mut moving: MovingRank = match crate::encoding::decode(bytes) {
+        let mut moving: MovingRank = match crate::encoding::decode_own(bytes) {
             Ok(moving) => moving,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };
@@ -516,6 +517,9 @@ impl Reasons {
 
 /// What a rank has outside its slot and cannot take along, if anything.
 fn held_outside(state: &RankState) -> Option<&'static str> {
+    if allocator::is_another() {
+        return Some("the program's global allocator does not take its memory from malloc");
+    }
     if state.waits_for_outside() {
         return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
     }
@@ -528,9 +532,14 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
         return held;
     }
     // SAFETY: the slot of a rank of this PE, whose thread this is.
-    let of_tokio = unsafe { runtime::pin(state.slot) };
-    if of_tokio.is_some() {
-        return of_tokio;
+    let counted = unsafe { counted::pin(state.slot) };
+    if counted.is_some() {
+        return counted;
+    }
+    // SAFETY: as above.
+    let span = unsafe { spans::pin(state.slot) };
+    if span.is_some() {
+        return span;
     }
     let outside = state.requests.iter().any(|request| request.in_use && request.outside);
     outside.then_some("a message is under way from or to memory outside its slot")

@@ -12,13 +12,16 @@
 //! With `--move memory` the rank goes as it is, and `restore` never finds anything; the same
 //! program runs both ways.
 
-use serde::{Serialize, de::DeserializeOwned};
 use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use crate::config::MoveBy;
-use crate::operation::{self, Pending, Site};
-use crate::pe::{self, Encoded, Engine, Started};
+use crate::operation::{self, Lasting, Pending, Site};
+use crate::pe::{self, Completion, Encoded, Engine, Started};
 use crate::rank;
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
@@ -49,12 +52,44 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
     }
     let site = Site { call: "migrate_async", location };
     if let Started::Pending(request, _) = pe::with(|pe| pe.engine.offer()) {
-        Pending::new(request, site, None).await;
+        Offered::of(request, site).await;
     }
     if let Some((to, bytes)) = encode_if_ordered(state, location) {
         let (at, len) = (bytes.as_ptr() as usize, bytes.len());
         if let Started::Pending(request, _) = pe::with(|pe| pe.engine.leave_for(to, at, len)) {
-            Pending::new(request, site, None).await;
+            Offered::of(request, site).await;
+        }
+    }
+}
+
+/// An offer of the rank to be moved. Dropped early, it is withdrawn.
+struct Offered {
+    request: u32,
+    pending: Lasting,
+}
+
+impl Offered {
+    fn of(request: u32, site: Site) -> Offered {
+        Offered { request, pending: Lasting(Pending::new(request, site, None)) }
+    }
+}
+
+impl Future for Offered {
+    type Output = Completion;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
+        Pin::new(&mut self.pending).poll(context)
+    }
+}
+
+impl Drop for Offered {
+    fn drop(&mut self) {
+        if self.pending.is_under_way() {
+            let request = self.request;
+            pe::with(|pe| {
+                let state = pe.engine.running();
+                state.offer.take_if(|offer| offer.request == request);
+            });
         }
     }
 }
@@ -63,7 +98,7 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
 fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, location: &Location<'_>) -> bool {
     let how = pe::with(|pe| pe.engine.would_move());
     if how == Some(MoveBy::InPlace) {
-        match crate::encoding::decode(&encode(state, "migrate", location)) {
+        match crate::encoding::decode_own(&encode(state, "migrate", location)) {
             Ok(same) => *state = same,
             Err(error) => panic!("migrate at {location}: {error}"),
         }
@@ -142,7 +177,7 @@ pub(crate) fn restore<T: DeserializeOwned>(location: &'static Location<'static>)
     let Encoded { at, len } = pe::with(|pe| pe.engine.running().restored)?;
     // SAFETY: a block of a pool of this node, which belongs to the rank until it is given back.
     let bytes = unsafe { std::slice::from_raw_parts(at, len) };
-    let decoded = crate::encoding::decode(bytes);
+    let decoded = crate::encoding::decode_own(bytes);
     pe::with(|pe| pe.engine.running().drop_restored());
     match decoded {
         Ok(state) => Some(state),

@@ -125,7 +125,7 @@ impl Engine {
     /// Another PE has told something of the job.
     pub(crate) fn job_news(&mut self, from: u32, bytes: &[u8]) {
         self.census.heard += 1;
-        let news = match crate::encoding::decode(bytes) {
+        let news = match crate::encoding::decode_own(bytes) {
             Ok(news) => news,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         };

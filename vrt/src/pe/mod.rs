@@ -11,13 +11,16 @@
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
 //! | `ranks` | a rank's state in the PE, its requests, waking it |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `reserve` | receives that get their memory late, requests that nobody waits for |
 //! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `flow` | how much memory unexpected messages take |
+//! | `abandon` | ranks that have not ended when a local run does |
 //! | `stall` | who keeps the thread, and who waits for it |
 //! | `timers` | `vrt`'s own timers |
 //! | `inject` | waking a rank from another thread |
 //! | `report` | what ranks wait for, what the PE has done |
 
+mod abandon;
 mod census;
 mod flow;
 pub(crate) mod idle;
@@ -25,6 +28,7 @@ mod inject;
 mod ranks;
 mod receive;
 mod report;
+mod reserve;
 mod run;
 mod send;
 mod stall;
@@ -36,10 +40,11 @@ pub(crate) use ranks::{
     Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
     Owned, RankState, Request, Started, Status, Wait, copy_short,
 };
-pub(crate) use ranks::{Room, WindowPart};
+pub(crate) use ranks::{RESERVES, Room, WindowPart};
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
 pub(crate) use report::waits;
+pub(crate) use reserve::Landed;
 pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
 pub(crate) use send::{Mode, Outbound};
 pub(crate) use stall::{Holder, pe_in_tokio, stall};
@@ -97,6 +102,8 @@ pub(crate) struct Engine {
     pool_marks: flow::Pool,
     /// Sends that are done when packets have been taken once more.
     pub(crate) stalled: Vec<(u32, u32)>,
+    /// Messages to other nodes since it was last looked whether something has come from there.
+    sent_away: usize,
     /// What its ranks have used, for people.
     pub(crate) used: report::Usage,
     pub(crate) combining: Combining,
@@ -222,6 +229,7 @@ impl Pe {
                 pool: pool_header,
                 pool_marks: flow::Pool::default(),
                 stalled: Vec::new(),
+                sent_away: 0,
                 used: report::Usage::default(),
                 combining: Combining::default(),
                 options,

@@ -46,6 +46,10 @@ pub(crate) struct RankState {
     pub(crate) matched: Vec<Option<(Packet, Parked)>>,
     pub(crate) requests: Vec<Request>,
     pub(crate) free_requests: Vec<u32>,
+    /// Requests that nobody waits for any more and that were not done when they were given up.
+    pub(crate) detached: Vec<u32>,
+    /// The request that the message at hand is reserved for.
+    pub(crate) reserving: Option<u32>,
     pub(crate) wait: Wait,
     pub(crate) counters: Counters,
     /// It offers itself to be moved, and waits.
@@ -243,9 +247,15 @@ pub(super) enum Delivery {
     Received { ready: bool },
     /// It is the next of its pair, and counted as such, but has no receive yet.
     Unexpected,
+    /// The same, and it is reserved for a request.
+    Reserved(u32),
     /// It is not the next, or others of the rank came early. Nothing has changed.
     TooEarly,
 }
+
+/// A bit of the number under which a receive without a buffer waits for its message (`reserve`). So
+/// those with one need not be asked.
+pub(crate) const RESERVES: u32 = 1 << 31;
 
 /// Copies bytes that are most often one number.
 ///
@@ -375,8 +385,10 @@ pub(crate) struct Request {
     pub(crate) done: bool,
     /// Memory that is used by the process where the operation began, and by no other.
     pub(crate) outside: bool,
-    /// `buffer` is the copy of a buffered send, which nobody waits for.
+    /// `buffer` is a copy of what is sent, which goes when it is not needed any more.
     pub(crate) copy: bool,
+    /// A receive that has no buffer yet: its message is reserved for it (`reserve`).
+    pub(crate) reserves: bool,
     /// A transfer reads or writes the message's memory, so that it stays where it is.
     pub(crate) direct: bool,
     /// What a receive expects the message's elements to be.
@@ -398,6 +410,7 @@ impl Request {
             done: false,
             outside: false,
             copy: false,
+            reserves: false,
             direct: false,
             signature: Signature::ANY,
             buffer: std::ptr::null_mut(),
@@ -450,6 +463,8 @@ impl RankState {
             matched: Vec::new(),
             requests: Vec::new(),
             free_requests: Vec::new(),
+            detached: Vec::new(),
+            reserving: None,
             wait: Wait::default(),
             counters: Counters::default(),
             offer: None,
@@ -546,7 +561,10 @@ impl RankState {
         let Some(number) = self.posted.take(key) else {
             return Delivery::Unexpected;
         };
-        let receive = &mut self.requests[number as usize];
+        // A receive that reserves has no such number.
+        let Some(receive) = self.requests.get_mut(number as usize) else {
+            return Delivery::Reserved(number & !RESERVES);
+        };
         let room = receive.room_for(len, signature);
         // SAFETY: as the caller promises.
         unsafe { copy_short(data, receive.buffer, room) };

@@ -10,7 +10,7 @@ use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::{Delivery, Request, Room};
-use crate::pe::{Completion, Ended, Engine, Started, copy_short};
+use crate::pe::{Completion, Ended, Engine, RESERVES, Started, copy_short};
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
 const DIRECT: u64 = 16 << 10;
@@ -60,7 +60,7 @@ impl Probed {
 }
 
 /// What is kept of an unexpected message beside its data.
-fn key(packet: &Packet) -> Pattern {
+pub(super) fn key(packet: &Packet) -> Pattern {
     Pattern { context: packet.context, source: packet.source, tag: packet.tag }
 }
 
@@ -97,6 +97,10 @@ impl Engine {
                 }
                 // SAFETY: as the caller promises.
                 Delivery::Unexpected => return unsafe { self.keep_unexpected(packet, body) },
+                Delivery::Reserved(request) => {
+                    // SAFETY: as the caller promises.
+                    return unsafe { self.reserve_arriving(packet, body, request) };
+                }
                 Delivery::TooEarly => {}
             }
         }
@@ -143,6 +147,9 @@ impl Engine {
             _ => unsafe { self.park(packet, body) },
         };
         if let Some(state) = self.rank(packet.to) {
+            if state.reserving.is_some() {
+                return self.reserve_kept(message);
+            }
             state.unexpected.push(key(packet), message);
             let beyond = state.is_beyond();
             // A rank in a probe waits for no request of its own.
@@ -174,7 +181,7 @@ impl Engine {
     fn match_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
         match state.posted.take(&key(&packet)) {
-            Some(request) => self.fill_parked(&packet, parked, request),
+            Some(request) => self.hand_to(packet, parked, request),
             None => {
                 state.unexpected.push(key(&packet), (packet, parked));
                 let beyond = state.is_beyond();
@@ -230,6 +237,10 @@ impl Engine {
     /// As [`arrive`](Self::arrive), and the request's buffer is writable.
     #[inline]
     unsafe fn fill(&mut self, packet: &Packet, body: Body, request: u32) {
+        if request & RESERVES != 0 {
+            // SAFETY: as the caller promises.
+            return unsafe { self.reserve_arriving(packet, body, request & !RESERVES) };
+        }
         let data = match body {
             Body::Inline => packet.data.0.as_ptr(),
             Body::Here(data) | Body::InArena(data) => data,
@@ -446,7 +457,7 @@ impl Engine {
 
     /// The running rank has taken a message that was unexpected.
     #[inline]
-    fn has_taken(&mut self) {
+    pub(super) fn has_taken(&mut self) {
         let state = self.running();
         if state.unexpected.is_low() {
             self.mind_taken(self.current);
@@ -487,13 +498,9 @@ impl Engine {
     pub(crate) fn matched_probe(&mut self, pattern: Pattern) -> Option<(u32, Probed)> {
         let state = self.running();
         let (_, (packet, parked)) = state.unexpected.take(&pattern)?;
-        let number = state.matched.iter().position(Option::is_none).unwrap_or_else(|| {
-            state.matched.push(None);
-            state.matched.len() - 1
-        });
-        state.matched[number] = Some((packet, parked));
+        let number = state.keep_matched((packet, parked));
         self.has_taken();
-        Some((number as u32, Probed::of(&packet)))
+        Some((number, Probed::of(&packet)))
     }
 
     /// Receives a message that a matched probe took.
@@ -504,7 +511,7 @@ impl Engine {
         let state = self.running();
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
         let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
-        let request = state.new_request(Request::receive(room, None));
+        let request = state.new_request(Request::receive(room, Some(key(&packet))));
         self.fill_parked(&packet, parked, request);
         self.has_taken();
         self.outcome(request)
@@ -514,8 +521,11 @@ impl Engine {
     /// there first.
     pub(crate) fn cancel(&mut self, request: u32) -> bool {
         let state = self.running();
-        let Some(pattern) = state.request_mut(request).pattern else { return false };
-        if !state.posted.cancel(&pattern, request) {
+        let Request { pattern: Some(pattern), reserves, .. } = *state.request_mut(request) else {
+            return false;
+        };
+        let number = if reserves { request | RESERVES } else { request };
+        if !state.posted.cancel(&pattern, number) {
             return false;
         }
         state.request_mut(request).outcome.ended = Ended::Cancelled;
@@ -547,15 +557,8 @@ impl Engine {
             }
         }
         // SAFETY: the receive has got the message, which is the beginning of its buffer.
-        let (packet, parked) = unsafe { self.park(&packet, Body::Here(buffer)) };
-        let state = self.running();
-        match state.posted.take(&key(&packet)) {
-            Some(next) => self.fill_parked(&packet, parked, next),
-            None => {
-                state.unexpected.push_front(key(&packet), (packet, parked));
-                self.notify(me, None);
-            }
-        }
+        let message = unsafe { self.park(&packet, Body::Here(buffer)) };
+        self.offer_again(message);
         true
     }
 

@@ -10,13 +10,14 @@ use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::arena::external::runtime;
+use crate::arena::external::{counted, threads};
 use crate::arena::{Arena, SlotHeader, hooks, outside};
 use crate::launch;
 use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
 use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended};
+use crate::pe::abandon::Running;
 use crate::pe::{self, Engine, Pe, Status};
 use crate::rank::{self, Body, Resumed};
 
@@ -62,10 +63,12 @@ enum Step {
 /// Runs the ranks of this thread's PE until the job is over.
 pub(crate) fn run() -> Result<Outcome, RunError> {
     // What ranks get of it they may hold when they move inside the node.
-    let tokio =
-        outside::within(|| tokio::runtime::Builder::new_current_thread().enable_all().build())?;
+    let mut tokio = tokio::runtime::Builder::new_current_thread();
+    tokio.enable_all().on_thread_start(threads::is_of_tokio);
+    let tokio = outside::within(|| tokio.build())?;
     let entered = tokio.enter();
-    runtime::watch(tokio.handle());
+    counted::watch(tokio.handle());
+    let mut running = Running { finished: false };
     pe::with_in_loop(|pe| pe.engine.stamp = now());
     let mut done = None;
     let outcome = loop {
@@ -80,7 +83,8 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
             Step::Over(outcome) => break outcome,
         }
     };
-    runtime::forget();
+    running.finished = matches!(outcome, Outcome::Finished);
+    drop(running);
     drop(entered);
     tokio.shutdown_background();
     Ok(outcome)
@@ -253,8 +257,9 @@ impl Engine {
                 hooks::drain_remote(self.pool);
             }
         }
-        for (rank, request) in std::mem::take(&mut self.stalled) {
-            self.complete(rank, request);
+        self.sent_away = 0;
+        if !self.stalled.is_empty() {
+            self.end_stalls();
             any = true;
         }
         if !self.injected.is_empty() {
@@ -267,6 +272,14 @@ impl Engine {
             self.run_timers();
         }
         any | !self.ready.is_empty()
+    }
+
+    /// What has come has been taken.
+    #[cold]
+    fn end_stalls(&mut self) {
+        for (rank, request) in std::mem::take(&mut self.stalled) {
+            self.complete(rank, request);
+        }
     }
 
     #[inline(always)]

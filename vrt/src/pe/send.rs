@@ -9,7 +9,8 @@
 //!
 //! Buffered sends of any length are copied first and then go as standard ones. To a rank that is
 //! *held* (`flow`) standard sends go as synchronous ones if they fit into a packet, and as long ones
-//! otherwise.
+//! otherwise. The engine does not look at the data of a *copied* send after it has begun: what is not
+//! gone by then is copied, but the send is done no earlier than another one.
 
 use crate::arena::{Arena, hooks};
 use crate::datatype::Signature;
@@ -26,8 +27,30 @@ use crate::pe::{Completion, Ended, Engine, Started, Status};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Standard,
-    Synchronous,
+    /// A standard send whose data may be gone before it is done.
+    Copied,
     Buffered,
+    Synchronous,
+    /// A synchronous send whose data may be gone before it is done.
+    CopiedSynchronous,
+}
+
+impl Mode {
+    #[inline(always)]
+    fn is_standard(self) -> bool {
+        matches!(self, Mode::Standard | Mode::Copied)
+    }
+
+    #[inline(always)]
+    fn is_synchronous(self) -> bool {
+        matches!(self, Mode::Synchronous | Mode::CopiedSynchronous)
+    }
+
+    /// Whether the data is only there when the send begins.
+    #[inline(always)]
+    pub(crate) fn copies(self) -> bool {
+        matches!(self, Mode::Copied | Mode::CopiedSynchronous | Mode::Buffered)
+    }
 }
 
 /// A message to send: bytes at an address that stay there until the send is done.
@@ -46,7 +69,9 @@ pub struct Outbound {
     pub(crate) signature: Signature,
 }
 
-/// So many messages may wait for others that are on their way to this PE before sends have to.
+/// So many messages may wait for others that are on their way to this PE before sends have to; and so
+/// many may go to other nodes, one after the other, before it is looked whether the receiver wants
+/// no more.
 const MANY: usize = 256;
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
@@ -69,7 +94,7 @@ impl Engine {
                 // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
                 return Started::Done(Completion::default());
             }
-            held = message.mode == Mode::Standard;
+            held = message.mode.is_standard();
         }
         let (mut unexpected, mut jammed) = (false, false);
         let here = pe == self.id;
@@ -86,7 +111,7 @@ impl Engine {
                     return Started::Done(Completion::default());
                 }
                 Delivery::Unexpected => {
-                    let is_number = len == 8 && message.mode != Mode::Synchronous && !held;
+                    let is_number = len == 8 && !message.mode.is_synchronous() && !held;
                     if is_number && !state.unexpected.is_indexed() {
                         // Written to its place in the list, without a packet on the way.
                         let mut packet = Packet::new(Kind::Eager, from, message.to);
@@ -109,6 +134,10 @@ impl Engine {
                         }
                         return Started::Done(Completion::default());
                     }
+                    unexpected = true;
+                }
+                Delivery::Reserved(request) => {
+                    state.reserving = Some(request);
                     unexpected = true;
                 }
                 Delivery::TooEarly => jammed = state.peers.early() >= MANY,
@@ -137,9 +166,11 @@ impl Engine {
 
     /// Makes a send that is done wait until this PE has taken what has come. It goes to a rank that
     /// is coming here, or after messages that are, and a rank that sends and sends would keep the PE
-    /// from ever taking those in.
+    /// from ever taking those in. Or many have gone to another node, which may have said that it wants
+    /// no more.
     #[cold]
     fn stall(&mut self, started: Started) -> Started {
+        self.sent_away = 0;
         if let Started::Pending(..) = started {
             return started;
         }
@@ -166,12 +197,13 @@ impl Engine {
         let by_copy = if held {
             message.len <= INLINE
         } else {
-            message.len <= self.options.eager || message.mode == Mode::Buffered || !in_arena
+            message.len <= self.options.eager || message.mode.copies() || !in_arena
         };
-        let waits = message.mode == Mode::Synchronous || !by_copy || held;
+        let waits = message.mode.is_synchronous() || !by_copy || held;
+        let copies = !by_copy && message.mode.copies();
         if waits {
             packet.wants_finish = true;
-            let outside = !by_copy && !in_arena;
+            let outside = !by_copy && !in_arena && !copies;
             packet.request = self.running().new_request(Request { outside, ..Request::send() });
         }
         let body = if by_copy {
@@ -183,6 +215,13 @@ impl Engine {
                 packet.kind = Kind::Rendezvous;
             }
             Body::Here(message.data)
+        } else if copies {
+            // SAFETY: as the caller promises.
+            let data = unsafe { self.keep_copy(message, packet.request) };
+            let staged = self.shared.nodes() > 1;
+            packet.kind = if staged { Kind::Staged } else { Kind::Rendezvous };
+            packet.data = Data::words([data as u64, message.len as u64, 0]);
+            if staged { Body::Staged } else { Body::InArena(data) }
         } else {
             packet.kind = if in_arena { Kind::Rendezvous } else { Kind::Staged };
             packet.data = Data::words([message.data as u64, message.len as u64, 0]);
@@ -211,7 +250,7 @@ impl Engine {
     ) -> Started {
         let pe = pe as usize;
         // What fits into the packet comes along even if the receiver wants no data.
-        let synchronous = message.mode == Mode::Synchronous || held;
+        let synchronous = message.mode.is_synchronous() || held;
         let longest = if held { INLINE } else { self.options.eager.min(MAX_BESIDE) };
         if message.len <= longest {
             packet.len = message.len as u32;
@@ -231,12 +270,24 @@ impl Engine {
                 if self.ready.is_empty() {
                     self.net.hasten(pe);
                 }
-                return self.started(synchronous, packet.request);
+                let started = self.started(synchronous, packet.request);
+                if !self.shared.is_near(pe as u32) {
+                    self.sent_away += 1;
+                    if self.sent_away >= MANY {
+                        return self.stall(started);
+                    }
+                }
+                return started;
             }
             if message.mode == Mode::Buffered || synchronous {
                 // SAFETY: as above; the data is copied.
                 unsafe { self.net.send(pe, &packet, message.data) };
                 return self.started(synchronous, packet.request);
+            }
+            if message.mode.copies() {
+                // SAFETY: as above.
+                unsafe { self.net.send(pe, &packet, message.data) };
+                return self.when_sent();
             }
             let outside = message.len > 0 && !Arena::contains(message.data as usize);
             let request = self.running().new_request(Request { outside, ..Request::send() });
@@ -244,35 +295,47 @@ impl Engine {
             return Started::pending(request);
         }
         let mut data = message.data;
-        if message.mode == Mode::Buffered {
-            // SAFETY: the pool is this PE's, the copy as long as the message.
-            unsafe {
-                data = hooks::allocate_in(self.pool, message.len);
-                assert!(!data.is_null(), "no memory to buffer {} bytes", message.len);
-                std::ptr::copy_nonoverlapping(message.data, data.cast_mut(), message.len);
-            }
+        packet.request = self.running().new_request(Request::send());
+        if message.mode.copies() {
+            // SAFETY: as the caller promises.
+            data = unsafe { self.keep_copy(message, packet.request) };
         }
         let outside = !Arena::contains(data as usize);
-        packet.request = self.running().new_request(Request { outside, ..Request::send() });
+        self.running().request_mut(packet.request).outside = outside;
         packet.wants_finish = true;
         packet.data = Data::words([data as u64, message.len as u64, 0]);
         // A copy stays where it was made, so a receiver may not look for it once ranks are shipped.
         let staged = outside
             || !self.shared.is_near(pe as u32)
-            || (message.mode == Mode::Buffered && self.shared.nodes() > 1);
+            || (message.mode.copies() && self.shared.nodes() > 1);
         packet.kind = if staged { Kind::Staged } else { Kind::Rendezvous };
-        if message.mode == Mode::Buffered {
-            // The copy is freed, and the request ended, when the receiver says so.
-            let request = self.running().request_mut(packet.request);
-            request.buffer = data.cast_mut();
-            request.copy = true;
-        }
         // SAFETY: these kinds have nothing beside them.
         unsafe { self.net.send(pe, &packet, std::ptr::null()) };
         if self.ready.is_empty() {
             self.net.hasten(pe);
         }
+        if message.mode == Mode::Buffered {
+            self.detach(packet.request);
+        }
         self.started(message.mode != Mode::Buffered, packet.request)
+    }
+
+    /// Copies the data of a message into the pool, where it stays until the request is done.
+    ///
+    /// # Safety
+    /// The data is readable for the message's length.
+    unsafe fn keep_copy(&mut self, message: &Outbound, request: u32) -> *const u8 {
+        // SAFETY: the pool is this PE's, the copy as long as the message.
+        let copy = unsafe {
+            let copy = hooks::allocate_in(self.pool, message.len);
+            assert!(!copy.is_null(), "no memory to buffer {} bytes", message.len);
+            std::ptr::copy_nonoverlapping(message.data, copy, message.len);
+            copy
+        };
+        let request = self.running().request_mut(request);
+        request.buffer = copy;
+        request.copy = true;
+        copy
     }
 
     /// How a send stands. Its receive may have been there already: then it is done, and nobody
@@ -318,10 +381,10 @@ impl Engine {
         let Request { copy, buffer, .. } = *state.request_mut(request);
         self.complete(rank, request);
         if copy {
-            // SAFETY: the copy of a buffered send, no longer needed; nobody waits for its request.
+            // SAFETY: the copy of what was sent, no longer needed.
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(rank) {
-                state.take_if_done(request);
+                state.request_mut(request).copy = false;
                 if state.status == Status::Ended {
                     self.forget_rank_without_copies(rank);
                 }

@@ -1,8 +1,13 @@
 //! The async twins of the blocking calls.
 //!
-//! Each returns a future that does nothing before it is polled. A receive's future may be dropped
-//! (in a `select!`, say): the receive is taken back. A send's future that has begun has to be
-//! awaited.
+//! Each returns a future that does nothing before it is polled, and goes on only while it is polled:
+//! what has to happen at the same time is joined. Each can be dropped at any time, in a `select!` or
+//! by [`timeout`](crate::timeout). A receive is taken back then, and its message, if one has come, is
+//! there for the next receive. A send that has begun goes on, with the data that it had.
+//!
+//! The data of a long message that is not received at once is copied, because a future can be
+//! forgotten, and what it borrows is anybody's then. [`AsyncDestination::send_vec_async`] does
+//! without: its future has the data.
 
 use std::future::Future;
 use std::mem::MaybeUninit;
@@ -33,8 +38,8 @@ pub trait AsyncSource: Source {
         async move {
             let mut value = MaybeUninit::<Msg>::uninit();
             let mut room = room_for(&mut value);
-            // SAFETY: the value lives in this future, which does not move while it is polled.
-            let outcome = unsafe { operation::receive(pattern, room.room(), site) }.await;
+            // SAFETY: the value lives in this future, which does not move once it was polled.
+            let outcome = unsafe { operation::land(pattern, room.room(), site) }.await;
             let status = Status::of(outcome, site);
             expect_one(status, room.len, site);
             room.finish_all();
@@ -56,8 +61,8 @@ pub trait AsyncSource: Source {
         let (pattern, site) = (self.pattern(tag), site!("receive_into_async"));
         async move {
             let mut room = wire::incoming(buf);
-            // SAFETY: the future borrows the buffer; dropping it takes the receive back.
-            let outcome = unsafe { operation::receive(pattern, room.room(), site) }.await;
+            // SAFETY: the future borrows the buffer, so it is there whenever it is polled.
+            let outcome = unsafe { operation::land(pattern, room.room(), site) }.await;
             let status = Status::of(outcome, site);
             room.finish(status.bytes() as usize);
             status
@@ -102,7 +107,7 @@ pub trait AsyncSource: Source {
         let site = site!("matched_receive_into_async");
         async move {
             let mut room = wire::incoming(buf);
-            // SAFETY: the future borrows the buffer.
+            // SAFETY: as in `receive_into_async`.
             let receive = unsafe { operation::receive_matched(message.take(), room.room(), site) };
             let status = Status::of(receive.await, site);
             room.finish(status.bytes() as usize);
@@ -118,14 +123,34 @@ pub trait AsyncDestination: Destination {
     /// Sends a buffer with a tag.
     #[track_caller]
     fn send_async<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) -> impl Future<Output = ()> {
-        let message = self.outbound(buf, tag, Mode::Standard);
+        let message = self.outbound(buf, tag, Mode::Copied);
         let site = site!("send_async");
         async move {
-            // Holds the borrow for as long as the engine may read the buffer.
+            // Holds the borrow until the engine has read the buffer.
             let (_borrowed, message) = (buf, message);
-            // SAFETY: the future borrows the buffer and cannot be dropped half-way.
-            unsafe { operation::send(message.outbound, site) }.await;
+            // SAFETY: the future borrows the buffer.
+            unsafe { operation::send_copied(message.outbound, site) }.await;
         }
+    }
+
+    /// Sends values with a tag and gives them back when the receiver has them. Nothing is copied on
+    /// the way that a blocking send would not copy.
+    #[track_caller]
+    fn send_vec_async<Msg: Equivalence + 'static>(
+        &self,
+        values: Vec<Msg>,
+        tag: Tag,
+    ) -> impl Future<Output = Vec<Msg>> {
+        let message = self.outbound(&values[..], tag, Mode::Standard);
+        let site = site!("send_vec_async");
+        operation::background(async move {
+            // What the values were packed into, if they were, stays as long as they do.
+            let (values, message) = (values, message);
+            // SAFETY: values and bytes live in the heap until the future is over: it goes on when it
+            // is dropped, and who forgets it forgets them, too.
+            unsafe { operation::send(message.outbound, site) }.await;
+            values
+        })
     }
 
     /// Sends a buffer with a tag and waits until its receive has begun.
@@ -135,12 +160,12 @@ pub trait AsyncDestination: Destination {
         buf: &Buf,
         tag: Tag,
     ) -> impl Future<Output = ()> {
-        let message = self.outbound(buf, tag, Mode::Synchronous);
+        let message = self.outbound(buf, tag, Mode::CopiedSynchronous);
         let site = site!("synchronous_send_async");
         async move {
             let (_borrowed, message) = (buf, message);
             // SAFETY: as in `send_async`.
-            unsafe { operation::send(message.outbound, site) }.await;
+            unsafe { operation::send_copied(message.outbound, site) }.await;
         }
     }
 
@@ -154,9 +179,13 @@ pub trait AsyncDestination: Destination {
         let site = site!("send_value_async");
         async move {
             let bytes = encoding::encode(value)?;
-            let message = self.outbound_value(&bytes, tag);
-            // SAFETY: the bytes live in this future, which cannot be dropped half-way.
-            unsafe { operation::send(message.outbound, site) }.await;
+            let message = self.outbound_value(&bytes, tag).outbound;
+            operation::background(async move {
+                let (_bytes, message) = (bytes, message);
+                // SAFETY: as in `send_vec_async`.
+                unsafe { operation::send(message, site) }.await;
+            })
+            .await;
             Ok(())
         }
     }

@@ -134,12 +134,12 @@ pub trait Destination: AsCommunicator {
         buf: &'a mut Buf,
         tag: Tag,
     ) -> PersistentRequest<'a, &'a mut Buf, ()> {
-        let outbound = self.outbound(&*buf, tag, Mode::Standard).outbound;
+        let outbound = self.outbound(&*buf, tag, Mode::Copied).outbound;
         PersistentRequest::message(buf, (), site!("persistent_send"), move |buf, _| {
             let outgoing = wire::outgoing(&**buf);
             let Outgoing { at: data, len, signature, .. } = outgoing;
             let message = Outbound { data, len, signature, ..outbound };
-            // SAFETY: the request holds the buffer, and what is kept, until it is done.
+            // SAFETY: the buffer is borrowed now, when what is sent is copied.
             let started = pe::with(|pe| unsafe { pe.engine.send(&message) });
             (started, Box::new(Kept { outgoing, incoming: Incoming::nothing() }), None)
         })

@@ -186,7 +186,7 @@ pub(crate) async fn receive_vec<Msg: Equivalence>(
     let (number, probed) = operation::matched_probe(pattern, site).await;
     let status = Status::of_probe(probed);
     let (mut values, count, mut room) = vec_for::<Msg>(status, probed.signature, site);
-    // SAFETY: the vector has room for all values and lives as long as this future.
+    // SAFETY: the vector has room for all values and is there when this future is polled.
     let receive = unsafe { operation::receive_matched(number, room.room(), site) };
     let outcome = receive.await;
     room.finish_all();
@@ -203,7 +203,7 @@ pub(crate) async fn receive_value<T: DeserializeOwned>(
     let (number, Probed { bytes, signature, .. }) = operation::matched_probe(pattern, site).await;
     let mut encoded = vec![0u8; bytes as usize];
     let room = Room::untyped(encoded.as_mut_ptr(), encoded.len());
-    // SAFETY: the bytes live as long as this future.
+    // SAFETY: the bytes are there when this future is polled.
     let outcome = unsafe { operation::receive_matched(number, room, site) }.await;
     if signature != Signature::VALUE {
         let (what, found) = (std::any::type_name::<T>(), signature.to_string());

@@ -311,9 +311,10 @@ fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
     site: Site,
 ) -> PersistentRequest<'a, (), &'a mut Buf> {
     PersistentRequest::message((), buf, site, move |_, buf| {
-        let incoming = wire::incoming(&mut **buf);
+        let incoming = wire::incoming_staged(&mut **buf);
         let room = incoming.room();
-        // SAFETY: the request holds the buffer, and what is kept, until it is done.
+        // SAFETY: what is received lies apart, and is kept until the request is done; only the
+        // request's owner, who has the buffer, puts it there.
         let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room) });
         (started, Box::new(Kept { outgoing: Outgoing::nothing(), incoming }), Some(pattern))
     })

@@ -11,13 +11,16 @@ use std::task::Waker;
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use crate::arena::{Arena, SlotHeader, SlotId, hooks};
+use crate::arena::{Arena, SlotHeader, SlotId, allocator, hooks};
 use crate::rank::Program;
+use crate::rank::thread::{self, ThreadRank};
 
 /// The suspended program of a rank, in its slot's header.
 pub(crate) enum Body {
     None,
     Suspended(Suspended),
+    /// The rank is a thread of the process, and the PE's loop the coroutine.
+    Thread(ThreadRank),
 }
 
 /// A rank's coroutine and what suspending needs.
@@ -84,6 +87,7 @@ impl Body {
                 this.yielder.set(yielder);
                 this.first_frame.set((&raw const slot) as usize);
             }
+            allocator::look();
             run_program(program)
         });
         let suspended = Suspended {
@@ -109,7 +113,7 @@ impl Body {
         // the rank itself reads the fields beside it while it runs.
         unsafe {
             let Body::Suspended(this) = &mut *(*slot).body.get() else {
-                return Resumed::Returned(0);
+                return Body::resume_thread(slot);
             };
             let coroutine = &raw mut this.coroutine;
             hooks::use_heap(slot);
@@ -122,6 +126,27 @@ impl Body {
         }
     }
 
+    /// # Safety
+    /// As for `resume`.
+    #[cold]
+    unsafe fn resume_thread(slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises.
+        match unsafe { &*(*slot).body.get() } {
+            // SAFETY: as the caller promises.
+            Body::Thread(this) => unsafe { this.resume(slot) },
+            _ => Resumed::Returned(0),
+        }
+    }
+
+    /// Whether the rank is a thread of the process.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot.
+    pub(crate) unsafe fn is_thread(slot: *mut SlotHeader) -> bool {
+        // SAFETY: as the caller promises.
+        matches!(unsafe { &*(*slot).body.get() }, Body::Thread(_))
+    }
+
     /// The live part of a suspended rank's stack, without the frames of the switch.
     ///
     /// # Safety
@@ -130,7 +155,7 @@ impl Body {
         // SAFETY: as the caller promises.
         match unsafe { &*(*slot).body.get() } {
             Body::Suspended(this) => this.stack_pointer.get()..this.first_frame.get() & !15,
-            Body::None => 0..0,
+            Body::None | Body::Thread(_) => 0..0,
         }
     }
 
@@ -172,6 +197,13 @@ impl Body {
 }
 
 fn run_program(program: Program) -> i32 {
+    let program = || {
+        let status = program();
+        if status == 0 {
+            crate::rank::finish_tasks();
+        }
+        status
+    };
     match catch_unwind(AssertUnwindSafe(program)) {
         Ok(status) => {
             crate::rank::locals::end();
@@ -194,14 +226,14 @@ fn current() -> Option<&'static Suspended> {
     // SAFETY: the heap in use is the running rank's, whose body is suspended or running.
     match unsafe { &*(*slot).body.get() } {
         Body::Suspended(this) => Some(this),
-        Body::None => None,
+        Body::None | Body::Thread(_) => None,
     }
 }
 
 /// Whether the caller is a blocking rank.
 #[inline(always)]
 pub(crate) fn may_block() -> bool {
-    current().is_some_and(|this| !this.is_async.get())
+    current().map_or_else(thread::is_rank, |this| !this.is_async.get())
 }
 
 /// Makes the current rank an async one.
@@ -216,16 +248,22 @@ pub(crate) fn remember_inner(waker: &Waker) {
     if let Some(this) = current() {
         this.inner.borrow_mut().push(waker.clone());
         this.has_inner.set(true);
+    } else if let Some(this) = thread::current() {
+        this.remember_inner(waker);
     }
 }
 
 /// Wakes the executors inside the current rank.
 #[inline(always)]
 pub(crate) fn wake_inner() {
-    if let Some(this) = current()
-        && this.has_inner.get()
-    {
-        wake_all_inner(this);
+    match current() {
+        Some(this) if this.has_inner.get() => wake_all_inner(this),
+        Some(_) => {}
+        None => {
+            if let Some(this) = thread::current() {
+                this.wake_inner();
+            }
+        }
     }
 }
 
@@ -239,9 +277,7 @@ fn wake_all_inner(this: &Suspended) {
 /// Switches from the current rank to its PE.
 #[inline]
 pub(crate) fn suspend() {
-    let Some(this) = current() else {
-        unreachable!("only a rank, on its own heap, suspends");
-    };
+    let Some(this) = current() else { return thread::suspend() };
     this.stack_pointer.set(stack_pointer());
     // SAFETY: the yielder lies on this coroutine's stack, below all frames.
     unsafe { (*this.yielder.get()).suspend(()) };
@@ -278,9 +314,13 @@ fn forget_registers() {
     }
 }
 
-/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours.
+/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours. One that is
+/// a thread has none.
 #[cold]
-pub(crate) fn die_suspending_in_panic() -> ! {
+pub(crate) fn die_suspending_in_panic() {
+    if thread::is_rank() {
+        return;
+    }
     let rank = crate::pe::current_rank().unwrap_or_default();
     crate::launch::crash::say(format_args!(
         "rank {rank} made a blocking call while it was panicking (in a Drop); the panic's message \

@@ -81,6 +81,14 @@ pub(crate) fn spawn(mut task: Task) {
     }
 }
 
+/// Has a task that has begun polled until it is done, from when the rank next waits.
+pub(crate) fn adopt(task: Task) {
+    if let Some(locals) = current() {
+        locals.tasks.borrow_mut().push(task);
+    }
+    crate::pe::with(|pe| pe.engine.running().notified = true);
+}
+
 /// Whether any task is under way.
 #[inline(always)]
 pub(crate) fn has_tasks() -> bool {

@@ -20,6 +20,7 @@
 pub(crate) mod check;
 mod coroutine;
 pub(crate) mod locals;
+pub(crate) mod thread;
 mod waker;
 
 pub(crate) use coroutine::{Body, PANICKED, Resumed};
@@ -97,6 +98,18 @@ fn drive<F: Future>(future: F) -> F::Output {
             suspend_and_resume();
         }
     }
+}
+
+/// Goes on with the tasks of a rank whose program is over: others may wait for them, and for what
+/// it has begun to receive.
+pub(crate) fn finish_tasks() {
+    if locals::has_tasks() {
+        drive(std::future::poll_fn(|_| match locals::has_tasks() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }));
+    }
+    pe::with(|pe| pe.engine.forget_reserved());
 }
 
 /// Gives the PE to others until something wakes this rank.

@@ -1,4 +1,8 @@
 //! Requests that are started again and again (MPI-4.1 sections 3.9 and 6.13).
+//!
+//! A persistent request that runs can be forgotten, and the borrow of its buffers is over then. So
+//! what runs has all its bytes apart from them: a start copies what is sent, and `wait` or `test` put
+//! what has come into its place.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +16,9 @@ use crate::pe::Started;
 use crate::point_to_point::{Status, site};
 use crate::request::{Request, StaticScope, immediate};
 
-type Boxed<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+/// What puts what has come into its place.
+pub(crate) type Settle<R> = Option<Box<dyn FnOnce(&mut R)>>;
 type Begun = (Started, Box<Kept>, Option<Pattern>);
 type StartWith<'a, S, R, T> = dyn FnMut(&mut S, &mut R) -> T + 'a;
 
@@ -20,7 +26,7 @@ type StartWith<'a, S, R, T> = dyn FnMut(&mut S, &mut R) -> T + 'a;
 enum Start<'a, S, R> {
     /// In the engine: how it stands, what has to be kept, and what it waits for.
     Message(Box<StartWith<'a, S, R, Begun>>),
-    Collective(Box<StartWith<'a, S, R, Boxed<'a>>>),
+    Collective(Box<StartWith<'a, S, R, (Boxed, Settle<R>)>>),
 }
 
 /// What a message that was started needs until it is done.
@@ -33,7 +39,8 @@ pub(crate) struct Kept {
 
 /// An operation with its arguments, which can be started any number of times.
 ///
-/// It holds its buffers. Between two runs they are looked at and changed through
+/// It holds its buffers; a start copies what is sent, and `wait` or `test` put what was received into
+/// its place. Between two runs they are looked at and changed through
 /// [`send_data`](Self::send_data) and [`receive_data`](Self::receive_data).
 ///
 /// # Panics
@@ -62,6 +69,7 @@ pub(crate) struct Kept {
 #[must_use = "a persistent request does nothing until it is started"]
 pub struct PersistentRequest<'a, S, R> {
     active: Option<Request<'static, ()>>,
+    settle: Settle<R>,
     start: Start<'a, S, R>,
     send: S,
     receive: R,
@@ -85,17 +93,17 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
         start: impl FnMut(&mut S, &mut R) -> Begun + 'a,
     ) -> Self {
         let start = Start::Message(Box::new(start));
-        PersistentRequest { active: None, start, send, receive, site }
+        PersistentRequest { active: None, settle: None, start, send, receive, site }
     }
 
     pub(crate) fn collective(
         send: S,
         receive: R,
         site: Site,
-        start: impl FnMut(&mut S, &mut R) -> Boxed<'a> + 'a,
+        start: impl FnMut(&mut S, &mut R) -> (Boxed, Settle<R>) + 'a,
     ) -> Self {
         let start = Start::Collective(Box::new(start));
-        PersistentRequest { active: None, start, send, receive, site }
+        PersistentRequest { active: None, settle: None, start, send, receive, site }
     }
 
     /// Starts it (`MPI_Start`).
@@ -112,9 +120,9 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
                 Request::with_buffers(started, &(), StaticScope, site, pattern, Some(kept))
             }
             Start::Collective(start) => {
-                let future = start(&mut self.send, &mut self.receive);
-                // SAFETY: this value holds the buffers, hands them out only while nothing runs, and
-                // is not dropped before.
+                let (future, settle) = start(&mut self.send, &mut self.receive);
+                self.settle = settle;
+                // SAFETY: the future has what it uses.
                 unsafe { immediate(StaticScope, &(), future, site) }
             }
         });
@@ -130,13 +138,24 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     /// # Panics
     /// When a message was longer than its buffer.
     pub fn wait(&mut self) -> Option<Status> {
-        self.active.take().map(Request::wait)
+        let status = self.active.take().map(Request::wait);
+        self.settle();
+        status
+    }
+
+    fn settle(&mut self) {
+        if let Some(settle) = self.settle.take() {
+            settle(&mut self.receive);
+        }
     }
 
     /// Its status if it is done. `None` if it is not, or does not run.
     pub fn test(&mut self) -> Option<Status> {
         match self.active.take()?.test() {
-            Ok(status) => Some(status),
+            Ok(status) => {
+                self.settle();
+                Some(status)
+            }
             Err(request) => {
                 self.active = Some(request);
                 None

@@ -5,6 +5,7 @@ use std::panic::Location;
 use crate::attribute::CommAttribute;
 use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
 use crate::operation::Site;
+use crate::rank::check;
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
@@ -354,6 +355,8 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
+        // Before the frames of the call, which have holes.
+        check::wipe();
         crate::migrate::offer::migrate(state, Location::caller());
     }
 
@@ -375,6 +378,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
+        check::wipe();
         crate::migrate::offer::migrate_to(pe, state, Location::caller())
     }
 

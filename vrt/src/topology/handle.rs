@@ -14,9 +14,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::attribute::Attributes;
-use crate::ffi::MPI_Comm;
 use crate::pe;
-use crate::raw::AsRaw;
 use crate::topology::cartesian::Grid;
 use crate::topology::graph::Neighbors;
 use crate::topology::{FIRST_FREE_CONTEXT, Rank};
@@ -194,18 +192,13 @@ impl CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
+    pub(super) fn shared(&self) -> &Rc<Info> {
+        &self.0
+    }
+
     /// Whether both are one communicator.
     pub(crate) fn is(&self, other: &CommunicatorHandle) -> bool {
         self.context == other.context && self.members.get(0) == other.members.get(0)
-    }
-}
-
-// SAFETY: the handle is a number that stands for this communicator.
-unsafe impl AsRaw for CommunicatorHandle {
-    type Raw = MPI_Comm;
-
-    fn as_raw(&self) -> MPI_Comm {
-        MPI_Comm(self.context)
     }
 }
 

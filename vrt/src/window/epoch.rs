@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::collective::algorithms::Collective;
 use crate::datatype::{Equivalence, Signature};
 use crate::mailbox::Pattern;
-use crate::operation::{self, Site, sleep_async};
+use crate::operation::{self, Site, background, sleep_async};
 use crate::pe::{self, Mode, Outbound, Room};
 use crate::point_to_point::site;
 use crate::rank::{block_on_at, yield_now_async};
@@ -146,7 +146,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         self.epoch.set(Epoch::Fence);
     }
 
-    /// [`fence`](Self::fence) for async ranks.
+    /// [`fence`](Self::fence) for async ranks. Dropped early, it counts as this rank's fence, but the
+    /// epoch here stays what it was.
     ///
     /// # Panics
     /// As there.
@@ -155,7 +156,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let site = site!("fence_async");
         async move {
             self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
-            barrier(&self.comm, site).await;
+            let comm = self.comm.clone();
+            background(async move { barrier(&comm, site).await }).await;
             self.epoch.set(Epoch::Fence);
         }
     }

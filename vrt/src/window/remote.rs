@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::collective::operator::Operator;
 use crate::datatype::Signature;
 use crate::net::{INLINE, Kind, Packet};
-use crate::operation::{Pending, Site};
+use crate::operation::{Pending, Site, background};
 use crate::pe::{self, Engine, Request, Room, Started, WindowPart};
 use crate::window::access::{self, Access, Elsewhere, Target};
 use crate::window::epoch::LockKind;
@@ -67,8 +67,11 @@ impl Action<'_> {
 
 /// [`access::access`] to the memory of a rank of the job that may be on another node.
 ///
+/// What is to be done is encoded, and the answer comes to memory of the operation's own, so nothing
+/// touches the caller's memory but a poll of the future.
+///
 /// # Safety
-/// As there, until the future is ready.
+/// As there, whenever the future is polled.
 pub(super) async unsafe fn access(
     rank: u32,
     window: u32,
@@ -105,42 +108,45 @@ pub(super) async unsafe fn access(
             }
         };
         let order = Order { window, offset: offset + at, count, each, action };
-        // SAFETY: the answer's place is as long as the elements, says the caller.
-        unsafe { ask(rank, &order, answer, site) }.await;
+        let came = ask(rank, &order, site).await;
+        if !came.is_empty() && !answer.is_null() {
+            // SAFETY: the answer's place is as long as the elements, says the caller.
+            unsafe { std::ptr::copy_nonoverlapping(came.as_ptr(), answer, came.len()) };
+        }
     }
 }
 
 /// Tries to lock the memory of a rank on another node.
 pub(super) async fn try_lock(rank: u32, window: u32, kind: LockKind, site: Site) -> bool {
-    // In the heap, where the answer finds it if this rank moves.
-    let mut locked = Box::new(0u8);
     let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
-    // SAFETY: the answer is one byte, and its place outlives the call.
-    unsafe { ask(rank, &order, &raw mut *locked, site) }.await;
-    *locked != 0
+    ask(rank, &order, site).await.first().is_some_and(|locked| *locked != 0)
 }
 
 /// Gives back the lock of the memory of a rank on another node.
 pub(super) async fn unlock(rank: u32, window: u32, site: Site) {
     let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Unlock };
-    // SAFETY: there is no answer.
-    unsafe { ask(rank, &order, std::ptr::null_mut(), site) }.await;
+    ask(rank, &order, site).await;
 }
 
-/// # Safety
-/// `answer` is writable for the order's answer until the future is ready.
-async unsafe fn ask(rank: u32, order: &Order<'_>, answer: *mut u8, site: Site) {
+/// Has an order carried out; gives the answer.
+async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Vec<u8> {
     let len = order.action.answer_len(order.count * order.each);
     let bytes = match crate::encoding::encode(order) {
         Ok(bytes) => bytes,
         Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
     };
-    // SAFETY: as the caller promises.
-    let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, answer, len) });
+    let mut answer = vec![0u8; len];
+    let to = answer.as_mut_ptr();
+    // SAFETY: the answer's place is in the heap, and stays until the request is done: what goes on
+    // below has it.
+    let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, to, len) });
     drop(bytes);
-    let outcome = match started {
-        Started::Done(outcome) => outcome,
-        Started::Pending(request, _) => Pending::new(request, site, None).await,
+    let (outcome, answer) = match started {
+        Started::Done(outcome) => (outcome, answer),
+        Started::Pending(request, _) => {
+            let pending = Pending::new(request, site, None);
+            background(async move { (pending.await, answer) }).await
+        }
     };
     if outcome.is_cancelled() {
         let (me, Site { call, location }) = (pe::current_rank().unwrap_or_default(), site);
@@ -150,6 +156,7 @@ async unsafe fn ask(rank: u32, order: &Order<'_>, answer: *mut u8, site: Site) {
             order.count, order.each, order.offset
         );
     }
+    answer
 }
 
 impl Engine {

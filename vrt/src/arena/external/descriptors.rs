@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{Kind, external_of, is_stopped, register, running};
+use super::{Kind, external_of, is_stopped, register, running, threads};
 use crate::arena::hooks::runtime_heap;
 
 /// Descriptors above this have entries in the register.
@@ -17,20 +17,44 @@ fn openers() -> &'static [AtomicU32] {
     runtime_heap(|| OPENED_BY.get_or_init(|| (0..DESCRIPTORS).map(|_| AtomicU32::new(0)).collect()))
 }
 
-/// There is a new descriptor: it is the running rank's, if one runs.
+/// In place of a slot: a thread of the PE's tokio runtime has opened it, for whichever rank.
+const OF_TOKIO: u32 = u32::MAX;
+/// How many of these are open.
+static OPENED_BY_TOKIO: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this process has descriptors open that a thread of its tokio runtime has opened. Any rank
+/// may have got them.
+pub(super) fn any_of_tokio() -> bool {
+    OPENED_BY_TOKIO.load(Ordering::Acquire) > 0
+}
+
+/// There is a new descriptor: it is the running rank's, if one runs, or that of the rank which has
+/// started this thread.
 pub(super) fn opened(descriptor: c_int) {
     if descriptor < 0 || is_stopped() {
         return;
     }
     // A number that is given out is free: an entry of it is of one that was closed unseen.
     closed(descriptor);
-    let Some(slot) = running() else { return };
-    match openers().get(descriptor as usize) {
-        Some(entry) => {
-            slot.external.more(Kind::Descriptor);
-            entry.store(slot.id().0 + 1, Ordering::Relaxed);
+    let owner = running().map(|slot| slot.id().0).or_else(threads::starter);
+    let is_tokios = owner.is_none() && threads::is_tokios();
+    let entry = match owner {
+        None if !is_tokios => return,
+        _ => openers().get(descriptor as usize),
+    };
+    match (entry, owner) {
+        (Some(entry), Some(slot)) => {
+            if let Some(external) = external_of(slot) {
+                external.more(Kind::Descriptor);
+                entry.store(slot + 1, Ordering::Relaxed);
+            }
         }
-        None => register::add(Kind::Descriptor, descriptor as usize, 0, slot.id().0),
+        (None, Some(slot)) => register::add(Kind::Descriptor, descriptor as usize, 0, slot),
+        (Some(entry), None) => {
+            OPENED_BY_TOKIO.fetch_add(1, Ordering::AcqRel);
+            entry.store(OF_TOKIO, Ordering::Relaxed);
+        }
+        (None, None) => {}
     }
 }
 
@@ -45,10 +69,14 @@ pub(super) fn closed(descriptor: c_int) {
     if entry.load(Ordering::Relaxed) == 0 || is_stopped() {
         return;
     }
-    if let Some(slot) = entry.swap(0, Ordering::Relaxed).checked_sub(1)
-        && let Some(external) = external_of(slot)
-    {
-        external.less(Kind::Descriptor);
+    match entry.swap(0, Ordering::Relaxed) {
+        0 => {}
+        OF_TOKIO => _ = OPENED_BY_TOKIO.fetch_sub(1, Ordering::AcqRel),
+        slot => {
+            if let Some(external) = external_of(slot - 1) {
+                external.less(Kind::Descriptor);
+            }
+        }
     }
 }
 

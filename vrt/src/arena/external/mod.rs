@@ -27,15 +27,17 @@
 //! | `processes` | children, and the calls that copy a process |
 //! | `threads` | threads that ranks start |
 //! | `locks` | locks of pthread that a rank has taken |
-//! | `runtime` | what ranks hold of their PE's tokio runtime |
+//! | `counted` | what ranks hold of their PE's tokio runtime, its thread, and `Arc`s of `main` |
+//! | `spans` | spans of `tracing` |
 //! | `system_calls` | `syscall`: the same, by number |
 
+pub(crate) mod counted;
 pub(crate) mod descriptors;
 pub(crate) mod locks;
 pub(crate) mod mappings;
 pub(crate) mod processes;
 mod register;
-pub(crate) mod runtime;
+pub(crate) mod spans;
 pub(crate) mod system_calls;
 pub(crate) mod threads;
 
@@ -52,6 +54,7 @@ use crate::arena::{Arena, SlotHeader, SlotId};
 pub(crate) enum Kind {
     Descriptor,
     Thread,
+    Unjoined,
     Mapping,
     Child,
     Stream,
@@ -69,9 +72,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 16] = [
+    const ALL: [Kind; 17] = [
         Kind::Descriptor,
         Kind::Thread,
+        Kind::Unjoined,
         Kind::Mapping,
         Kind::Child,
         Kind::Stream,
@@ -93,6 +97,7 @@ impl Kind {
         match self {
             Kind::Descriptor => "it has a file, socket or other descriptor open",
             Kind::Thread => "a thread that it started is running",
+            Kind::Unjoined => "it has not joined a thread that it started",
             Kind::Mapping => "it has mapped memory of its own (mmap)",
             Kind::Child => "it has started a program and not waited for its end",
             Kind::Stream => "it has a stream of C open (FILE)",
@@ -127,7 +132,20 @@ impl External {
         if self.locks.any() {
             return Some(Kind::Lock.reason());
         }
+        if descriptors::any_of_tokio() {
+            return Some("tokio has a file open on its PE, which may be this rank's");
+        }
         Kind::ALL.into_iter().find(|kind| self.has(*kind)).map(Kind::reason)
+    }
+
+    /// Whether threads run that the rank has started.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.has(Kind::Thread)
+    }
+
+    /// Whether some of its threads are neither joined nor detached.
+    pub(crate) fn has_threads_to_join(&self) -> bool {
+        self.has(Kind::Unjoined)
     }
 
     fn has(&self, kind: Kind) -> bool {

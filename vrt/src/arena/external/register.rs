@@ -115,6 +115,18 @@ pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     entry.state.store(state(kind, slot), Ordering::Release);
 }
 
+/// Gives an entry its length, if it is still there. Only the thread that has added it does so, and
+/// the key is not used again.
+pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
+    let wanted = state(kind, slot);
+    let entry = entries().find(|entry| {
+        entry.state.load(Ordering::Acquire) == wanted && entry.key.load(Ordering::Relaxed) == key
+    });
+    if let Some(entry) = entry {
+        entry.len.store(len, Ordering::Release);
+    }
+}
+
 /// Takes an entry that is in a state. False: somebody else has.
 fn take_entry(entry: &Entry, seen: u64) -> Option<Taken> {
     entry.state.compare_exchange(seen, BUSY, Ordering::AcqRel, Ordering::Relaxed).ok()?;
@@ -148,7 +160,7 @@ fn take_if(
     wanted: &impl Fn(usize, usize, u32) -> bool,
 ) -> Option<Taken> {
     let seen = entry.state.load(Ordering::Acquire);
-    let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Relaxed));
+    let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
     let slot = (seen as u32).wrapping_sub(1);
     if seen >> 32 != kind as u64 + 1 || !wanted(key, len, slot) {
         return None;

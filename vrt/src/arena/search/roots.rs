@@ -3,18 +3,21 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use crate::arena::search::Range;
-use crate::arena::search::thread_locals::ThreadLocals;
+use crate::arena::search::variables::Variables;
 
 /// Writable memory of the program and its libraries.
 #[derive(Debug, Default)]
 pub(super) struct Roots {
     statics: Vec<Range>,
     thread_locals: Vec<Range>,
+    /// Those of the program itself, and by how much its addresses differ from those in its file.
+    statics_of_program: Vec<Range>,
+    bias: usize,
     /// Where the program's thread-locals begin, and those of the system's libraries.
     of_program: usize,
     of_system: Vec<usize>,
     /// Read when they are first asked for.
-    names: Option<ThreadLocals>,
+    variables: Option<Variables>,
     /// How many objects have been loaded and unloaded.
     loaded: (u64, u64),
 }
@@ -40,6 +43,18 @@ impl Roots {
         self.thread_locals.iter().copied()
     }
 
+    /// Whether an address is that of a writable static of the program.
+    pub(super) fn is_static(&self, address: usize) -> bool {
+        self.statics_of_program.iter().any(|(start, end)| (*start..*end).contains(&address))
+    }
+
+    /// The name of the program's static at an address, or empty; nothing where it is none that the
+    /// program may lock.
+    pub(super) fn static_at(&mut self, address: usize) -> Option<&'static str> {
+        let offset = address - self.bias;
+        self.variables().of_static(offset)
+    }
+
     /// The name of the thread-local variable at an address, in the storage that begins at `start`,
     /// or empty; nothing where nobody can have borrowed it.
     pub(super) fn thread_local(&mut self, start: usize, address: usize) -> Option<&'static str> {
@@ -47,7 +62,15 @@ impl Roots {
             // The system's libraries do not call a rank while they use theirs.
             return (!self.of_system.contains(&start)).then_some("of a library");
         }
-        self.names.get_or_insert_with(ThreadLocals::read).at(address - start)
+        self.variables().thread_local(address - start)
+    }
+
+    fn variables(&mut self) -> &Variables {
+        let Roots { variables, statics_of_program, bias, .. } = self;
+        variables.get_or_insert_with(|| {
+            let in_file = |(start, end): &Range| (start - *bias, end - *bias);
+            Variables::read(&statics_of_program.iter().map(in_file).collect::<Vec<_>>())
+        })
     }
 }
 
@@ -75,6 +98,11 @@ unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut 
         // Written only by the loader, before the program began.
         let constant =
             headers.clone().find(|header| header.p_type == libc::PT_GNU_RELRO).map(range);
+        let is_program = CStr::from_ptr(object.dlpi_name).is_empty();
+        if is_program {
+            roots.bias = object.dlpi_addr as usize;
+        }
+        let before = roots.statics.len();
         for header in headers {
             let (start, end) = range(header);
             match header.p_type {
@@ -97,6 +125,9 @@ unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut 
                 }
                 _ => {}
             }
+        }
+        if is_program {
+            roots.statics_of_program.extend_from_slice(&roots.statics[before..]);
         }
     }
     0

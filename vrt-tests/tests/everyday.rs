@@ -1,0 +1,64 @@
+//! Programs in the manner of ordinary ones are right wherever their ranks are moved, or their ranks
+//! stay and say why.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+use vrt_tests::job::Job;
+
+const EVERYDAY: &str = env!("CARGO_BIN_EXE_everyday");
+const EVERY_MS: &str = "--lb random --lb-period 1ms";
+
+/// Runs each program once, with 8 ranks on 2 PEs.
+#[track_caller]
+fn run_each(options: &str) -> Vec<Job> {
+    let names = Job::of({
+        let mut names = Command::new(EVERYDAY);
+        names.arg("names");
+        names
+    });
+    let names: Vec<String> = names.succeeds().out.lines().map(str::to_owned).collect();
+    assert!(names.len() > 20, "{names:?}");
+    names
+        .iter()
+        .map(|name| {
+            let arguments = format!("{name} --pes 2 --ranks 8 {options}");
+            Job::run(EVERYDAY, &arguments).is_right()
+        })
+        .collect()
+}
+
+/// The same while ranks are moved: each of the programs has ranks that moved, or that stayed and
+/// said why.
+#[track_caller]
+fn run_each_moving(options: &str) {
+    for job in run_each(options) {
+        let has_seen = |job: &Job| job.moved() > 0 || job.err.contains("cannot be moved: ");
+        // On a busy machine there may have been no step.
+        let again =
+            |ms| Job::run(EVERYDAY, &format!("{} --milliseconds {ms}", job.name)).is_right();
+        assert!(
+            has_seen(&job) || [1000, 10_000].into_iter().any(|ms| has_seen(&again(ms))),
+            "no rank has moved or said why not: {job}"
+        );
+    }
+}
+
+#[test]
+fn programs_are_right_while_their_ranks_stay() {
+    for job in run_each("") {
+        assert!(!job.err.contains("cannot be moved"), "{job}");
+    }
+}
+
+/// Threads that had ended were joined in another process; scopes of threads gave a handle of their
+/// thread back to another PE's; both destroyed the heap of that process.
+#[test]
+fn programs_are_right_while_their_ranks_are_moved_inside_the_node() {
+    run_each_moving(EVERY_MS);
+}
+
+#[test]
+fn programs_are_right_while_their_ranks_are_moved_between_nodes() {
+    run_each_moving(&format!("{EVERY_MS} --node-size 1"));
+}

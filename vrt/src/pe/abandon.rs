@@ -1,0 +1,57 @@
+//! The end of a local run in which ranks have not ended, by a panic or because all wait.
+//!
+//! They are abandoned where they wait: never resumed, and without destructors. What they have
+//! borrowed goes with the caller's frame, so nothing of them may go on. Threads do that such a rank has
+//! started and would have joined before its borrows end: those of a `std::thread::scope`, others that
+//! are not joined, and those of a pool that the rank waits for. There is no way to end threads, and
+//! they might wait for the rank, so the process ends then. Threads that are detached, such as those of
+//! a pool that is idle, borrow nothing.
+
+use crate::arena::external::counted;
+use crate::launch;
+use crate::pe::{self, Engine, Status};
+use crate::rank::Body;
+
+/// The loop of a PE runs while this lives.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// All ranks have ended.
+    pub(super) finished: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.finished
+            && launch::is_local()
+            && let Some(rank) = pe::with_in_loop(|pe| pe.engine.who_lends())
+        {
+            launch::crash::say(format_args!(
+                "the run ends while rank {rank} waits and threads that it has to join may use what it \
+                 has borrowed (as those of std::thread::scope do): so the whole process ends"
+            ));
+            std::process::abort();
+        }
+        counted::forget();
+    }
+}
+
+impl Engine {
+    /// A rank that has not ended and whose threads may use what it has borrowed.
+    fn who_lends(&self) -> Option<u32> {
+        let ranks = (0..).zip(&self.ranks);
+        let mut waiting = ranks.filter_map(|(rank, state)| {
+            let state = state.as_deref().filter(|state| state.status != Status::Ended)?;
+            // SAFETY: the slot of a rank of this PE. A thread that is a rank is not abandoned: it
+            // unwinds.
+            unsafe { !Body::is_thread(state.slot) }.then_some((rank, state))
+        });
+        let lends = waiting.find(|(_, state)| {
+            // SAFETY: the slot of a rank of this PE, which is suspended.
+            let (external, scoped) =
+                unsafe { (&(*state.slot).external, counted::holds_thread(state.slot)) };
+            external.has_threads()
+                && (external.has_threads_to_join() || scoped || state.blocked.lock.is_some())
+        });
+        lends.map(|(rank, _)| rank)
+    }
+}
