@@ -100,8 +100,8 @@ on_mpi() {
     local library=$1
     need "mpicc.$library" "lib$library-dev"
     need "mpirun.$library" "${library/%openmpi/openmpi-bin}"
-    # Debian keeps ldconfig out of an ordinary user's PATH.
-    [[ -n ${LIBCLANG_PATH-} ]] || /sbin/ldconfig -p | grep libclang >/dev/null ||
+    # Debian keeps ldconfig out of an ordinary user's PATH. (libclang-cpp is another library.)
+    [[ -n ${LIBCLANG_PATH-} ]] || /sbin/ldconfig -p | grep -E 'libclang(-[0-9.]+)?\.so' >/dev/null ||
         install_package libclang-dev || fail "libclang is missing: install the package libclang-dev"
     export MPICC=mpicc.$library VRT_MPIRUN=mpirun.$library
     # In containers, and with more processes than cores.
