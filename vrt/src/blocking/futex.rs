@@ -19,6 +19,11 @@
 //! By the fences either the waker sees that somebody waits or the waiter sees the new word; the
 //! table's lock orders the rest.
 //!
+//! **Other PEs of the node.** Ranks may take a lock of theirs, in the arena, to several PEs. Each of
+//! these has a table of its own, so a rank that waits for a word of the arena is counted in the block
+//! of its PE, before it looks at the word; who wakes the word signals to the other PEs that count
+//! such ([`pe::wake_elsewhere`]). The kernel, too, is asked for waiters of all processes then.
+//!
 //! **When a rank is suspended.** A thread could wake it as well as a rank, and code that is woken by
 //! threads is faster, and safer, where the thread truly waits. So, where there are threads beside
 //! the PE's, the rank waits in the kernel first, for [`PATIENCE`]; then it is suspended. At words
@@ -203,7 +208,9 @@ pub(super) fn futex(call: Call) -> c_long {
             let mut count = resume(take_out(call.address, usize::MAX, u32::MAX));
             if call.operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAKE_OP {
                 count += resume(take_out(call.second, usize::MAX, u32::MAX));
+                signal_elsewhere(call.second);
             }
+            signal_elsewhere(call.address);
             status + count as c_long
         }
         _ => call.kernel(),
@@ -267,6 +274,7 @@ fn wait_in_kernel(call: Call, deadline: Option<u64>) -> Option<c_long> {
 /// Suspends the rank until somebody wakes the word.
 fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_long {
     let Some((pe, rank)) = pe::running_rank() else { return call.kernel() };
+    count_waiting(call.address, |n| n.fetch_add(1, Ordering::SeqCst));
     WAITING.fetch_add(1, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     let ticket = table(|table| {
@@ -280,6 +288,7 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     });
     let Some(ticket) = ticket else {
         WAITING.fetch_sub(1, Ordering::SeqCst);
+        count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
         return fail(libc::EAGAIN);
     };
     let look_again = if parked { next_look() } else { None };
@@ -296,6 +305,7 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     BLOCKED_HERE.set(BLOCKED_HERE.get() - 1);
     PARKED_HERE.set(PARKED_HERE.get() - u32::from(parked));
     WAITING.fetch_sub(1, Ordering::SeqCst);
+    count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
     if parked {
         pe::with(|pe| {
             let looks = &mut pe.engine.running().blocked.looks;
@@ -304,6 +314,13 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
         return leave_park(call.address, woken, deadline);
     }
     if woken { 0 } else { fail(libc::ETIMEDOUT) }
+}
+
+/// Counts a rank of the calling PE that waits for a word of the arena, for the other PEs to see.
+fn count_waiting(address: usize, count: impl Fn(&AtomicU32) -> u32) {
+    if Arena::contains(address) {
+        pe::with(|pe| count(&pe.engine.block().waiting[pe::bucket(address)]));
+    }
 }
 
 impl Table {
@@ -389,6 +406,22 @@ pub(crate) fn learn_parker() {
 
 fn wake(call: Call, bits: u32) -> c_long {
     fence(Ordering::SeqCst);
+    let count = wake_here(call, bits);
+    if count < c_long::from(call.value.min(i32::MAX as u32)) {
+        signal_elsewhere(call.address);
+    }
+    count
+}
+
+/// Has other PEs of the node wake their ranks that wait for a word of the arena.
+fn signal_elsewhere(address: usize) {
+    if Arena::contains(address) {
+        pe::wake_elsewhere(address);
+    }
+}
+
+/// Wakes ranks of this process, and what waits in the kernel.
+fn wake_here(call: Call, bits: u32) -> c_long {
     if WAITING.load(Ordering::Relaxed) == 0 {
         return call.kernel();
     }
@@ -441,6 +474,30 @@ fn take_out(address: usize, most: usize, bits: u32) -> Vec<Waiter> {
         if there.is_empty() {
             table.waiters.remove(&address);
         }
+        woken
+    })
+}
+
+/// Takes out the ranks of a PE (by its unique number) that wait for words of the arena in these
+/// buckets.
+pub(crate) fn take_signalled(pe: u32, words: u64) -> Vec<u32> {
+    if words == 0 {
+        return Vec::new();
+    }
+    table(|table| {
+        let mut woken = Vec::new();
+        table.waiters.retain(|address, there| {
+            if Arena::contains(*address) && words & (1 << pe::bucket(*address)) != 0 {
+                there.retain(|waiter| {
+                    let takes = waiter.pe == pe;
+                    if takes {
+                        woken.push(waiter.rank);
+                    }
+                    !takes
+                });
+            }
+            !there.is_empty()
+        });
         woken
     })
 }

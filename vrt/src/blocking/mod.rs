@@ -28,4 +28,6 @@ mod suspend;
 #[cfg(feature = "mpi")]
 pub(crate) use foreign::threads;
 pub(crate) use foreign::{expect_threads, has_foreign_threads, is_probing};
-pub(crate) use futex::{forget_waiters, has_blocked_ranks, learn_parker, look_at_parker};
+pub(crate) use futex::{
+    forget_waiters, has_blocked_ranks, learn_parker, look_at_parker, take_signalled,
+};

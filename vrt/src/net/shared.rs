@@ -111,7 +111,14 @@ pub(crate) struct PeBlock {
     pub(crate) idle: AtomicU32,
     /// Times it has become idle.
     pub(crate) epoch: AtomicU64,
+    /// What others have done for its ranks, who ring its doorbell then: see `pe::inject`.
+    pub(crate) signals: AtomicU64,
+    /// Ranks of it that wait for words of the arena, by the words' buckets.
+    pub(crate) waiting: [AtomicU32; WORD_BUCKETS],
 }
+
+/// Buckets of words that ranks wait for.
+pub(crate) const WORD_BUCKETS: usize = 63;
 
 /// Whether a PE has anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use crate::launch::STATUS_RUNTIME;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Ended;
 use crate::pe::timers::monotonic;
-use crate::pe::{Engine, Pe};
+use crate::pe::{Engine, Pe, inject};
 
 /// Nanoseconds from one wave that found somebody busy to the next.
 const PERIOD: u64 = 50_000_000;
@@ -57,6 +57,9 @@ struct Standing {
     /// Packets sent and received since the job began.
     sent: u64,
     received: u64,
+    /// Signals given to other PEs of its node. What they do to these PEs shows in the next wave:
+    /// one that was signalled does not wait before it has taken the signal.
+    signals: u64,
 }
 
 /// A PE's part in the census; PE 0's has the answers.
@@ -91,9 +94,10 @@ impl Pe {
             received += remote.counts().1;
         }
         let standing = Standing {
-            waits: waits && !busy,
+            waits: waits && !busy && engine.injected.is_empty(),
             sent: engine.net.sent() - engine.census.told,
             received: received - engine.census.heard,
+            signals: inject::signals_given(),
         };
         if let Some(wave) = engine.census.asked.take() {
             engine.tell_job(0, News::Answer { wave, standing });

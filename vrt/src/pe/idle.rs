@@ -2,11 +2,12 @@
 //!
 //! It looks again for a while (a message from another PE usually comes within microseconds), then
 //! sleeps on its doorbell: in a futex, or in tokio's driver while something outside `vrt` holds a
-//! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while only. With more PEs than cores it gives its core away instead of looking.
+//! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while
+//! only. With more PEs than cores it gives its core away instead of looking.
 //!
 //! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
 //! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
-//! every ring is empty, nothing can ever happen again. The check reads all epochs (they grow with
+//! every ring is empty, and no PE has a signal, nothing can ever happen again. The check reads all epochs (they grow with
 //! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
 //! between is noticed.
 
@@ -200,7 +201,7 @@ impl Pe {
     }
 
     fn doorbell(&self) -> &'static vrt_shm::Doorbell {
-        &self.engine.shared.pe(self.engine.id as usize).doorbell
+        &self.engine.block().doorbell
     }
 
     /// Announces the sleep, then looks once more. `tasks`: tokio has some, which may do anything.
@@ -228,7 +229,7 @@ impl Pe {
         }
         let waits = self.engine.become_idle(timeout.is_some() || tasks);
         self.take_census(waits);
-        let threads = blocking::has_blocked_ranks().then_some(LOOK_FOR_THREADS);
+        let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
         let timeout = [timeout, self.engine.until_balance(), threads].into_iter().flatten().min();
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
@@ -244,7 +245,7 @@ impl Pe {
 
     fn wake_up(&mut self) {
         self.doorbell().awake();
-        let block = self.engine.shared.pe(self.engine.id as usize);
+        let block = self.engine.block();
         block.idle.store(Idleness::Busy as u32, Ordering::SeqCst);
         self.book_idle();
     }
@@ -280,7 +281,7 @@ impl Engine {
             || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
             || self.may_be_unlocked();
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
-        let block = self.shared.pe(self.id as usize);
+        let block = self.block();
         block.epoch.fetch_add(1, Ordering::SeqCst);
         block.idle.store(how as u32, Ordering::SeqCst);
         if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
@@ -290,11 +291,15 @@ impl Engine {
         !outside
     }
 
-    /// Whether a thread may wake a rank that waits for a lock.
+    /// Whether a thread may wake a rank that waits for a lock, here or in another PE of the node.
     fn may_be_unlocked(&self) -> bool {
-        blocking::has_blocked_ranks()
+        self.has_blocked_ranks()
             // What a thread did before it ended has come by the time that it is not seen any more.
             && (blocking::has_foreign_threads() || !self.injected.is_empty())
+    }
+
+    fn has_blocked_ranks(&self) -> bool {
+        blocking::has_blocked_ranks() || self.injected.others_wait()
     }
 
     fn nothing_can_happen(&self) -> bool {
@@ -311,7 +316,7 @@ impl Engine {
             (0..pes).flat_map(|from| (0..pes).map(move |to| (from, to))).all(|(from, to)| {
                 let sent = self.shared.sent(from, to).load(Ordering::Acquire);
                 from == to || self.shared.ring(from, to).consumed_cells() == sent
-            })
+            }) && (0..pes).all(|pe| self.shared.pe(pe).signals.load(Ordering::SeqCst) == 0)
         };
         all_wait()
             && empty()

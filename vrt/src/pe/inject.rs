@@ -1,33 +1,73 @@
-//! Waking a rank from a thread that is not its PE's.
+//! Waking a rank from a thread that is not its PE's: one of the same process, or of another PE of
+//! the node.
+//!
+//! Threads of the process leave the ranks that they wake in a list. Another PE's ranks that wait for
+//! a word of the arena, a lock that they share with ranks here, are known by the word's bucket only:
+//! who wakes the word signals the bucket to every PE that has ranks waiting there, and that PE wakes
+//! all of them. A wait for a word may end for no reason, so those it was not meant for look again.
+//!
+//! Both are signalled by a bit in the PE's block, whose doorbell is rung then.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use vrt_shm::{Doorbell, Sleep};
+use vrt_shm::Sleep;
 
 use crate::arena::hooks;
+use crate::net::shared::{PeBlock, WORD_BUCKETS};
 use crate::pe;
 
 /// The PEs of this process: one in a job, one a thread with `run_local`.
 static PES: Mutex<Vec<(u32, Arc<Injector>)>> = Mutex::new(Vec::new());
 
+/// Signals given to other PEs by this process.
+static SIGNALS: AtomicU64 = AtomicU64::new(0);
+
+/// The signal that ranks are in the list; the bits below are the buckets of words.
+const RANKS: u64 = 1 << WORD_BUCKETS;
+
+/// The bucket of a word.
+pub(crate) fn bucket(address: usize) -> usize {
+    // Fibonacci hashing: neighbouring locks get different buckets.
+    let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    hash as usize % WORD_BUCKETS
+}
+
+/// A PE as others signal to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) block: &'static PeBlock,
+    /// Its eventfd.
+    pub(crate) event: i32,
+}
+
+impl Neighbour {
+    fn signal(self, signals: u64) {
+        self.block.signals.fetch_or(signals, Ordering::SeqCst);
+        match self.block.doorbell.ring() {
+            None => {}
+            Some(Sleep::Futex) => self.block.doorbell.wake(),
+            Some(Sleep::Event) => {
+                let one = 1u64;
+                // SAFETY: eight readable bytes; the descriptor is the PE's eventfd.
+                unsafe { libc::write(self.event, (&raw const one).cast(), 8) };
+            }
+        }
+    }
+}
+
 /// Where other threads leave the ranks that they wake.
 #[derive(Debug)]
 pub(crate) struct Injector {
     woken: Mutex<Vec<u32>>,
-    any: AtomicBool,
-    doorbell: &'static Doorbell,
-    event: i32,
+    own: Neighbour,
+    /// The other PEs of the node.
+    others: Vec<Neighbour>,
 }
 
 impl Injector {
-    pub(crate) fn register(uid: u32, doorbell: &'static Doorbell, event: i32) -> Arc<Injector> {
-        let injector = Arc::new(Injector {
-            woken: Mutex::new(Vec::new()),
-            any: AtomicBool::new(false),
-            doorbell,
-            event,
-        });
+    pub(crate) fn register(uid: u32, own: Neighbour, others: Vec<Neighbour>) -> Arc<Injector> {
+        let injector = Arc::new(Injector { woken: Mutex::new(Vec::new()), own, others });
         lock(&PES).push((uid, injector.clone()));
         injector
     }
@@ -39,31 +79,26 @@ impl Injector {
     /// Whether somebody was woken; a cheap look.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        !self.any.load(Ordering::Acquire)
+        self.own.block.signals.load(Ordering::Acquire) == 0
     }
 
-    /// The ranks woken since the last call.
-    pub(crate) fn take(&self) -> Vec<u32> {
-        let mut woken = lock(&self.woken);
-        self.any.store(false, Ordering::Release);
-        std::mem::take(&mut *woken)
+    /// What has come since the last call: ranks, and the buckets of words.
+    pub(crate) fn take(&self) -> (Vec<u32>, u64) {
+        let signals = self.own.block.signals.swap(0, Ordering::SeqCst);
+        let ranks =
+            if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };
+        (ranks, signals & !RANKS)
+    }
+
+    /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.
+    pub(crate) fn others_wait(&self) -> bool {
+        let waits = |n: &AtomicU32| n.load(Ordering::SeqCst) > 0;
+        self.others.iter().any(|other| other.block.waiting.iter().any(waits))
     }
 
     fn push(&self, rank: u32) {
-        {
-            let mut woken = lock(&self.woken);
-            woken.push(rank);
-            self.any.store(true, Ordering::Release);
-        }
-        match self.doorbell.ring() {
-            None => {}
-            Some(Sleep::Futex) => self.doorbell.wake(),
-            Some(Sleep::Event) => {
-                let one = 1u64;
-                // SAFETY: eight readable bytes; the descriptor is the PE's eventfd.
-                unsafe { libc::write(self.event, (&raw const one).cast(), 8) };
-            }
-        }
+        lock(&self.woken).push(rank);
+        self.own.signal(RANKS);
     }
 }
 
@@ -74,11 +109,32 @@ pub(crate) fn wake_from_outside(uid: u32, rank: u32) {
         return;
     }
     hooks::runtime_heap(|| {
-        let injector = lock(&PES).iter().find(|(u, _)| *u == uid).map(|(_, i)| i.clone());
-        if let Some(injector) = injector {
+        // Locked until it is done: the PE's block is there as long as the PE is in the list.
+        if let Some((_, injector)) = lock(&PES).iter().find(|(u, _)| *u == uid) {
             injector.push(rank);
         }
     });
+}
+
+/// Has the other PEs of the node wake their ranks that wait for a word of the arena. To be called
+/// after the word was changed, and a full fence.
+pub(crate) fn wake_elsewhere(address: usize) {
+    let bucket = bucket(address);
+    hooks::runtime_heap(|| {
+        for (_, injector) in lock(&PES).iter() {
+            for other in &injector.others {
+                if other.block.waiting[bucket].load(Ordering::SeqCst) > 0 {
+                    SIGNALS.fetch_add(1, Ordering::SeqCst);
+                    other.signal(1 << bucket);
+                }
+            }
+        }
+    });
+}
+
+/// How many signals this process has given to other PEs.
+pub(crate) fn signals_given() -> u64 {
+    SIGNALS.load(Ordering::SeqCst)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -35,7 +35,7 @@ mod stall;
 mod timers;
 
 pub(crate) use flow::{Flow, Told};
-pub(crate) use inject::wake_from_outside;
+pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub(crate) use ranks::{
     Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
     Owned, RankState, Request, Started, Status, Wait, copy_short,
@@ -213,8 +213,12 @@ impl Pe {
         // SAFETY: as above.
         unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
         let rate = report::cycles_per_second();
-        let doorbell = &shared.pe(id as usize).doorbell;
-        let injected = inject::Injector::register(uid, doorbell, events.wake[id as usize]);
+        let neighbour =
+            |pe: usize| inject::Neighbour { block: shared.pe(pe), event: events.wake[pe] };
+        let others =
+            (0..shared.pes()).filter(|pe| *pe != id as usize && shared.is_near(*pe as u32));
+        let others = others.map(neighbour).collect();
+        let injected = inject::Injector::register(uid, neighbour(id as usize), others);
         Box::new(Pe {
             consumers: Outgoing::consumers(shared, id as usize, remote.is_some()),
             engine: Engine {

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use crate::arena::external::{counted, threads};
 use crate::arena::{Arena, SlotHeader, hooks, outside};
+use crate::blocking;
 use crate::launch;
 use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
 use crate::net::Packet;
-use crate::net::shared::{ENDED, Ended};
+use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
 use crate::pe::{self, Engine, Pe, Status};
 use crate::rank::{self, Body, Resumed};
@@ -263,7 +264,8 @@ impl Engine {
             any = true;
         }
         if !self.injected.is_empty() {
-            for rank in self.injected.take() {
+            let (ranks, words) = self.injected.take();
+            for rank in ranks.into_iter().chain(blocking::take_signalled(self.uid, words)) {
                 self.notify(rank, None);
                 any = true;
             }
@@ -407,6 +409,11 @@ impl Engine {
         let version = state.moves.wrapping_add(1);
         self.ranks[rank as usize] = None;
         self.shared.settle(rank, ENDED, version);
+    }
+
+    /// What this PE lets others know.
+    pub(crate) fn block(&self) -> &'static PeBlock {
+        self.shared.pe(self.id as usize)
     }
 
     /// Rings every other PE's doorbell.
