@@ -111,20 +111,17 @@ impl Status {
     ///
     /// # Panics
     /// When the message was longer than the buffer, or of another type.
+    #[inline]
     pub(crate) fn of(outcome: Completion, site: Site) -> Status {
         let Completion { source, tag, bytes, capacity, .. } = outcome;
+        let status = Status { source, tag, bytes, cancelled: outcome.is_cancelled() };
         if let Some(types) = outcome.types() {
-            refuse_type(Status { source, tag, bytes, cancelled: false }, types, site);
+            refuse_type(status, types, site);
         }
         if outcome.is_truncated() {
-            let rank = pe::current_rank().unwrap_or_default();
-            panic!(
-                "rank {rank} in {} at {}: the message from rank {source} with tag {tag} has \
-                 {bytes} bytes, the buffer only {capacity}",
-                site.call, site.location
-            );
+            refuse_length(status, capacity, site);
         }
-        Status { source, tag, bytes, cancelled: outcome.is_cancelled() }
+        status
     }
 }
 
@@ -136,6 +133,17 @@ impl fmt::Debug for Status {
             .field("bytes", &self.bytes)
             .finish()
     }
+}
+
+/// A message is longer than the buffer.
+#[cold]
+fn refuse_length(status: Status, capacity: u64, site: Site) -> ! {
+    let rank = pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the message from rank {} with tag {} has {} bytes, the buffer only \
+         {capacity}",
+        site.call, site.location, status.source, status.tag, status.bytes
+    );
 }
 
 /// A message is of another type than its receive.

@@ -184,6 +184,17 @@ impl Engine {
         }
     }
 
+    /// Frees what others have freed of the PE's memory.
+    #[inline]
+    pub(super) fn drain_pool(&mut self) {
+        // SAFETY: the pool is this PE's.
+        unsafe {
+            if !(*self.pool).remote.is_empty() {
+                arena::hooks::drain_remote(self.pool);
+            }
+        }
+    }
+
     /// A block of the pool was given back.
     #[inline]
     pub(super) fn pool_shrank(&mut self) {
@@ -198,14 +209,12 @@ impl Engine {
     /// has nothing else to do, too: others may have freed what ranks took along that have moved.
     #[cold]
     pub(crate) fn trim_pool(&mut self) {
+        self.drain_pool();
         if self.pool_marks.low == 0 {
             return;
         }
         // SAFETY: the pool is this PE's.
         unsafe {
-            if !(*self.pool).remote.is_empty() {
-                arena::hooks::drain_remote(self.pool);
-            }
             let bytes = (*(*self.pool).heap.get()).bytes;
             if bytes < self.pool_marks.low {
                 self.pool_marks = Pool::default();

@@ -102,7 +102,7 @@ pub(crate) struct Engine {
     pool_marks: flow::Pool,
     /// Sends that are done when packets have been taken once more.
     pub(crate) stalled: Vec<(u32, u32)>,
-    /// Messages to other nodes since it was last looked whether something has come from there.
+    /// Messages to other nodes since packets were last taken; not 0 while sends are stalled.
     sent_away: usize,
     /// What its ranks have used, for people.
     pub(crate) used: report::Usage,

@@ -148,6 +148,7 @@ impl Pe {
             if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
                 self.progress();
                 let engine = &mut self.engine;
+                engine.drain_pool();
                 if rank::foreign_wakers() > 0
                     && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
                 {
@@ -252,16 +253,8 @@ impl Engine {
                 }
             }
         }
-        // SAFETY: the pool is this PE's.
-        unsafe {
-            if !(*self.pool).remote.is_empty() {
-                hooks::drain_remote(self.pool);
-            }
-        }
-        self.sent_away = 0;
-        if !self.stalled.is_empty() {
-            self.end_stalls();
-            any = true;
+        if self.sent_away != 0 {
+            any |= self.end_stalls();
         }
         if !self.injected.is_empty() {
             let (ranks, words) = self.injected.take();
@@ -276,12 +269,15 @@ impl Engine {
         any | !self.ready.is_empty()
     }
 
-    /// What has come has been taken.
+    /// What has come has been taken. Whether a send is done now.
     #[cold]
-    fn end_stalls(&mut self) {
-        for (rank, request) in std::mem::take(&mut self.stalled) {
-            self.complete(rank, request);
+    fn end_stalls(&mut self) -> bool {
+        self.sent_away = 0;
+        let stalled = std::mem::take(&mut self.stalled);
+        for (rank, request) in &stalled {
+            self.complete(*rank, *request);
         }
+        !stalled.is_empty()
     }
 
     #[inline(always)]

@@ -170,13 +170,13 @@ impl Engine {
     /// no more.
     #[cold]
     fn stall(&mut self, started: Started) -> Started {
-        self.sent_away = 0;
         if let Started::Pending(..) = started {
             return started;
         }
         let rank = self.current;
         let request = self.running().new_request(Request::send());
         self.stalled.push((rank, request));
+        self.sent_away = self.sent_away.max(1);
         Started::pending(request)
     }
 
