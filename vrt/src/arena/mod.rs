@@ -44,7 +44,7 @@ mod slot;
 
 pub(crate) use external::External;
 pub(crate) use layout::{Layout, LayoutError, SlotSizes};
-pub(crate) use slot::{SlotHeader, SlotId};
+pub(crate) use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};

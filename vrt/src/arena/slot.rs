@@ -1,7 +1,7 @@
 //! The header of a slot: everything about a rank that moves with its memory.
 //!
 //! It lies at the top of the stack, in the page that a switch touches anyway. The first cache
-//! line holds what a switch needs.
+//! lines hold what a switch needs.
 
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -29,17 +29,20 @@ pub(crate) struct SlotHeader {
     pub(crate) owner: AtomicU32,
     /// Wakers of the rank that something outside `vrt` holds (see `rank::waker`).
     pub(crate) wakers: AtomicI32,
-    /// What the rank holds outside the slot.
-    pub(crate) external: External,
-    /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
-    /// for another PE of the node.
-    pub(crate) kept_by: Cell<u64>,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub(crate) locals: Cell<*mut Locals>,
     /// Blocks freed by others.
     pub(crate) remote: RemoteFreeList,
     pub(crate) heap: UnsafeCell<SlotHeap>,
+    /// What the rank holds outside the slot.
+    pub(crate) external: External,
+    /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
+    /// for another PE of the node.
+    pub(crate) kept_by: Cell<u64>,
 }
+
+/// Bytes of a header, from its begin, that a switch touches.
+pub(crate) const TOUCHED_BY_SWITCH: usize = std::mem::offset_of!(SlotHeader, remote);
 
 impl SlotHeader {
     /// Makes a zeroed or discarded slot ready for a rank.

@@ -24,36 +24,40 @@ pub(crate) enum Status {
     Ended,
 }
 
-/// A rank, seen from its PE.
+/// A rank, seen from its PE. What a switch and a message touch comes first, up to `matched`: with very
+/// many ranks every line of it has to come from memory.
+#[repr(C, align(64))]
 pub(crate) struct RankState {
     pub(crate) slot: *mut SlotHeader,
-    pub(crate) status: Status,
-    /// What has to happen before it is resumed.
-    pub(crate) awaiting: Awaiting,
     /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
     pub(crate) awaited: *const Awaited,
-    /// What it waits for inside a call that is not `vrt`'s.
-    pub(crate) blocked: Blocked,
+    /// What has to happen before it is resumed.
+    pub(crate) awaiting: Awaiting,
+    pub(crate) status: Status,
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
-    pub(crate) posted: Posted,
-    pub(crate) unexpected: Kept,
-    pub(crate) flow: Flow,
-    pub(crate) peers: Peers<(Packet, Parked)>,
     /// It waits for a message to come, not for a request.
     pub(crate) probing: bool,
-    /// Messages taken by matched probes and not received yet.
-    pub(crate) matched: Vec<Option<(Packet, Parked)>>,
-    pub(crate) requests: Vec<Request>,
-    pub(crate) free_requests: Vec<u32>,
-    /// Requests that nobody waits for any more and that were not done when they were given up.
-    pub(crate) detached: Vec<u32>,
     /// The request that the message at hand is reserved for.
     pub(crate) reserving: Option<u32>,
-    pub(crate) wait: Wait,
     pub(crate) counters: Counters,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) free_requests: Vec<u32>,
+    pub(crate) wait: Wait,
+    pub(crate) posted: Posted,
+    pub(crate) peers: Peers<(Packet, Parked)>,
+    pub(crate) unexpected: Kept,
+    pub(crate) flow: Flow,
+    /// What was done on the contexts of its communicators.
+    pub(crate) collectives: Begun,
     /// It offers itself to be moved, and waits.
     pub(crate) offer: Option<Offer>,
+    /// Messages taken by matched probes and not received yet.
+    pub(crate) matched: Vec<Option<(Packet, Parked)>>,
+    /// Requests that nobody waits for any more and that were not done when they were given up.
+    pub(crate) detached: Vec<u32>,
+    /// What it waits for inside a call that is not `vrt`'s.
+    pub(crate) blocked: Blocked,
     /// Where in space its work is, if it said so.
     pub(crate) coordinates: Option<[f64; 3]>,
     /// How often it has moved.
@@ -74,8 +78,6 @@ pub(crate) struct RankState {
     pub(crate) restored: Option<Encoded>,
     /// Bytes that its encoded state had the last time.
     pub(crate) state_len: usize,
-    /// What was done on the contexts of its communicators.
-    pub(crate) collectives: Begun,
     /// Communicators and windows that it has made and not dropped.
     pub(crate) owned: Owned,
     /// Its parts of the windows that it has made and not freed, by context.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::arena::external::{counted, threads};
-use crate::arena::{Arena, SlotHeader, hooks, outside};
+use crate::arena::{Arena, SlotHeader, TOUCHED_BY_SWITCH, hooks, outside};
 use crate::blocking;
 use crate::launch;
 use crate::mailbox::Posted;
@@ -19,7 +19,7 @@ use crate::migrate::SHIPPED;
 use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
-use crate::pe::{self, Engine, Pe, Status};
+use crate::pe::{self, Engine, Pe, RankState, Status};
 use crate::rank::{self, Body, Resumed};
 
 /// Ranks resumed between two looks at the rings.
@@ -303,11 +303,12 @@ impl Engine {
         };
         if let Some(state) = state(6) {
             let at = std::ptr::from_ref(state).cast::<u8>();
-            (0..size_of_val(state)).step_by(LINE).for_each(|offset| fetch(at, offset));
+            let used = std::mem::offset_of!(RankState, matched);
+            (0..used).step_by(LINE).for_each(|offset| fetch(at, offset));
         }
         if let Some(state) = state(4) {
             let slot = state.slot.cast::<u8>();
-            (0..3).for_each(|line| fetch(slot, line * LINE));
+            (0..TOUCHED_BY_SWITCH).step_by(LINE).for_each(|offset| fetch(slot, offset));
             fetch(state.requests.as_ptr().cast(), 0);
         }
         if let Some(state) = state(2) {
