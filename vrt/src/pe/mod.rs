@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `run` | the loop: ready ranks, progress, tokio's turns |
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
+//! | `contexts` | what a rank has done on its communicators |
 //! | `ranks` | a rank's state in the PE, its requests, waking it |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
@@ -22,6 +23,7 @@
 
 mod abandon;
 mod census;
+mod contexts;
 mod flow;
 pub(crate) mod idle;
 mod inject;
@@ -34,11 +36,12 @@ mod send;
 mod stall;
 mod timers;
 
+pub(crate) use contexts::{Begun, ContextUse};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub(crate) use ranks::{
-    Awaited, Awaiting, Begun, Blocked, Completion, ContextUse, Counters, Encoded, Ended, Offer,
-    Owned, RankState, Request, Started, Status, Wait, copy_short,
+    Awaited, Awaiting, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
+    Request, Started, Status, Wait, copy_short,
 };
 pub(crate) use ranks::{RESERVES, Room, WindowPart};
 pub(crate) use receive::Probed;
