@@ -43,7 +43,8 @@ pub(crate) fn of_threads(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
 pub(crate) fn standard(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
     let (sender, receiver) = mpsc::channel::<Vec<u64>>();
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         sender.send(vec![me, round]).expect("open");
         let thread = {
             let sender = sender.clone();

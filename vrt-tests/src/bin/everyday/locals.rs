@@ -74,7 +74,8 @@ static NAMED: OnceLock<HashMap<&'static str, Vec<String>>> = OnceLock::new();
 pub(crate) fn tables(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as usize;
     let mut kept: Vec<&'static String> = Vec::new();
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         let prime = PRIMES[(me + round as usize) % PRIMES.len()];
         world.barrier();
         assert!((2..prime).all(|n| !prime.is_multiple_of(n)));
@@ -101,8 +102,8 @@ fn table() -> &'static HashMap<&'static str, Vec<String>> {
 
 /// The random numbers of the thread, their source kept over a barrier: none comes twice.
 pub(crate) fn random(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
-    let mut seen: Vec<u64> = Vec::new();
-    while let Some(round) = rounds.next() {
+    let mut seen: Vec<u64> = rounds.state();
+    while let Some(round) = rounds.next_with(&mut seen) {
         let mut source = rand::rng();
         seen.push(source.random());
         world.barrier();

@@ -16,7 +16,8 @@ static TOTAL: Mutex<(u64, u64)> = Mutex::new((0, 0));
 /// Ranks write into and read from a table of their PE.
 pub(crate) fn static_map(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         note(me, round);
         world.barrier();
         compare();

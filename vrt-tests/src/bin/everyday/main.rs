@@ -1,7 +1,8 @@
 //! Small programs in the manner of ordinary ones: threads, pools, statics, locks, tokio, files,
 //! regular expressions. Each checks what it computes and prints `ok`, however its ranks are moved.
 //!
-//! `everyday names` prints the names of the programs.
+//! `everyday names` prints the names of the programs, `everyday names-by-state` those whose ranks can be
+//! moved by their state.
 
 mod channels;
 mod locals;
@@ -28,7 +29,7 @@ use rounds::{AsyncProgram, Program, Rounds};
 struct Arguments {
     #[command(flatten)]
     vrt: vrt::Config,
-    #[arg(value_parser = PossibleValuesParser::new(names()))]
+    #[arg(value_parser = PossibleValuesParser::new([names(), LISTS.to_vec()].concat()))]
     program: String,
     /// How long its rounds last; there are some anyhow
     #[arg(long, default_value_t = 100)]
@@ -78,9 +79,29 @@ const ASYNC_PROGRAMS: &[(&str, AsyncProgram)] = &[
     ("tokio-files", |world, rounds| Box::pin(tasks::files(world, rounds))),
 ];
 
+/// What prints names instead.
+const LISTS: [&str; 2] = ["names", "names-by-state"];
+
+/// Those that call `migrate`.
+const BY_STATE: &[&str] = &[
+    "threads",
+    "mpsc",
+    "rayon-collect",
+    "rayon-sort",
+    "tables",
+    "random",
+    "static-map",
+    "regex",
+    "words",
+    "commands",
+    "fourier",
+    "tasks",
+    "timeouts",
+];
+
 fn names() -> Vec<&'static str> {
     let programs = PROGRAMS.iter().map(|(name, _)| *name);
-    programs.chain(ASYNC_PROGRAMS.iter().map(|(name, _)| *name)).chain(["names"]).collect()
+    programs.chain(ASYNC_PROGRAMS.iter().map(|(name, _)| *name)).collect()
 }
 
 fn main() -> ExitCode {
@@ -109,6 +130,7 @@ fn main() -> ExitCode {
             }
         });
     }
-    names().into_iter().filter(|name| *name != "names").for_each(|name| println!("{name}"));
+    let listed = if program == LISTS[0] { names() } else { BY_STATE.to_vec() };
+    listed.iter().for_each(|name| println!("{name}"));
     ExitCode::SUCCESS
 }

@@ -153,7 +153,8 @@ pub(crate) fn fourier(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
         let turn = (i * k % all) as f64 / all as f64;
         Complex::from_polar(1.0, sign * std::f64::consts::TAU * turn)
     };
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         let value = |i: usize| Complex::new((i as f64 * 0.7 + round as f64).sin(), i as f64 * 0.1);
         let own: Vec<Complex<f64>> = (0..8).map(|i| value(me * 8 + i)).collect();
         let mut before = own;

@@ -13,13 +13,13 @@ use crate::rounds::{Rounds, pass};
 pub(crate) fn collect(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
     let name = |of: u64, round: u64, i: u64| format!("string {i} of rank {of} in round {round}");
-    let mut before: Option<(u64, Vec<String>)> = None;
-    while let Some(round) = rounds.next() {
+    let mut before: Option<(u64, Vec<String>)> = rounds.state();
+    while let Some(round) = rounds.next_with(&mut before) {
         let names: Vec<String> = (0..200u64).into_par_iter().map(|i| name(me, round, i)).collect();
         let lengths: usize = names.par_iter().map(String::len).sum();
         world.barrier();
-        if let Some((round, names)) = before {
-            assert!((0..).zip(&names).all(|(i, text)| *text == name(me, round, i)));
+        if let Some((round, names)) = &before {
+            assert!((0..).zip(names).all(|(i, text)| *text == name(me, *round, i)));
         }
         assert_eq!(names.iter().map(String::len).sum::<usize>(), lengths);
         let (of, others) = pass(world, &(me, names.clone()));
@@ -34,7 +34,11 @@ pub(crate) fn sort(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let mut words: Vec<String> = (0..300u64).map(|i| format!("{:x}", i * 7919 % 1009)).collect();
     let mut expected = words.clone();
     expected.sort();
-    while let Some(round) = rounds.next() {
+    let before: Vec<String> = rounds.state();
+    if !before.is_empty() {
+        words = before;
+    }
+    while let Some(round) = rounds.next_with(&mut words) {
         // Out of order again, in another way each time.
         let len = words.len();
         words.rotate_left((round as usize * 31 + me as usize) % len);

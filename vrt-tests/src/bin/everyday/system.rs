@@ -52,7 +52,8 @@ pub(crate) fn files(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
 /// Programs that are started, and what they print, asked for after a message.
 pub(crate) fn commands(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank();
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         let mut echo = Command::new("echo");
         echo.arg(format!("rank {me}")).stdout(Stdio::piped());
         let child = echo.spawn().expect("it starts");

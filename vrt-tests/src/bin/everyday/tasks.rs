@@ -21,8 +21,8 @@ async fn pass(world: &SimpleCommunicator, number: u64) -> u64 {
 /// Tasks that the rank spawns and waits for after a message; what they return is kept.
 pub(crate) async fn tasks(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
-    let mut kept: Vec<(u64, String)> = Vec::new();
-    while let Some(round) = rounds.next_async().await {
+    let mut kept: Vec<(u64, String)> = rounds.state();
+    while let Some(round) = rounds.next_with_async(&mut kept).await {
         let task = tokio::spawn(async move {
             tokio::task::yield_now().await;
             format!("task of {me} in {round}")
@@ -57,8 +57,8 @@ pub(crate) async fn tasks(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
 /// Receives that are given up after a time and begun again: no message is lost.
 pub(crate) async fn timeouts(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let (next, previous) = neighbours(world);
-    let mut given_up = 0u64;
-    while let Some(round) = rounds.next_async().await {
+    let mut given_up: u64 = rounds.state();
+    while let Some(round) = rounds.next_with_async(&mut given_up).await {
         let send = async {
             if world.rank() % 2 == 0 {
                 tokio::time::sleep(Duration::from_micros(300)).await;

@@ -18,7 +18,8 @@ static DATE: LazyLock<Regex> =
 pub(crate) fn regex(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
     let own = Regex::new(&format!(r"\brank {me}\b")).expect("it is one");
-    while let Some(round) = rounds.next() {
+    rounds.state::<()>();
+    while let Some(round) = rounds.next_with(&mut ()) {
         let (year, day) = (1900 + round % 200, 1 + round % 28);
         let text = format!("rank {me}, rank {}: {year:04}-02-{day:02} or 2001-12-31", me + 10);
         let found: Vec<&str> = own.find_iter(&text).map(|found| found.as_str()).collect();
@@ -43,9 +44,9 @@ fn turn_dates(text: &str) -> String {
 /// Counts words in tables with random keys; in the end all agree with an ordered one.
 pub(crate) fn words(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
-    let mut counts: HashMap<String, u64> = HashMap::new();
-    let mut ordered: BTreeMap<String, u64> = BTreeMap::new();
-    while let Some(round) = rounds.next() {
+    let mut both: (HashMap<String, u64>, BTreeMap<String, u64>) = rounds.state();
+    while let Some(round) = rounds.next_with(&mut both) {
+        let (counts, ordered) = &mut both;
         let mut line = String::new();
         for i in 0..30 {
             write!(
@@ -68,6 +69,7 @@ pub(crate) fn words(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
         assert_eq!(lookup.len(), counts.len());
         assert!(ordered.iter().all(|(word, n)| lookup.get(word.as_str()) == Some(n)));
     }
+    let (counts, ordered) = both;
     let again: BTreeMap<String, u64> = counts.into_iter().collect();
     assert_eq!(again, ordered);
 }

@@ -12,8 +12,8 @@ use crate::rounds::{Rounds, pass};
 pub(crate) fn joined_later(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let me = world.rank() as u64;
     let squares = |from: u64| (from..from + 100).map(|i| i * i).collect::<Vec<u64>>();
-    let mut kept: Vec<(u64, Vec<u64>, String)> = Vec::new();
-    while let Some(round) = rounds.next() {
+    let mut kept: Vec<(u64, Vec<u64>, String)> = rounds.state();
+    while let Some(round) = rounds.next_with(&mut kept) {
         let from = me * 1000 + round;
         let thread = thread::Builder::new().name(format!("worker of {me}"));
         let thread = thread.spawn(move || (squares(from), format!("from {from}"))).expect("starts");
