@@ -74,18 +74,16 @@ impl Kernel {
     /// The kernels that this processor can run, the fastest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        let mut kernels = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                kernels.push(Self(Variant::Avx512));
-            }
-            if is_x86_feature_detected!("avx2") {
-                kernels.push(Self(Variant::Avx2));
-            }
-        }
-        kernels.push(Self::PLAIN);
-        kernels
+        [
+            #[cfg(target_arch = "x86_64")]
+            is_x86_feature_detected!("avx512f").then_some(Self(Variant::Avx512)),
+            #[cfg(target_arch = "x86_64")]
+            is_x86_feature_detected!("avx2").then_some(Self(Variant::Avx2)),
+            Some(Self::PLAIN),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// The kernel that runs everywhere: the `sha1` crate, lane by lane.

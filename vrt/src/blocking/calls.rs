@@ -112,6 +112,13 @@ fn sleep_for(call: &'static str, length: u64) {
     sleep_until(call, pe::monotonic().saturating_add(length));
 }
 
+/// Suspends the rank for a time, if there is one and a rank that can be; whether it did.
+fn has_slept(call: &'static str, length: Option<u64>) -> bool {
+    let Some(length) = length.filter(|_| may_suspend()) else { return false };
+    sleep_for(call, length);
+    true
+}
+
 /// POSIX `nanosleep`. A rank is suspended for the time.
 ///
 /// # Safety
@@ -122,10 +129,7 @@ pub unsafe extern "C" fn nanosleep(
     left: *mut libc::timespec,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    if let Some(length) = unsafe { length(time) }
-        && may_suspend()
-    {
-        sleep_for("nanosleep", length);
+    if has_slept("nanosleep", unsafe { length(time) }) {
         return 0;
     }
     libcs!(c"nanosleep", fn(*const libc::timespec, *mut libc::timespec) -> c_int, time, left)
@@ -175,8 +179,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
-    if may_suspend() {
-        sleep_for("usleep", u64::from(time) * MICROSECOND);
+    if has_slept("usleep", Some(u64::from(time) * MICROSECOND)) {
         return 0;
     }
     libcs!(c"usleep", fn(c_uint) -> c_int, time)
@@ -188,8 +191,7 @@ pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
-    if may_suspend() {
-        sleep_for("sleep", u64::from(seconds) * SECOND);
+    if has_slept("sleep", Some(u64::from(seconds) * SECOND)) {
         return 0;
     }
     libcs!(c"sleep", fn(c_uint) -> c_uint, seconds)
@@ -205,11 +207,8 @@ pub unsafe extern "C" fn poll(
     count: libc::nfds_t,
     milliseconds: c_int,
 ) -> c_int {
-    if count == 0
-        && let Ok(length) = u64::try_from(milliseconds)
-        && may_suspend()
-    {
-        sleep_for("poll", length * MILLISECOND);
+    let length = u64::try_from(milliseconds).ok().map(|length| length * MILLISECOND);
+    if count == 0 && has_slept("poll", length) {
         return 0;
     }
     libcs!(c"poll", fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int, fds, count, milliseconds)
@@ -226,13 +225,8 @@ pub unsafe extern "C" fn ppoll(
     time: *const libc::timespec,
     signals: *const libc::sigset_t,
 ) -> c_int {
-    if count == 0
-        && signals.is_null()
-        // SAFETY: as the caller promises.
-        && let Some(length) = unsafe { length(time) }
-        && may_suspend()
-    {
-        sleep_for("ppoll", length);
+    // SAFETY: as the caller promises.
+    if count == 0 && signals.is_null() && has_slept("ppoll", unsafe { length(time) }) {
         return 0;
     }
     libcs!(
@@ -258,12 +252,8 @@ pub unsafe extern "C" fn select(
     time: *mut libc::timeval,
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
-    if nothing
-        // SAFETY: as the caller promises.
-        && let Some(length) = unsafe { length_of(time) }
-        && may_suspend()
-    {
-        sleep_for("select", length);
+    // SAFETY: as the caller promises.
+    if nothing && has_slept("select", unsafe { length_of(time) }) {
         // SAFETY: as Linux does it: nothing is left of the time.
         unsafe { *time = libc::timeval { tv_sec: 0, tv_usec: 0 } };
         return 0;
@@ -299,13 +289,8 @@ pub unsafe extern "C" fn pselect(
     signals: *const libc::sigset_t,
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
-    if nothing
-        && signals.is_null()
-        // SAFETY: as the caller promises.
-        && let Some(length) = unsafe { length(time) }
-        && may_suspend()
-    {
-        sleep_for("pselect", length);
+    // SAFETY: as the caller promises.
+    if nothing && signals.is_null() && has_slept("pselect", unsafe { length(time) }) {
         return 0;
     }
     libcs!(
