@@ -19,7 +19,7 @@ use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
 use crate::net::remote::Transfer;
 use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
-use crate::pe::ranks::{Delivery, Request};
+use crate::pe::ranks::{Delivery, Request, copy_short};
 use crate::pe::receive::{Body, Parked};
 use crate::pe::{Completion, Ended, Engine, Started, Status};
 
@@ -111,8 +111,8 @@ impl Engine {
                     return Started::Done(Completion::default());
                 }
                 Delivery::Unexpected => {
-                    let is_number = len == 8 && !message.mode.is_synchronous() && !held;
-                    if is_number && !state.unexpected.is_indexed() {
+                    let is_short = len <= INLINE && !message.mode.is_synchronous() && !held;
+                    if is_short && !state.unexpected.is_indexed() {
                         // Written to its place in the list, without a packet on the way.
                         let mut packet = Packet::new(Kind::Eager, from, message.to);
                         packet.context = context;
@@ -120,10 +120,9 @@ impl Engine {
                         packet.source = source;
                         packet.order = order;
                         packet.signature = signature;
-                        packet.len = 8;
-                        // SAFETY: the caller promises `len` bytes.
-                        let number = unsafe { data.cast::<u64>().read_unaligned() };
-                        packet.data = Data::words([number, 0, 0]);
+                        packet.len = len as u32;
+                        // SAFETY: the caller promises `len` bytes; there is room for as many.
+                        unsafe { copy_short(data, packet.data.0.as_mut_ptr(), len) };
                         state.unexpected.push_to_list(key, (packet, Parked::Inline));
                         let beyond = state.unexpected.is_beyond();
                         if state.probing {
