@@ -55,6 +55,7 @@ fn a_crash_prints_the_backtrace_of_its_rank() {
         ("abort", 134, "aborted (signal 6)"),
         ("double-free", 134, "aborted (signal 6)"),
         ("overflow", 70, "overflowed its stack of 8192 KiB"),
+        ("overflow-of-signals", 70, "overflowed its stack of 8192 KiB"),
     ] {
         let text = Job::new(what, &[what]).ends(status);
         let frames = [

@@ -35,6 +35,8 @@ enum What {
     /// Free a block of libc's twice
     DoubleFree,
     Overflow,
+    /// The same after giving the thread a signal stack that is too short for a backtrace
+    OverflowOfSignals,
     Panic,
     /// Spoil the stack above the frame, then crash
     BrokenStack,
@@ -97,6 +99,12 @@ fn inner_function(what: What, evidence: &Evidence, block: usize) {
                 libc::free(block as *mut libc::c_void);
             }
             What::Overflow => drop(black_box(recurse(1))),
+            What::OverflowOfSignals => {
+                let short = vec![0u8; libc::MINSIGSTKSZ].leak().as_mut_ptr().cast();
+                let stack = libc::stack_t { ss_sp: short, ss_flags: 0, ss_size: libc::MINSIGSTKSZ };
+                assert_eq!(libc::sigaltstack(&raw const stack, std::ptr::null_mut()), 0);
+                black_box(recurse(1));
+            }
             What::Panic => panic!("this is what went wrong"),
             What::BrokenStack => spoil_and_crash(),
             What::Memory => {

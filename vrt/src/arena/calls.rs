@@ -23,7 +23,7 @@ use super::external::processes::*;
 use super::external::system_calls::two;
 use super::external::threads::lets_go_of;
 use super::external::{Kind, acquires, acquires_at, acquires_from, loads, releases};
-use super::interpose::{Real, process_wide};
+use super::interpose::{Real, keeps_signal_stack, process_wide};
 
 macro_rules! calls {
     ($(
@@ -284,6 +284,8 @@ calls! {
     ) -> c_int = lets_go_of(thread);
     fn thrd_join(thread: libc::pthread_t, result: *mut c_int) -> c_int = lets_go_of(thread);
     fn thrd_detach(thread: libc::pthread_t) -> c_int = lets_go_of(thread);
+    fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int
+        = keeps_signal_stack(new, old);
 
     // Handles of libc.
     fn dlopen(file: Text, flags: c_int) -> *mut c_void = loads(file);

@@ -52,6 +52,23 @@ pub(crate) fn process_wide<R>(call: impl FnOnce() -> R) -> R {
     outside_heap(call)
 }
 
+/// `sigaltstack`: a rank does not give its thread another signal stack. One in its own memory would be
+/// the thread's still when the rank has gone; that of the PE is long enough for backtraces, too.
+///
+/// # Safety
+/// As in C.
+pub(super) unsafe fn keeps_signal_stack(
+    new: *const libc::stack_t,
+    old: *mut libc::stack_t,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    if new.is_null() || !crate::pe::in_rank() || crate::rank::thread::is_rank() {
+        return real();
+    }
+    // SAFETY: as the caller promises. It only asks, so it does not come back here.
+    unsafe { libc::sigaltstack(std::ptr::null(), old) }
+}
+
 /// C `exit`. In a rank: status 0 ends the rank, any other ends the job with that status. In a world of
 /// one it ends the process.
 ///
