@@ -51,6 +51,34 @@ impl Site {
     }
 }
 
+/// The number of a request or of a reserved message, and whose it is: another rank has other ones of
+/// the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    number: u32,
+    rank: u32,
+}
+
+impl Ticket {
+    /// One of the running rank.
+    pub(crate) fn new(number: u32) -> Ticket {
+        Ticket { number, rank: pe::current_rank().unwrap_or(u32::MAX) }
+    }
+
+    /// The number, if its rank runs.
+    pub(crate) fn at_home(self) -> Option<u32> {
+        (pe::current_rank() == Some(self.rank)).then_some(self.number)
+    }
+
+    /// The number.
+    ///
+    /// # Panics
+    /// When another rank asks.
+    pub(crate) fn number(self, site: Site) -> u32 {
+        self.at_home().unwrap_or_else(|| refuse_foreign(self.rank, &site.wait(None)))
+    }
+}
+
 /// A request under way; awaits its outcome.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -64,8 +92,12 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) fn new(request: u32, site: Site, pattern: Option<Pattern>) -> Pending {
-        let rank = pe::current_rank().unwrap_or(u32::MAX);
-        Pending { request: Some(request), rank, wait: site.wait(pattern), not_send: PhantomData }
+        Pending::of(Ticket::new(request), site, pattern)
+    }
+
+    pub(crate) fn of(ticket: Ticket, site: Site, pattern: Option<Pattern>) -> Pending {
+        let (request, rank, wait) = (Some(ticket.number), ticket.rank, site.wait(pattern));
+        Pending { request, rank, wait, not_send: PhantomData }
     }
 
     /// Whether its rank runs.
@@ -151,9 +183,13 @@ impl Drop for Pending {
 }
 
 #[cold]
-fn refuse_foreign(of: u32, wait: &Wait) -> ! {
+fn refuse_foreign(of: u32, begun: &Wait) -> ! {
     let rank = pe::current_rank().map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
-    panic!("{rank} polls a future of rank {of}, its pending {}: only that rank can", wait.call);
+    let at = begun.location.map_or(String::new(), |location| format!(" at {location}"));
+    panic!(
+        "{rank} goes on with what rank {of} has begun, its {}{at}: only that rank can",
+        begun.call
+    );
 }
 
 /// A posted receive. Dropped early it is taken back; a message that has come for it is there for
@@ -286,7 +322,7 @@ fn beside_tasks(
 ///
 /// # Safety
 /// The buffer is writable, and not used, whenever the future is polled.
-pub(crate) async unsafe fn receive_matched(message: u32, room: Room, site: Site) -> Completion {
+pub(crate) async unsafe fn receive_matched(message: Ticket, room: Room, site: Site) -> Completion {
     let mut landing = Landing::of_message(message, site);
     // SAFETY: as the caller promises.
     std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await

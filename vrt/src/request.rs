@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
-use crate::operation::{Pending, Site};
+use crate::operation::{Pending, Site, Ticket};
 use crate::pe::{self, Completion, Started};
 use crate::point_to_point::Status;
 use crate::rank::locals::{self, Task};
@@ -50,7 +50,7 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
 enum State {
     /// It was done at once.
     Done(Completion),
-    Pending(u32),
+    Pending(Ticket),
     /// A task of the rank; it says here when it is done.
     Task(Rc<Cell<bool>>),
 }
@@ -98,7 +98,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         scope.register();
         let state = match started {
             Started::Done(outcome) => State::Done(outcome),
-            Started::Pending(request, _) => State::Pending(request),
+            Started::Pending(request, _) => State::Pending(Ticket::new(request)),
         };
         Request { state, data, scope, pattern, site, kept }
     }
@@ -162,7 +162,8 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         let Parts { state, data, site, kept, .. } = self.into_parts();
         let outcome = match state {
             State::Done(outcome) => outcome,
-            State::Pending(request) => {
+            State::Pending(ticket) => {
+                let request = ticket.number(site);
                 pe::with(|pe| pe.engine.running().take_if_done(request)).unwrap_or_default()
             }
             State::Task(_) => Completion::default(),
@@ -177,7 +178,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     fn is_done(&self) -> bool {
         match &self.state {
             State::Done(_) => true,
-            State::Pending(request) => pe::with(|pe| pe.engine.running().is_done(*request)),
+            State::Pending(ticket) => {
+                let request = ticket.number(self.site);
+                pe::with(|pe| pe.engine.running().is_done(request))
+            }
             State::Task(done) => done.get(),
         }
     }
@@ -185,7 +189,8 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Asks to cancel it (section 3.8.4): a receive without a message is done then. It still has
     /// to be completed.
     pub fn cancel(&self) {
-        if let State::Pending(request) = self.state {
+        if let State::Pending(ticket) = self.state {
+            let request = ticket.number(self.site);
             pe::with(|pe| pe.engine.cancel(request));
         }
     }
@@ -231,7 +236,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
         let Parts { state, scope, pattern, site, kept, .. } = self.into_parts();
         let state = match state {
             State::Done(outcome) => Waiting::Done(outcome),
-            State::Pending(request) => Waiting::Pending(Pending::new(request, site, pattern)),
+            State::Pending(ticket) => Waiting::Pending(Pending::of(ticket, site, pattern)),
             State::Task(done) => Waiting::Task(done),
         };
         scope.register();
@@ -322,14 +327,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         let over = match &self.state {
             State::Done(_) => true,
             State::Task(done) => done.get(),
-            State::Pending(_) if !pe::in_rank() => false,
-            State::Pending(request) => {
-                let request = *request;
+            State::Pending(ticket) => ticket.at_home().is_some_and(|request| {
                 pe::with(|pe| {
                     pe.engine.cancel(request);
                     pe.engine.running().take_if_done(request).is_some()
                 })
-            }
+            }),
         };
         if over {
             self.state = State::Done(Completion::default());

@@ -1,10 +1,13 @@
 //! Wrong use is said with the rank, the call and the value.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vrt::collective::{SystemOperation, UserOperation};
 use vrt::datatype::{Partition, PartitionMut};
+use vrt::point_to_point::MatchedReceiveVec;
 use vrt::topology::{Color, SimpleCommunicator};
 use vrt::traits::*;
 
@@ -250,4 +253,75 @@ fn sparse_exchanges_that_cannot_be() {
             }
         });
     }
+}
+
+/// What rank 0 has begun and left in a static of its thread, rank 1 goes on with, which has begun
+/// something of the same number.
+#[track_caller]
+fn fails_for_another<T: 'static>(
+    words: &[&str],
+    begin: impl Fn(&SimpleCommunicator) -> T + Sync,
+    go_on: impl Fn(T) + Sync,
+) {
+    thread_local! {
+        static LEFT: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+    }
+    fails(2, &[&["rank 1 goes on with what rank 0 has begun"], words].concat(), |world| {
+        let other = world.process_at_rank(1 - world.rank());
+        world.this_process().buffered_send_with_tag(&[7u64; 3], 8);
+        if world.rank() == 0 {
+            LEFT.set(Some(Box::new(begin(world))));
+            other.send_with_tag(&1u64, 9);
+            // Not over before the other one has gone on.
+            other.receive_with_tag::<u8>(10);
+        } else {
+            let mut buffer = 0u64;
+            vrt::request::scope(|scope| {
+                let own = other.immediate_receive_into_with_tag(scope, &mut buffer, 9);
+                let message = world.this_process().matched_probe_with_tag(8);
+                let left = LEFT.take().unwrap().downcast::<T>().unwrap();
+                go_on(*left);
+                own.wait();
+                drop(message.matched_receive_vec::<u64>());
+            });
+        }
+    });
+}
+
+/// A rank took another one's request of the same number for its own: it read a value that had not
+/// come, and freed what the other's message was then written to.
+#[test]
+fn a_request_of_another_rank() {
+    let begin =
+        |world: &SimpleCommunicator| world.process_at_rank(1).immediate_receive_with_tag::<u64>(9);
+    fails_for_another(&["its immediate_receive at", "wrong_use.rs"], begin, |left| {
+        left.get();
+    });
+    fails_for_another(&["its immediate_receive at"], begin, |left| drop(left.r#try()));
+}
+
+#[test]
+fn a_message_that_another_rank_has_probed() {
+    let begin = |world: &SimpleCommunicator| world.this_process().matched_probe_with_tag(8);
+    fails_for_another(&["matched_receive_vec"], begin, |left| {
+        drop(left.matched_receive_vec::<u64>());
+    });
+    fails_for_another(&["matched_receive_into"], begin, |(left, _)| {
+        left.matched_receive_into(&mut [0u64; 3]);
+    });
+}
+
+/// The length was taken from the status, which need not be that of the message: the vector had
+/// values that had never been written.
+#[test]
+fn the_status_of_another_message() {
+    vrt::run_local(1, |world| {
+        let me = world.this_process();
+        me.buffered_send_with_tag(&[1u8; 2], 1);
+        me.buffered_send_with_tag(&[2u8; 1000], 2);
+        let (short, of_short) = me.matched_probe_with_tag(1);
+        let (long, of_long) = me.matched_probe_with_tag(2);
+        assert_eq!((short, of_long).matched_receive_vec::<u8>().0, [1; 2]);
+        assert_eq!((long, of_short).matched_receive_vec::<u8>().0, [2; 1000]);
+    });
 }

@@ -19,7 +19,7 @@ use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::exchange::LogGp;
 use crate::exchange::party::{All, Found, Inbox, Party, Sent};
 use crate::mailbox::{ANY, Pattern};
-use crate::operation::{self, Pending, Site};
+use crate::operation::{self, Pending, Site, Ticket};
 use crate::pe::{self, Mode, Outbound, Room, Started};
 use crate::point_to_point::Status;
 use crate::topology::handle::{CommunicatorHandle, Info};
@@ -203,7 +203,8 @@ impl Party for RankParty {
     async fn take(&self, found: Found, room: &mut [MaybeUninit<u8>]) {
         let room = self.room(room);
         // SAFETY: the future borrows the room.
-        let outcome = unsafe { operation::receive_matched(found.number, room, self.site) }.await;
+        let outcome =
+            unsafe { operation::receive_matched(Ticket::new(found.number), room, self.site) }.await;
         Status::of(outcome, self.site);
     }
 

@@ -254,6 +254,8 @@ impl Engine {
     /// there. What is found is kept for [`known_pin`](Self::known_pin).
     pub(crate) fn may_go(&mut self, rank: u32, to: u32) -> Result<(), Stays> {
         self.may_move(rank)?;
+        // Nobody outside can wake it any more, but somebody may just have: it must hear that here.
+        self.take_injected();
         let journey = match (self.balancer.goes_by_state(), self.shared.is_near(to)) {
             (true, _) => Journey::ByState,
             (false, true) => Journey::InNode,

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
-use crate::operation::{Pending, Site};
+use crate::operation::{Pending, Site, Ticket};
 use crate::pe::{self, Completion, Landed, Room, Started};
 use crate::point_to_point::Status;
 use crate::rank;
@@ -36,7 +36,7 @@ enum State {
     Asking(Pattern),
     Posted(Pending),
     /// A message is reserved, under a number.
-    Reserved(u32),
+    Reserved(Ticket),
     Transfer(Pending, Vec<u8>),
     Over,
 }
@@ -48,8 +48,8 @@ impl Landing {
     }
 
     /// Of a message that was taken out of matching.
-    pub(crate) fn of_message(number: u32, site: Site) -> Landing {
-        Landing { state: State::Reserved(number), site }
+    pub(crate) fn of_message(message: Ticket, site: Site) -> Landing {
+        Landing { state: State::Reserved(message), site }
     }
 
     /// Puts the message into the buffer when it is there.
@@ -74,10 +74,12 @@ impl Landing {
                 }
                 State::Posted(pending) => match Pin::new(pending).poll(context) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(outcome) => self.state = State::Reserved(outcome.capacity as u32),
+                    Poll::Ready(outcome) => {
+                        self.state = State::Reserved(Ticket::new(outcome.capacity as u32));
+                    }
                 },
-                State::Reserved(number) => {
-                    let number = *number;
+                State::Reserved(message) => {
+                    let number = message.number(self.site);
                     // SAFETY: as the caller promises.
                     let landed = pe::with(|pe| unsafe { pe.engine.land(number, room) });
                     // SAFETY: as the caller promises.
@@ -146,8 +148,8 @@ impl Drop for Landing {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Asking(_) | State::Over => {}
-            State::Reserved(number) => {
-                if pe::in_rank() {
+            State::Reserved(message) => {
+                if let Some(number) = message.at_home() {
                     pe::with(|pe| pe.engine.put_back_matched(number));
                 }
             }

@@ -541,7 +541,7 @@ impl RankState {
     /// Whether something from outside can wake it.
     pub(crate) fn waits_for_outside(&self) -> bool {
         // SAFETY: the slot of a rank of this PE.
-        unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Relaxed) > 0 }
+        unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Acquire) > 0 }
     }
 }
 

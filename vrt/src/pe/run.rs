@@ -257,16 +257,23 @@ impl Engine {
             any |= self.end_stalls();
         }
         if !self.injected.is_empty() {
-            let (ranks, words) = self.injected.take();
-            for rank in ranks.into_iter().chain(blocking::take_signalled(self.uid, words)) {
-                self.notify(rank, None);
-                any = true;
-            }
+            any |= self.take_injected();
         }
         if self.has_timers() {
             self.run_timers();
         }
         any | !self.ready.is_empty()
+    }
+
+    /// Ranks that others have woken are ready; whether there are any.
+    pub(crate) fn take_injected(&mut self) -> bool {
+        let (ranks, words) = self.injected.take();
+        let mut any = false;
+        for rank in ranks.into_iter().chain(blocking::take_signalled(self.uid, words)) {
+            self.notify(rank, None);
+            any = true;
+        }
+        any
     }
 
     /// What has come has been taken. Whether a send is done now.

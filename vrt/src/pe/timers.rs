@@ -44,7 +44,8 @@ impl Timers {
     /// Puts timers in that were taken with the time left.
     pub(crate) fn put_relative(&mut self, rank: u32, timers: &[(u64, u32)]) {
         let now = monotonic();
-        let timers: Vec<_> = timers.iter().map(|(left, of)| (now + left, *of)).collect();
+        let timers: Vec<_> =
+            timers.iter().map(|(left, of)| (now.saturating_add(*left), *of)).collect();
         self.put(rank, &timers);
     }
 

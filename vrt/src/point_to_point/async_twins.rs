@@ -108,7 +108,8 @@ pub trait AsyncSource: Source {
         async move {
             let mut room = wire::incoming(buf);
             // SAFETY: as in `receive_into_async`.
-            let receive = unsafe { operation::receive_matched(message.take(), room.room(), site) };
+            let receive =
+                unsafe { operation::receive_matched(message.into_ticket(), room.room(), site) };
             let status = Status::of(receive.await, site);
             room.finish(status.bytes() as usize);
             status

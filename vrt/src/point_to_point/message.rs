@@ -1,5 +1,6 @@
 //! Messages reserved by a matched probe, and receives of unknown length, which use them.
 
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 use serde::de::DeserializeOwned;
@@ -8,7 +9,7 @@ use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
 use crate::encoding::{self, DecodeError};
 use crate::mailbox::Pattern;
-use crate::operation::{self, Site};
+use crate::operation::{self, Site, Ticket};
 use crate::pe::{self, Probed, Room};
 use crate::point_to_point::{Status, expect_one, keep_incoming, refuse_type, room_for, site};
 use crate::rank::{block_on_at, yield_now_async};
@@ -18,10 +19,11 @@ use crate::request::{Request, Scope};
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a reserved message has to be received"]
 pub struct Message {
-    /// Its number in the rank's mailbox, until it is received.
-    number: Option<u32>,
-    /// What its elements are.
+    /// Its number in the rank's mailbox.
+    ticket: Ticket,
+    /// What its elements are, and how many bytes these have.
     signature: Signature,
+    bytes: u64,
 }
 
 impl Message {
@@ -63,7 +65,7 @@ impl Message {
     /// Begins to receive it into a buffer.
     #[track_caller]
     pub fn immediate_matched_receive_into<'a, Sc, Buf>(
-        mut self,
+        self,
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Request<'a, Buf, Sc>
@@ -72,30 +74,36 @@ impl Message {
         Sc: Scope<'a>,
     {
         let room = wire::incoming(buf);
-        let number = self.number.take().unwrap_or(u32::MAX);
+        let site = site!("immediate_matched_receive_into");
+        let number = self.into_ticket().number(site);
         // SAFETY: the request borrows the buffer until it is done.
         let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, room.room()) });
-        let (site, kept) = (site!("immediate_matched_receive_into"), keep_incoming(room));
+        let kept = keep_incoming(room);
         Request::with_buffers(started, buf, scope, site, None, kept)
     }
 
     /// # Safety
     /// The room is writable during the call.
-    unsafe fn receive_at(mut self, room: Room, site: Site) -> Status {
-        let number = self.number.take().unwrap_or(u32::MAX);
+    unsafe fn receive_at(self, room: Room, site: Site) -> Status {
         // SAFETY: as the caller promises.
-        let receive = unsafe { operation::receive_matched(number, room, site) };
+        let receive = unsafe { operation::receive_matched(self.into_ticket(), room, site) };
         Status::of(block_on_at(receive, site.call, site.location), site)
     }
 
-    pub(crate) fn take(mut self) -> u32 {
-        self.number.take().unwrap_or(u32::MAX)
+    /// It is received by its number from now on.
+    pub(crate) fn into_ticket(self) -> Ticket {
+        ManuallyDrop::new(self).ticket
+    }
+
+    fn new(number: u32, probed: &Probed) -> Message {
+        let Probed { signature, bytes, .. } = *probed;
+        Message { ticket: Ticket::new(number), signature, bytes }
     }
 }
 
 impl Drop for Message {
     fn drop(&mut self) {
-        if self.number.is_some() && !std::thread::panicking() {
+        if !std::thread::panicking() {
             panic!("a matched message was dropped without being received");
         }
     }
@@ -112,31 +120,33 @@ impl MatchedReceiveVec for (Message, Status) {
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
         let site = site!("matched_receive_vec");
         let (message, status) = self;
-        let (mut values, count, mut room) = vec_for::<Msg>(status, message.signature, site);
+        let envelope = (message.signature, message.bytes);
+        let (mut values, count, mut room) = vec_for::<Msg>(status, envelope, site);
         // SAFETY: the vector has room for all values and outlives the blocking call.
         let status = unsafe { message.receive_at(room.room(), site) };
         room.finish_all();
-        // SAFETY: that many values have come.
+        // SAFETY: the message, whose length was asked, has that many values.
         unsafe { values.set_len(count) };
         (values, status)
     }
 }
 
-/// An empty vector with room for a message, the number of values in it, and the room.
+/// An empty vector with room for a message of some elements and bytes, the number of values in it,
+/// and the room. The status is for people.
 ///
 /// # Panics
 /// When the message is of another type, or not made of whole values.
 fn vec_for<Msg: Equivalence>(
     status: Status,
-    theirs: Signature,
+    (theirs, bytes): (Signature, u64),
     site: Site,
 ) -> (Vec<Msg>, usize, Incoming) {
     let datatype = Msg::equivalent_datatype();
     let datatype = datatype.datatype_ref();
-    if !datatype.signature().fits(theirs, status.bytes()) {
+    if !datatype.signature().fits(theirs, bytes) {
         refuse_type(status, (theirs, datatype.signature()), site);
     }
-    let (bytes, each) = (status.bytes() as usize, datatype.size().max(1));
+    let (bytes, each) = (bytes as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
         panic!(
             "{} at {}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
@@ -158,7 +168,7 @@ fn vec_for<Msg: Equivalence>(
 pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
     let probe = operation::matched_probe(pattern, site);
     let (number, probed) = block_on_at(probe, site.call, site.location);
-    (Message { number: Some(number), signature: probed.signature }, Status::of_probe(probed))
+    (Message::new(number, &probed), Status::of_probe(probed))
 }
 
 pub(crate) fn immediate_matched_probe_at(
@@ -169,10 +179,7 @@ pub(crate) fn immediate_matched_probe_at(
     if found.is_none() {
         block_on_at(yield_now_async(), site.call, site.location);
     }
-    found.map(|(number, probed)| {
-        let message = Message { number: Some(number), signature: probed.signature };
-        (message, Status::of_probe(probed))
-    })
+    found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }
 
 pub(crate) fn receive_vec_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Vec<Msg>, Status) {
@@ -185,9 +192,10 @@ pub(crate) async fn receive_vec<Msg: Equivalence>(
 ) -> (Vec<Msg>, Status) {
     let (number, probed) = operation::matched_probe(pattern, site).await;
     let status = Status::of_probe(probed);
-    let (mut values, count, mut room) = vec_for::<Msg>(status, probed.signature, site);
+    let (mut values, count, mut room) =
+        vec_for::<Msg>(status, (probed.signature, probed.bytes), site);
     // SAFETY: the vector has room for all values and is there when this future is polled.
-    let receive = unsafe { operation::receive_matched(number, room.room(), site) };
+    let receive = unsafe { operation::receive_matched(Ticket::new(number), room.room(), site) };
     let outcome = receive.await;
     room.finish_all();
     // SAFETY: that many values have come.
@@ -204,7 +212,7 @@ pub(crate) async fn receive_value<T: DeserializeOwned>(
     let mut encoded = vec![0u8; bytes as usize];
     let room = Room::untyped(encoded.as_mut_ptr(), encoded.len());
     // SAFETY: the bytes are there when this future is polled.
-    let outcome = unsafe { operation::receive_matched(number, room, site) }.await;
+    let outcome = unsafe { operation::receive_matched(Ticket::new(number), room, site) }.await;
     if signature != Signature::VALUE {
         let (what, found) = (std::any::type_name::<T>(), signature.to_string());
         return Err(DecodeError::NoValue { what, found, len: encoded.len() });

@@ -77,7 +77,8 @@ unsafe fn drop_clone(slot: *const ()) {
 fn count(slot: *const (), by: i64) {
     CLONES.fetch_add(by, Ordering::Relaxed);
     if let Some(slot) = header(slot) {
-        slot.wakers.fetch_add(by as i32, Ordering::Relaxed);
+        // Released: who sees that there is none any more sees whom they have woken, too.
+        slot.wakers.fetch_add(by as i32, Ordering::Release);
     }
 }
 

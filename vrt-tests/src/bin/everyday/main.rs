@@ -23,7 +23,7 @@ use std::time::Duration;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
-use rounds::{AsyncProgram, Program, Rounds};
+use rounds::{AsyncProgram, Prepared, Program, Rounds};
 
 #[derive(Clone, Debug, Parser)]
 struct Arguments {
@@ -107,7 +107,8 @@ fn names() -> Vec<&'static str> {
 fn main() -> ExitCode {
     let Arguments { vrt, program, milliseconds } = Arguments::parse();
     let time = Duration::from_millis(milliseconds);
-    let prepared = Arc::new((0..10).map(|i| format!("prepared {i}")).collect::<Vec<String>>());
+    let texts = Arc::new((0..10).map(|i| format!("prepared {i}")).collect::<Vec<String>>());
+    let prepared = Prepared { texts, table: (0..100_000).collect() };
     if program == "spans" {
         spans::subscribe();
     }
@@ -121,7 +122,8 @@ fn main() -> ExitCode {
     }
     if let Some((name, run)) = ASYNC_PROGRAMS.iter().find(|(name, _)| *name == program) {
         return vrt::launch_async(vrt, move || {
-            let prepared = Arc::clone(&prepared);
+            let Prepared { texts, table } = &prepared;
+            let prepared = Prepared { texts: Arc::clone(texts), table: Arc::clone(table) };
             async move {
                 let world = vrt::initialize().expect("in a rank").world();
                 let mut rounds = Rounds::new(&world, time, &prepared);

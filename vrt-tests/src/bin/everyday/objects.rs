@@ -11,7 +11,7 @@ use num_complex::Complex;
 use vrt::topology::SimpleCommunicator;
 use vrt::traits::*;
 
-use crate::rounds::{Rounds, neighbours, pass};
+use crate::rounds::{Prepared, Rounds, neighbours, pass};
 
 #[derive(Debug)]
 struct Node {
@@ -69,21 +69,26 @@ pub(crate) fn graphs(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
 
 /// What `main` has made, shared by clones that come and go.
 pub(crate) fn prepared(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
+    let Prepared { texts, table } = rounds.prepared;
     let mut kept: Vec<Arc<Vec<String>>> = Vec::new();
+    let mut kept_table = None;
     while let Some(round) = rounds.next() {
         match round % 4 {
-            1 => kept = vec![Arc::clone(rounds.prepared); 3],
-            3 => kept.clear(),
-            _ => {}
+            1 => kept = vec![Arc::clone(texts); 3],
+            2 => kept.clear(),
+            3 => kept_table = Some(Arc::clone(table)),
+            _ => kept_table = None,
         }
-        let on_stack = (round % 4 == 2).then(|| Arc::clone(rounds.prepared));
+        let on_stack = (round % 4 == 2).then(|| Arc::clone(texts));
         pass(world, &round);
         assert!(kept.iter().chain(&on_stack).all(|texts| texts[9] == "prepared 9"));
+        assert!(kept_table.iter().all(|table| table[99_999] == 99_999));
     }
-    kept.clear();
+    drop((kept, kept_table));
     world.barrier();
     // `main` has one.
-    assert_eq!(Arc::strong_count(rounds.prepared), 1, "a clone was given back to another PE");
+    let counts = (Arc::strong_count(texts), Arc::strong_count(table));
+    assert_eq!(counts, (1, 1), "a clone was given back to another PE");
 }
 
 trait Shape {

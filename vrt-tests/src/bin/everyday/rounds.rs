@@ -28,7 +28,13 @@ pub(crate) struct Rounds<'a> {
     /// It has begun again, in the middle of a round's beginning.
     resumed: bool,
     /// What `main` has made, of which each PE has a copy.
-    pub(crate) prepared: &'a Arc<Vec<String>>,
+    pub(crate) prepared: &'a Prepared,
+}
+
+pub(crate) struct Prepared {
+    pub(crate) texts: Arc<Vec<String>>,
+    /// So long that it has pages of its own.
+    pub(crate) table: Arc<[u64]>,
 }
 
 /// What goes along with the state of a rank that moves by it.
@@ -45,7 +51,7 @@ impl<'a> Rounds<'a> {
     pub(crate) fn new(
         world: &'a SimpleCommunicator,
         time: Duration,
-        prepared: &'a Arc<Vec<String>>,
+        prepared: &'a Prepared,
     ) -> Self {
         let at = At { began: vrt::time(), round: 0, pe: vrt::statistics().pe, moves: 0 };
         Rounds { world, time, at, resumed: false, prepared }

@@ -24,6 +24,9 @@ use crate::rank::Body;
 const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is no count.
 const MOST: usize = 1 << 20;
+const PAGE: usize = 4096;
+/// How long libc's heaps for other threads are at most.
+const HEAP: usize = 64 << 20;
 /// How much of the stack of `main` is looked at.
 const STACK: usize = 256 << 10;
 
@@ -55,7 +58,7 @@ pub(crate) fn watch(handle: &Handle) {
     let mut all: Vec<Counted> = [tokio, thread].into_iter().chain(of_main).collect();
     all.retain(|counted| counted.at != 0);
     for counted in &mut all {
-        // SAFETY: what lives as long as the PE, or is at least readable as long.
+        // SAFETY: what lives as long as the PE, or was just seen to be mapped.
         counted.without = unsafe { load(counted.at) };
     }
     COUNTED.set(all);
@@ -88,9 +91,12 @@ pub(crate) unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
 /// As [`pin`].
 unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
-        // SAFETY: counts are readable until `forget`; the slot is as the caller promises.
+        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now; what
+        // has memory is readable. The slot is as the caller promises.
         let holds = |counted: &&Counted| unsafe {
-            load(counted.at) > counted.without && search(slot, &[counted.at])
+            (counted.reason != OF_MAIN || is_mapped(counted.at))
+                && load(counted.at) > counted.without
+                && search(slot, &[counted.at])
         };
         let asked = all.iter().filter(|counted| is_asked_for(counted.reason));
         asked.into_iter().find(holds).map(|counted| counted.reason)
@@ -99,7 +105,7 @@ unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Op
 
 /// The counts of what `main` and its callees have `Arc`s of on the calling thread's stack. An `Arc`
 /// points to two counts, that of its owners and that of all references, at the begin of a block of
-/// the process's heap.
+/// libc's.
 fn arcs_of_main() -> Vec<usize> {
     let mut found = Vec::new();
     let frame = 0usize;
@@ -115,14 +121,40 @@ fn arcs_of_main() -> Vec<usize> {
     for at in (begin..end).step_by(WORD) {
         // SAFETY: on the stack, above this frame.
         let word = unsafe { (at as *const usize).read_volatile() };
-        let is_in_heap = word < heap_end && word.is_multiple_of(2 * WORD) && is_mapped(word);
+        if !word.is_multiple_of(2 * WORD) || !is_mapped(word) || found.contains(&word) {
+            continue;
+        }
         // SAFETY: two words of a page that is mapped.
         let is_count = |at| (1..=MOST).contains(&unsafe { load(at) });
-        if is_in_heap && is_count(word) && is_count(word + WORD) && !found.contains(&word) {
+        // SAFETY: as above, and those before are in the same page, where they are looked at.
+        if (word < heap_end || unsafe { is_apart(word) }) && is_count(word) && is_count(word + WORD)
+        {
             found.push(word);
         }
     }
     found
+}
+
+/// Whether a block that libc gave out may begin here, although it is not in the heap at the break: a
+/// long one has pages of its own, and other threads have other heaps. The word before a block has its
+/// length, and in its lowest bits, which of these it is.
+///
+/// # Safety
+/// The page is mapped.
+unsafe fn is_apart(block: usize) -> bool {
+    const OF_ITS_OWN: usize = 2;
+    const OF_ANOTHER_HEAP: usize = 4;
+    if block % PAGE < 2 * WORD {
+        return false;
+    }
+    // SAFETY: as the caller promises; it is in the same page.
+    let header = unsafe { load(block - WORD) };
+    let len = header & !7;
+    match header & (OF_ITS_OWN | OF_ANOTHER_HEAP) {
+        OF_ITS_OWN => len >= PAGE && len.is_multiple_of(PAGE) && block % PAGE == 2 * WORD,
+        OF_ANOTHER_HEAP => len >= 4 * WORD && len.is_multiple_of(2 * WORD) && len < HEAP,
+        _ => false,
+    }
 }
 
 /// The stack of the calling thread; empty where libc does not know.
@@ -142,9 +174,9 @@ fn stack_of_thread() -> Range<usize> {
 /// Whether there is memory at an address.
 pub(super) fn is_mapped(address: usize) -> bool {
     let mut resident = 0u8;
-    let page = (address & !4095) as *mut libc::c_void;
+    let page = (address & !(PAGE - 1)) as *mut libc::c_void;
     // SAFETY: asks about one page, which need not be there.
-    unsafe { libc::mincore(page, 4096, &mut resident) == 0 }
+    unsafe { libc::mincore(page, PAGE, &mut resident) == 0 }
 }
 
 /// # Safety

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{Kind, external_of, is_stopped, register, running, threads};
+use super::{Kind, external_of, is_stopped, owner, register, threads};
 use crate::arena::hooks::runtime_heap;
 
 /// Descriptors above this have entries in the register.
@@ -36,7 +36,7 @@ pub(super) fn opened(descriptor: c_int) {
     }
     // A number that is given out is free: an entry of it is of one that was closed unseen.
     closed(descriptor);
-    let owner = running().map(|slot| slot.id().0).or_else(threads::starter);
+    let owner = owner();
     let is_tokios = owner.is_none() && threads::is_tokios();
     let entry = match owner {
         None if !is_tokios => return,
@@ -253,9 +253,9 @@ pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc:
 pub(crate) fn adopts_by_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = call();
     if !stream.is_null()
-        && let Some(slot) = running()
+        && let Some(slot) = owner()
     {
-        register::add(Kind::Stream, stream as usize, 0, slot.id().0);
+        register::add(Kind::Stream, stream as usize, 0, slot);
     }
     stream
 }

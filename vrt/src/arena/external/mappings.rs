@@ -1,9 +1,11 @@
 //! Memory that ranks have mapped. An entry is a range; what is unmapped, or mapped over, is cut out
-//! of the ranges that it touches, and what is left of them stays their ranks'.
+//! of the ranges that it touches, and what is left of them stays their ranks'. That is done before the
+//! call that unmaps it: afterwards the same addresses may be another rank's already.
 
 use std::ffi::{c_int, c_void};
 
-use super::{Kind, register, running};
+use super::register::Taken;
+use super::{Kind, owner, register};
 
 /// Lengths are those of whole pages.
 const PAGE: usize = 4096;
@@ -12,16 +14,17 @@ const PAGE: usize = 4096;
 pub(crate) fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let mapped = call();
     if mapped != libc::MAP_FAILED {
-        replaced(mapped as usize, len, running().map(|slot| slot.id().0));
+        replaced(mapped as usize, len, owner());
     }
     mapped
 }
 
 /// The call unmaps `len` bytes.
 pub(crate) fn unmaps(at: *mut c_void, len: usize, call: impl FnOnce() -> c_int) -> c_int {
+    let cut = cut(at as usize, len);
     let status = call();
-    if status == 0 {
-        cut(at as usize, len);
+    if status != 0 {
+        cut.undo();
     }
     status
 }
@@ -33,17 +36,15 @@ pub(crate) fn remaps(
     flags: c_int,
     call: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
-    let moved = call();
-    if moved == libc::MAP_FAILED {
-        return moved;
-    }
     // Whose it was it stays. With an old length of zero it is mapped once more.
     let stays = old == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
-    let slot = match stays {
-        true => running().map(|slot| slot.id().0),
-        false => cut(at as usize, old),
-    };
-    replaced(moved as usize, new, slot);
+    let cut = cut(at as usize, if stays { 0 } else { old });
+    let moved = call();
+    if moved == libc::MAP_FAILED {
+        cut.undo();
+        return moved;
+    }
+    replaced(moved as usize, new, if stays { owner() } else { cut.owner() });
     moved
 }
 
@@ -66,9 +67,31 @@ fn replaced(at: usize, len: usize, slot: Option<u32>) {
     }
 }
 
-/// A range is no mapping any more. Returns whose the first part of it was.
-fn cut(at: usize, len: usize) -> Option<u32> {
-    let end = at + len.next_multiple_of(PAGE);
+/// Ranges that were cut, and the parts that were.
+struct Cut {
+    touched: Vec<Taken>,
+    at: usize,
+    end: usize,
+}
+
+impl Cut {
+    /// Whose the first part was.
+    fn owner(&self) -> Option<u32> {
+        self.touched.iter().min_by_key(|range| range.key).map(|range| range.slot)
+    }
+
+    /// It is mapped all the same.
+    fn undo(self) {
+        for range in self.touched {
+            let (first, last) = (range.key.max(self.at), (range.key + range.len).min(self.end));
+            register::add(Kind::Mapping, first, last - first, range.slot);
+        }
+    }
+}
+
+/// A range is no mapping any more.
+fn cut(at: usize, len: usize) -> Cut {
+    let end = at.saturating_add(len.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX));
     let touched =
         register::take_all(Kind::Mapping, |start, len, _| start < end && at < start + len);
     for range in &touched {
@@ -80,5 +103,5 @@ fn cut(at: usize, len: usize) -> Option<u32> {
             register::add(Kind::Mapping, end, last - end, range.slot);
         }
     }
-    touched.iter().min_by_key(|range| range.key).map(|range| range.slot)
+    Cut { touched, at, end }
 }

@@ -207,6 +207,11 @@ fn running() -> Option<&'static SlotHeader> {
     (!slot.is_null()).then(|| unsafe { &*slot })
 }
 
+/// The slot of the rank whose is what is made here: it runs here, or has started this thread.
+fn owner() -> Option<u32> {
+    running().map(|slot| slot.id().0).or_else(threads::starter)
+}
+
 /// Whether a rank runs here.
 pub(super) fn is_rank() -> bool {
     running().is_some()
@@ -232,9 +237,9 @@ pub(crate) fn acquires(kind: Kind, call: impl FnOnce() -> *mut c_void) -> *mut c
     let handle = process_wide(call);
     if !handle.is_null()
         && handle as isize != -1
-        && let Some(slot) = running()
+        && let Some(slot) = owner()
     {
-        register::add(kind, handle as usize, 0, slot.id().0);
+        register::add(kind, handle as usize, 0, slot);
     }
     handle
 }
@@ -263,10 +268,10 @@ pub(crate) unsafe fn acquires_at(
 ) -> c_int {
     let status = process_wide(call);
     if status == 0
-        && let Some(slot) = running()
+        && let Some(slot) = owner()
     {
         // SAFETY: as the caller promises.
-        register::add(kind, unsafe { at.read() } as usize, 0, slot.id().0);
+        register::add(kind, unsafe { at.read() } as usize, 0, slot);
     }
     status
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use super::{Kind, register, running, stop};
+use super::{Kind, owner, register, stop};
 
 /// The call starts a program and returns 0 when it has stored the child's number.
 ///
@@ -18,10 +18,10 @@ pub(crate) unsafe fn starts_child(
     let status = call();
     if status == 0
         && !child.is_null()
-        && let Some(slot) = running()
+        && let Some(slot) = owner()
     {
         // SAFETY: as the caller promises.
-        register::add(Kind::Child, unsafe { child.read() } as usize, 0, slot.id().0);
+        register::add(Kind::Child, unsafe { child.read() } as usize, 0, slot);
     }
     status
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Kind, external_of, is_stopped, running};
+use super::{Kind, external_of, is_stopped, owner, running};
 use crate::arena::hooks::runtime_heap;
 
 const FREE: u64 = 0;
@@ -177,7 +177,7 @@ pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
     if HELD[kind as usize].load(Ordering::Relaxed) == 0 || is_stopped() {
         return None;
     }
-    let mine = running().map(|slot| slot.id().0);
+    let mine = owner();
     let own = |k: usize, _: usize, slot: u32| k == key && Some(slot) == mine;
     entries()
         .find_map(|entry| take_if(entry, kind, &own))

@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Kind, register, running};
+use super::{Kind, owner, register};
 use crate::arena::hooks::runtime_heap;
 use crate::arena::interpose::Real;
 
@@ -65,7 +65,7 @@ fn starts_thread<R>(
     call: impl FnOnce(Start<R>, *mut c_void) -> (c_int, libc::pthread_t),
 ) -> c_int {
     static NUMBERS: AtomicUsize = AtomicUsize::new(1);
-    let Some(slot) = running().map(|slot| slot.id().0).or_else(starter) else {
+    let Some(slot) = owner() else {
         return runtime_heap(|| call(start, argument).0);
     };
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
