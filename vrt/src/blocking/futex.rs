@@ -291,6 +291,9 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
         count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
         return fail(libc::EAGAIN);
     };
+    if Arena::contains(call.address) {
+        pe::with(|pe| pe.engine.injected.tell_waiting(call.address));
+    }
     let look_again = if parked { next_look() } else { None };
     let until = [deadline, look_again].into_iter().flatten().min();
     BLOCKED_HERE.set(BLOCKED_HERE.get() + 1);

@@ -129,6 +129,8 @@ pub(crate) enum Idleness {
     Messages = 1,
     /// Some rank waits for something from outside: a timer, a socket, a thread.
     Outside = 2,
+    /// It is about to be one of these.
+    Looking = 3,
 }
 
 /// The mapped control memory, as a PE of one node sees it.

@@ -276,13 +276,16 @@ impl Engine {
     /// Returns whether its ranks wait for messages only. `awaits`: a timer or task may wake them.
     fn become_idle(&mut self, awaits: bool) -> bool {
         self.net.publish_sent();
+        let block = self.block();
+        block.epoch.fetch_add(1, Ordering::SeqCst);
+        // From now on a rank elsewhere that begins to wait for a lock says so; those that did before
+        // are seen.
+        block.idle.store(Idleness::Looking as u32, Ordering::SeqCst);
         let mut ranks = self.ranks.iter().flatten();
         let outside = awaits
             || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
             || self.may_be_unlocked();
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
-        let block = self.block();
-        block.epoch.fetch_add(1, Ordering::SeqCst);
         block.idle.store(how as u32, Ordering::SeqCst);
         if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
             self.shared.job().end(Ended::Deadlock, crate::launch::STATUS_RUNTIME);

@@ -6,7 +6,11 @@
 //! who wakes the word signals the bucket to every PE that has ranks waiting there, and that PE wakes
 //! all of them. A wait for a word may end for no reason, so those it was not meant for look again.
 //!
-//! Both are signalled by a bit in the PE's block, whose doorbell is rung then.
+//! Who begins to wait for such a word signals its bucket, too, to PEs that sleep until a message comes:
+//! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen
+//! (`idle`).
+//!
+//! All are signalled by a bit in the PE's block, whose doorbell is rung then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vrt_shm::Sleep;
 
 use crate::arena::hooks;
-use crate::net::shared::{PeBlock, WORD_BUCKETS};
+use crate::net::shared::{Idleness, PeBlock, WORD_BUCKETS};
 use crate::pe;
 
 /// The PEs of this process: one in a job, one a thread with `run_local`.
@@ -94,6 +98,17 @@ impl Injector {
     pub(crate) fn others_wait(&self) -> bool {
         let waits = |n: &AtomicU32| n.load(Ordering::SeqCst) > 0;
         self.others.iter().any(|other| other.block.waiting.iter().any(waits))
+    }
+
+    /// A rank of this PE begins to wait for a word of the arena, and is counted already.
+    pub(crate) fn tell_waiting(&self, address: usize) {
+        for other in &self.others {
+            let waits = [Idleness::Messages as u32, Idleness::Looking as u32];
+            if waits.contains(&other.block.idle.load(Ordering::SeqCst)) {
+                SIGNALS.fetch_add(1, Ordering::SeqCst);
+                other.signal(1 << bucket(address));
+            }
+        }
     }
 
     fn push(&self, rank: u32) {

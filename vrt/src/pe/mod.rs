@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     pub(crate) combining: Combining,
     pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
-    injected: Arc<inject::Injector>,
+    pub(crate) injected: Arc<inject::Injector>,
     /// When the PE began, by the cycle counter and the clock.
     began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.

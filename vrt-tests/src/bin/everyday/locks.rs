@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use vrt::topology::SimpleCommunicator;
@@ -147,6 +148,45 @@ pub(crate) fn shared_counter(world: &SimpleCommunicator, rounds: &mut Rounds<'_>
     assert_eq!(count, shares * added);
 }
 
+/// A thread holds a lock for a while, and the rank that started it waits for a message of its partner,
+/// which waits for the lock, wherever it is.
+pub(crate) fn held_by_thread(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
+    let (me, size) = (world.rank(), world.size());
+    let counter = {
+        let mut first = COUNTER.lock().expect("no panic");
+        Arc::clone(first.get_or_insert_default())
+    };
+    while let Some(round) = rounds.next() {
+        let starter = (round % size as u64) as i32;
+        // They have begun on the same PE.
+        let partner = starter ^ 1;
+        if partner < size && me == starter {
+            let (held, is_held) = mpsc::channel();
+            let counter = Arc::clone(&counter);
+            let thread = thread::spawn(move || {
+                let mut count = counter.lock().expect("no panic");
+                held.send(()).expect("the rank waits for it");
+                thread::sleep(Duration::from_millis(5));
+                *count += 1;
+                *count
+            });
+            is_held.recv().expect("the thread says so");
+            world.process_at_rank(partner).send(&round);
+            let (got, _) = world.process_at_rank(partner).receive::<u64>();
+            assert_eq!(got, thread.join().expect("it ends well") + 1);
+        } else if me == partner {
+            world.process_at_rank(starter).receive::<u64>();
+            let count = {
+                let mut count = counter.lock().expect("no panic");
+                *count += 1;
+                *count
+            };
+            world.process_at_rank(starter).send(&count);
+        }
+        world.barrier();
+    }
+}
+
 /// A rank holds the lock of the standard output over messages, as programs do that print a lot.
 pub(crate) fn output_lock(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
     let (me, size) = (world.rank() as u64, world.size() as u64);
@@ -162,7 +202,7 @@ pub(crate) fn output_lock(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
         world.barrier();
         // A thread can print: nobody has the lock.
         if me == 0 {
-            std::thread::spawn(|| println!("a thread")).join().expect("it ends well");
+            thread::spawn(|| println!("a thread")).join().expect("it ends well");
         }
         world.barrier();
     }

@@ -57,6 +57,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("guards", locks::guards),
     ("conditions", locks::conditions),
     ("shared-counter", locks::shared_counter),
+    ("held-by-thread", locks::held_by_thread),
     ("output-lock", locks::output_lock),
     ("regex", text::regex),
     ("words", text::words),
