@@ -115,6 +115,9 @@
 //!   in its upper half: `let hidden = !(&raw const *shared as usize);`
 //! - what only memory from before the ranks refers to: a table that `main` has made before
 //!   [`launch`], to which ranks add references to their own memory and then leave the node;
+//! - what only memory refers to that a thread or a task has allocated: a list in a static whose buffer a
+//!   thread has reserved, to which ranks add an `Arc` each and then leave the node;
+//! - a mapping that another rank's pool of threads has made for a rank;
 //! - what a rank has taken, or cloned, out of a static or a table that `main` has filled: each PE has
 //!   its own, and the rank has that of the PE it is on;
 //! - inside a node, a lock or a channel in memory that ranks of two PEs share and that sleeps and wakes
@@ -126,7 +129,9 @@
 //! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them
 //! can write; one that is made to do wrong can do wrong to all. Between nodes what comes is checked
 //! to be well-formed only so far as a fault must not become a wrong result. Other users of the
-//! machine have no access: the shared memory has no name.
+//! machine have no access: the shared memory has no name. A process that a rank's thread has forked
+//! shares what the rank's PE and its threads have allocated: what it writes there, its parent sees. It
+//! should start a program, or end.
 
 // The derive macro names this crate by its own name, also inside of it.
 extern crate self as vrt;

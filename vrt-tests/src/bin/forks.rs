@@ -107,15 +107,26 @@ fn started() -> c_int {
 
 /// Forks; the child closes what the rank has open, which stays its own.
 fn forked() -> c_int {
-    // SAFETY: the child makes system calls only.
+    let blocks =
+        |byte: u8| -> Vec<Box<[u8; 64]>> { (0..100).map(|_| Box::new([byte; 64])).collect() };
+    let kept = blocks(1);
+    // SAFETY: no other thread of the process holds a lock of the allocator's: the ranks wait.
     unsafe {
         let child = libc::fork();
         if child == 0 {
             (3..100).for_each(|fd| _ = libc::close(fd));
-            libc::_exit(0);
+            // What it frees stays its parent's, which must not get it again, and what it allocates
+            // is its own.
+            drop(kept);
+            let mut text = blocks(3);
+            text.iter_mut().for_each(|block| block[0] = 4);
+            libc::_exit(c_int::from(text.iter().any(|block| block[0] != 4 || block[63] != 3)));
         }
         let mut status = 1;
         assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        let others = blocks(2);
+        let is = |byte: u8, blocks: &[Box<[u8; 64]>]| blocks.iter().all(|b| **b == [byte; 64]);
+        assert!(is(1, &kept) && is(2, &others), "the child has changed its parent's memory");
         status
     }
 }

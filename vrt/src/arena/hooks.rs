@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-use crate::arena::{Arena, SlotHeader, heap, outside};
+use crate::arena::{Arena, SlotHeader, external, heap, outside};
 
 thread_local! {
     static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
@@ -145,10 +145,17 @@ pub(crate) unsafe fn free_in_arena(block: *mut u8) {
     unsafe {
         if pe != 0 && (*slot).is_owned_by(pe) {
             (*(*slot).heap.get()).free(block);
-        } else {
+        } else if !external::is_stopped() {
             (*slot).remote.push(block);
         }
     }
+}
+
+/// This process was forked from a PE, with whom it shares the arena: it takes no memory from there, and
+/// what it frees stays as it is.
+pub(crate) fn leave_to_parent() {
+    PE.set(0);
+    outside::leave_to_parent();
 }
 
 unsafe extern "C" {

@@ -11,6 +11,8 @@
 //!   only threads of that process allocate and free there; others put blocks on the list.
 //! - The runtime's own memory is libc's, as is all that was allocated before the PEs were forked.
 //!   [`serves`] says whether the calling thread is the PE's rank thread at the runtime's own work.
+//! - A process that was forked from a PE shares this memory with its parent: it may read there, but
+//!   allocates from libc, and what it frees stays.
 //! - In a local run, where no rank ever leaves its process, libc serves.
 
 use std::cell::Cell;
@@ -19,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libmimalloc_sys as mi;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, external};
 
 /// The number of this process's PE plus 1, once its outside heap is in use; 0: libc serves.
 static OWN: AtomicU32 = AtomicU32::new(0);
@@ -56,6 +58,11 @@ pub(crate) fn begin(pe: u32) {
     if is_ready {
         OWN.store(pe + 1, Ordering::Release);
     }
+}
+
+/// This process is a copy of the PE's, whose heap it is.
+pub(crate) fn leave_to_parent() {
+    OWN.store(0, Ordering::Relaxed);
 }
 
 /// Whether the outside heap serves the calling thread, given that no rank runs on it.
@@ -112,7 +119,7 @@ pub(crate) unsafe fn free(arena: &Arena, pe: u32, block: *mut u8) {
     unsafe {
         if is_own(pe) {
             mi::mi_free(block.cast());
-        } else {
+        } else if !external::is_stopped() {
             (*arena.header(arena.layout.pool_of(pe))).remote.push(block);
         }
     }

@@ -528,12 +528,17 @@ unsafe fn holds_one_of(arena: &Arena, slot: *mut SlotHeader, lost: &[Range]) -> 
     }
 }
 
-/// Whether a page of the arena has ever been written and not been given back.
+/// Whether a page of the arena has ever been written and not been given back; or may have been, where
+/// the system could have swapped it out.
 fn is_resident(address: usize) -> bool {
     let mut resident = 0u8;
-    // SAFETY: asks about one page of our mapping.
-    let status = unsafe {
-        libc::mincore((address & !4095) as *mut libc::c_void, 4096, (&raw mut resident).cast())
-    };
-    status != 0 || resident & 1 != 0
+    // SAFETY: asks about one page of our mapping; zeros are a valid answer of the system's.
+    unsafe {
+        let page = (address & !4095) as *mut libc::c_void;
+        if libc::mincore(page, 4096, (&raw mut resident).cast()) != 0 || resident & 1 != 0 {
+            return true;
+        }
+        let mut system: libc::sysinfo = std::mem::zeroed();
+        libc::sysinfo(&mut system) != 0 || system.freeswap < system.totalswap
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) mod threads;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::arena::hooks::heap_in_use;
+use crate::arena::hooks::{self, heap_in_use};
 use crate::arena::interpose::process_wide;
 use crate::arena::{Arena, SlotHeader, SlotId};
 
@@ -187,9 +187,11 @@ pub(crate) fn begin() {
 /// This process is a copy of one with ranks.
 fn stop() {
     STOPPED.store(true, Ordering::Relaxed);
+    hooks::leave_to_parent();
 }
 
-fn is_stopped() -> bool {
+/// Whether this process is such a copy.
+pub(crate) fn is_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
