@@ -29,6 +29,13 @@ static OWN: AtomicU32 = AtomicU32::new(0);
 thread_local! {
     /// The runtime works on this thread.
     static RUNTIME: Cell<bool> = const { Cell::new(false) };
+    /// This thread is inside the allocator.
+    static ALLOCATING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether what the calling thread maps is the allocator's, for its bookkeeping.
+pub(crate) fn is_allocating() -> bool {
+    ALLOCATING.get()
 }
 
 /// Options of mimalloc 2; what its crate has no names for, by their places in its list.
@@ -93,15 +100,18 @@ pub(crate) fn within<R>(f: impl FnOnce() -> R) -> R {
 /// Allocates `size` bytes, zeroed if `zeroed`; `align` is a power of two.
 #[inline]
 pub(crate) fn allocate(align: usize, size: usize, zeroed: bool) -> *mut c_void {
+    ALLOCATING.set(true);
     // SAFETY: plain calls of an allocator that has its memory.
-    unsafe {
+    let block = unsafe {
         match (align <= 16, zeroed) {
             (true, false) => mi::mi_malloc(size),
             (true, true) => mi::mi_zalloc(size),
             (false, false) => mi::mi_malloc_aligned(size, align),
             (false, true) => mi::mi_zalloc_aligned(size, align),
         }
-    }
+    };
+    ALLOCATING.set(false);
+    block
 }
 
 /// Whether blocks of this PE's heap belong to this process.
@@ -134,8 +144,11 @@ pub(crate) unsafe fn reallocate(pe: u32, block: *mut u8, size: usize) -> *mut c_
     if !is_own(pe) {
         return std::ptr::null_mut();
     }
+    ALLOCATING.set(true);
     // SAFETY: as the caller promises.
-    unsafe { mi::mi_realloc(block.cast(), size) }
+    let block = unsafe { mi::mi_realloc(block.cast(), size) };
+    ALLOCATING.set(false);
+    block
 }
 
 /// Bytes that may be used at `block`, in the outside heap of any PE of the node.

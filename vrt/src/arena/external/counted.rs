@@ -25,6 +25,8 @@ const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is no count.
 const MOST: usize = 1 << 20;
 const PAGE: usize = 4096;
+/// Where programs have memory.
+const ADDRESSES: Range<usize> = 1 << 16..1 << 47;
 /// How long libc's heaps for other threads are at most.
 const HEAP: usize = 64 << 20;
 /// How much of the stack of `main` is looked at.
@@ -94,7 +96,7 @@ unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Op
         // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now; what
         // has memory is readable. The slot is as the caller promises.
         let holds = |counted: &&Counted| unsafe {
-            (counted.reason != OF_MAIN || is_mapped(counted.at))
+            (counted.reason != OF_MAIN || read::<1>(counted.at).is_some())
                 && load(counted.at) > counted.without
                 && search(slot, &[counted.at])
         };
@@ -121,40 +123,55 @@ fn arcs_of_main() -> Vec<usize> {
     for at in (begin..end).step_by(WORD) {
         // SAFETY: on the stack, above this frame.
         let word = unsafe { (at as *const usize).read_volatile() };
-        if !word.is_multiple_of(2 * WORD) || !is_mapped(word) || found.contains(&word) {
+        if !ADDRESSES.contains(&word) || !word.is_multiple_of(2 * WORD) || found.contains(&word) {
             continue;
         }
-        // SAFETY: two words of a page that is mapped.
-        let is_count = |at| (1..=MOST).contains(&unsafe { load(at) });
-        // SAFETY: as above, and those before are in the same page, where they are looked at.
-        if (word < heap_end || unsafe { is_apart(word) }) && is_count(word) && is_count(word + WORD)
-        {
+        // A block of libc's begins behind a word of libc's own.
+        let Some([header, strong, all]) = read(word - WORD) else { continue };
+        let is_count = |count| (1..=MOST).contains(&count);
+        if is_count(strong) && is_count(all) && (word < heap_end || is_apart(word, header)) {
             found.push(word);
         }
     }
     found
 }
 
-/// Whether a block that libc gave out may begin here, although it is not in the heap at the break: a
-/// long one has pages of its own, and other threads have other heaps. The word before a block has its
-/// length, and in its lowest bits, which of these it is.
-///
-/// # Safety
-/// The page is mapped.
-unsafe fn is_apart(block: usize) -> bool {
+/// Whether a block that libc gave out may begin here, behind this word of libc's, although it is not in
+/// the heap at the break: a long one has pages of its own, and other threads have other heaps. The word
+/// has the length, and in its lowest bits, which of these it is.
+fn is_apart(block: usize, header: usize) -> bool {
     const OF_ITS_OWN: usize = 2;
     const OF_ANOTHER_HEAP: usize = 4;
-    if block % PAGE < 2 * WORD {
-        return false;
-    }
-    // SAFETY: as the caller promises; it is in the same page.
-    let header = unsafe { load(block - WORD) };
     let len = header & !7;
     match header & (OF_ITS_OWN | OF_ANOTHER_HEAP) {
         OF_ITS_OWN => len >= PAGE && len.is_multiple_of(PAGE) && block % PAGE == 2 * WORD,
         OF_ANOTHER_HEAP => len >= 4 * WORD && len.is_multiple_of(2 * WORD) && len < HEAP,
         _ => false,
     }
+}
+
+/// Words at an address, if there is memory that can be read.
+fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
+    let mut words = [0; N];
+    let bytes = size_of_val(&words);
+    let to = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
+    let from = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
+    // SAFETY: copies to the words, which are as long; what cannot be read is an error.
+    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
+    if copied == bytes as isize {
+        return Some(words);
+    }
+    let error = std::io::Error::last_os_error().raw_os_error();
+    // SAFETY: asking for the current break changes nothing.
+    let heap_end = unsafe { libc::sbrk(0) as usize };
+    if error == Some(libc::EFAULT) || address + bytes > heap_end || !is_mapped(address) {
+        return None;
+    }
+    // The call is forbidden here, as in some containers. Below the break all that is mapped can be
+    // read; a block there is aligned to 16 bytes, so its first words and the one before lie in two
+    // pages at most, and libc's heap has no holes.
+    // SAFETY: as just said.
+    Some(unsafe { (address as *const [usize; N]).read_volatile() })
 }
 
 /// The stack of the calling thread; empty where libc does not know.

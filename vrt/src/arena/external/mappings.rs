@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use super::register::Taken;
 use super::{Kind, owner, register};
+use crate::arena::outside;
 
 /// Lengths are those of whole pages.
 const PAGE: usize = 4096;
@@ -14,7 +15,7 @@ const PAGE: usize = 4096;
 pub(crate) fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let mapped = call();
     if mapped != libc::MAP_FAILED {
-        replaced(mapped as usize, len, owner());
+        replaced(mapped as usize, len, owner().filter(|_| !outside::is_allocating()));
     }
     mapped
 }
