@@ -124,7 +124,15 @@
 //!   by other means than futexes, such as `std::sync::mpsc`: it wakes nobody in the other PE;
 //! - a lock that is neither one of pthreads nor one of the standard library in a static of the
 //!   program, and that is held over a move; or whose guard is not on the rank's stack, but in its heap
-//!   (as those of async ranks are): the other PE's is not locked.
+//!   (as those of async ranks are), where no code of the program names the static: the other PE's is
+//!   not locked;
+//! - in an optimised program, which has no address of a static on its stack: the guard of a lock of
+//!   another crate (`parking_lot`'s have one byte) in a static; and that of any lock in a static on
+//!   another architecture than x86_64, or where the program's own code does not lock it by its place
+//!   (in a shared library, or in a program that is built to lie at a fixed address).
+//!
+//! While a lock in a static of the program is taken, as the program's code shows on x86_64, no rank
+//! leaves its PE: each of them may have its guard.
 //!
 //! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them
 //! can write; one that is made to do wrong can do wrong to all. Between nodes what comes is checked

@@ -25,11 +25,14 @@
 //! ranks are searched then; what nobody refers to is leaked, and of no matter.
 //!
 //! Statics, and what was allocated before the PEs were forked, are alike in all PEs and do not
-//! hold a rank, but for a lock in a static that is locked while the rank's stack refers to it. Not
-//! found is what is no address: a reference that a rank keeps as a difference or hidden in other
-//! bits, and one that only memory from before the fork contains.
+//! hold a rank, but for a lock in a static that is locked: one that the rank's stack refers to, or one
+//! that the program's code does; as any rank may have run that, all ranks of the PE stay. By its state
+//! a rank does not go either, because nobody would unlock it. Not found is what is no address: a
+//! reference that a rank keeps as a difference or hidden in other bits, and one that only memory from
+//! before the fork contains.
 
 mod blocks;
+mod code;
 mod locks;
 mod roots;
 mod variables;
@@ -78,6 +81,8 @@ enum Place {
     Static,
     /// In the memory of another rank of the PE.
     Rank(u32),
+    /// In the program's code, which does not say who has run it.
+    Code,
 }
 
 /// What a word refers to.
@@ -106,6 +111,7 @@ impl fmt::Display for Reference {
                 write!(f, "a static or thread-local variable of the program refers to ")?
             }
             Place::Rank(rank) => write!(f, "rank {rank} refers to ")?,
+            Place::Code => f.write_str("perhaps it has taken ")?,
         }
         match self.to {
             Target::Rank(rank) => write!(f, "memory of rank {rank}"),
@@ -273,6 +279,9 @@ impl Search {
             if seen.found.is_some() {
                 return seen.found;
             }
+        }
+        if let Some(name) = seen.search.roots.taken_lock() {
+            return Some(Reference { from: Place::Code, to: Target::Lock(name) });
         }
         if journey == Journey::InNode && !thorough && !seen.search.finds_sharing() {
             return None;

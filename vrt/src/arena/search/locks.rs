@@ -44,6 +44,15 @@ pub(super) unsafe fn is_read_by(data: usize, address: usize) -> bool {
         && unsafe { state(address) }.is_some_and(|state| (1..READERS).contains(&(state & READERS)))
 }
 
+/// Whether a lock is locked, or has readers.
+///
+/// # Safety
+/// As [`is_locked`].
+pub(super) unsafe fn is_taken(lock: usize) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { state(lock) }.is_some_and(|state| state & READERS != 0)
+}
+
 /// # Safety
 /// As [`is_locked`].
 unsafe fn state(address: usize) -> Option<u32> {
@@ -89,8 +98,12 @@ mod tests {
         let of_guard: Vec<usize> = words(&guards[0]).collect();
         // SAFETY: as above.
         assert!(unsafe { is_read_by(of_guard[0], of_guard[1]) }, "{of_guard:x?}");
+        // SAFETY: as above.
+        assert!(unsafe { is_taken(lock) && !is_taken(mutex) });
         drop(guards);
         assert!(!locked(mutex) && !locked(lock));
+        // SAFETY: as above.
+        assert!(unsafe { !is_taken(lock) });
         // SAFETY: as above.
         assert!(!unsafe { is_read_by(of_guard[0], of_guard[1]) });
     }

@@ -1,9 +1,11 @@
 //! The memory of statics, and of the calling thread's thread-local variables.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
-use crate::arena::search::Range;
 use crate::arena::search::variables::Variables;
+use crate::arena::search::{Range, code, locks};
 
 /// Writable memory of the program and its libraries.
 #[derive(Debug, Default)]
@@ -13,11 +15,18 @@ pub(super) struct Roots {
     /// Those of the program itself, and by how much its addresses differ from those in its file.
     statics_of_program: Vec<Range>,
     bias: usize,
+    /// Those with their first values in the program's file, and where these are in it; others begin as
+    /// zero.
+    first_values: Vec<(Range, u64)>,
+    /// Its machine code.
+    code_of_program: Vec<Range>,
     /// Where the program's thread-locals begin, and those of the system's libraries.
     of_program: usize,
     of_system: Vec<usize>,
     /// Read when they are first asked for.
     variables: Option<Variables>,
+    /// The program's statics that it locks by their address, by name; likewise.
+    locks: Option<Vec<(usize, &'static str)>>,
     /// How many objects have been loaded and unloaded.
     loaded: (u64, u64),
 }
@@ -29,7 +38,9 @@ impl Roots {
         // SAFETY: the function below follows the protocol, and the pair outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut loaded).cast()) };
         if loaded != self.loaded {
-            *self = Roots { loaded, ..Roots::default() };
+            // Of the program itself nothing changes.
+            let (variables, locks) = (self.variables.take(), self.locks.take());
+            *self = Roots { loaded, variables, locks, ..Roots::default() };
             // SAFETY: as above.
             unsafe { libc::dl_iterate_phdr(Some(add), std::ptr::from_mut(self).cast()) };
         }
@@ -53,6 +64,52 @@ impl Roots {
     pub(super) fn static_at(&mut self, address: usize) -> Option<&'static str> {
         let offset = address - self.bias;
         self.variables().of_static(offset)
+    }
+
+    /// The name, or nothing in its place, of a lock in a static of the program that somebody has taken:
+    /// a thread, or a rank, whose stack need not have a word of it.
+    pub(super) fn taken_lock(&mut self) -> Option<&'static str> {
+        if self.locks.is_none() {
+            self.locks = Some(self.find_locks());
+        }
+        let locks = self.locks.iter().flatten();
+        // SAFETY: aligned words in statics of the program.
+        locks.copied().find(|(at, _)| unsafe { locks::is_taken(*at) }).map(|(_, name)| name)
+    }
+
+    fn find_locks(&mut self) -> Vec<(usize, &'static str)> {
+        let (found, bias) = (self.lock_words(), self.bias);
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let variables = self.variables();
+        found.iter().filter_map(|at| Some((*at, variables.of_static(at - bias)?))).collect()
+    }
+
+    /// What the program's code locks among its statics, those of libraries, too.
+    fn lock_words(&self) -> Vec<usize> {
+        if !code::IS_KNOWN || self.statics_of_program.is_empty() {
+            return Vec::new();
+        }
+        let segments = self.code_of_program.iter().map(|(start, end)| {
+            // SAFETY: a segment of the program that can be read and that nobody writes.
+            (*start, unsafe { std::slice::from_raw_parts(*start as *const u8, end - start) })
+        });
+        let mut found = code::locks(&segments.collect::<Vec<_>>(), &self.statics_of_program);
+        let program = File::open("/proc/self/exe").ok();
+        found.retain(|at| self.is_zero_at_first(program.as_ref(), *at));
+        found
+    }
+
+    /// Whether a word in a static of the program is zero before the program begins, so far as can be
+    /// read. Locks are; an atomic variable with other numbers may have another meaning, such as "not yet
+    /// filled".
+    fn is_zero_at_first(&self, program: Option<&File>, at: usize) -> bool {
+        let known = self.first_values.iter().find(|((start, end), _)| (*start..*end).contains(&at));
+        let (Some(program), Some(((start, _), offset))) = (program, known) else { return true };
+        let mut word = [0; size_of::<u32>()];
+        let read = program.read_exact_at(&mut word, offset + (at - start) as u64);
+        read.is_err() || word == [0; size_of::<u32>()]
     }
 
     /// The name of the thread-local variable at an address, in the storage that begins at `start`,
@@ -84,6 +141,9 @@ unsafe extern "C" fn count(
     1
 }
 
+/// Memory that is executed, and that can be read.
+const CODE: u32 = libc::PF_X | libc::PF_R;
+
 unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid description of an object, with its table of headers;
     // `refresh` passes the roots.
@@ -105,6 +165,11 @@ unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut 
         let before = roots.statics.len();
         for header in headers {
             let (start, end) = range(header);
+            let has_values = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0;
+            if is_program && has_values {
+                let end = start + header.p_filesz as usize;
+                roots.first_values.push(((start, end), header.p_offset));
+            }
             match header.p_type {
                 libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => match constant {
                     Some((first, last)) if (start..end).contains(&first) => {
@@ -112,6 +177,9 @@ unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut 
                     }
                     _ => roots.statics.push((start, end)),
                 },
+                libc::PT_LOAD if is_program && header.p_flags & CODE == CODE => {
+                    roots.code_of_program.push((start, end));
+                }
                 libc::PT_TLS if !object.dlpi_tls_data.is_null() => {
                     let start = object.dlpi_tls_data as usize;
                     match CStr::from_ptr(object.dlpi_name).to_bytes() {
@@ -131,4 +199,62 @@ unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut 
         }
     }
     0
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::arch::asm;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::{Mutex, RwLock};
+
+    use super::*;
+
+    static MUTEX: Mutex<u64> = Mutex::new(0);
+    static LOCK: RwLock<u64> = RwLock::new(0);
+    static IN_TURN: AtomicU32 = AtomicU32::new(0);
+    static EXCHANGED: AtomicU32 = AtomicU32::new(0);
+    static FROM_ONE: AtomicU32 = AtomicU32::new(1);
+
+    /// What the compiler makes of a lock and of an atomic variable, whether it is asked to optimise or
+    /// not.
+    fn exchange() -> usize {
+        let given: usize;
+        // SAFETY: the instructions change these statics, atomically, and the registers that are named.
+        unsafe {
+            asm!(
+                "lock cmpxchg dword ptr [rip + {in_turn}], {one:e}",
+                "lock cmpxchg dword ptr [rip + {exchanged}], {one:e}",
+                "lock cmpxchg dword ptr [rip + {from_one}], {one:e}",
+                "lea {given}, [rip + {from_one}]",
+                "lea {given}, [rip + {in_turn}]",
+                in_turn = sym IN_TURN,
+                exchanged = sym EXCHANGED,
+                from_one = sym FROM_ONE,
+                one = in(reg) 1,
+                given = out(reg) given,
+                inout("eax") 7 => _,
+            );
+        }
+        given
+    }
+
+    /// It depends on how the compiler and the standard library make locks.
+    #[test]
+    fn locks_are_found_in_the_code_of_the_program() {
+        *MUTEX.lock().unwrap() += *LOCK.read().unwrap();
+        *LOCK.write().unwrap() += *MUTEX.try_lock().unwrap();
+        let mut roots = Roots::default();
+        roots.refresh();
+        let found = roots.lock_words();
+        assert!(found.contains(&exchange()), "{found:x?}");
+        let none = [&raw const EXCHANGED, &raw const FROM_ONE];
+        assert!(!none.iter().any(|at| found.contains(&at.addr())), "{found:x?}");
+        // Otherwise a function locks it that is given its address.
+        if !cfg!(debug_assertions) {
+            assert!(found.contains(&(&raw const MUTEX).addr()), "{found:x?}");
+            assert!(found.contains(&(&raw const LOCK).addr()), "{found:x?}");
+        }
+    }
 }
