@@ -132,7 +132,9 @@
 //!   (in a shared library, or in a program that is built to lie at a fixed address).
 //!
 //! While a lock in a static of the program is taken, as the program's code shows on x86_64, no rank
-//! leaves its PE: each of them may have its guard.
+//! leaves its PE: each of them may have its guard. What is compared and exchanged as a lock is, such as an
+//! `AtomicU32` inside a longer static, may be taken for one; where a program has no table of symbols, any
+//! such variable.
 //!
 //! *Who is trusted.* PEs of a node are processes of one user that share memory which each of them
 //! can write; one that is made to do wrong can do wrong to all. Between nodes what comes is checked

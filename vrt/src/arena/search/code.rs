@@ -11,8 +11,8 @@
 //!
 //! What only the one or the other refers to is another atomic variable, or none. Bytes in the middle of
 //! other instructions may look the same, but hardly ever twice, with the address of the same static.
-
-use memchr::memchr_iter;
+//! An atomic variable of 32 bits that is used in both ways is taken for a lock; ranks stay while its lower
+//! bits are not 0.
 
 use crate::arena::search::Range;
 
@@ -47,7 +47,7 @@ pub(super) fn locks(code: &[(usize, &[u8])], statics: &[Range]) -> Vec<usize> {
 
 /// Where the words of 32 bits are that are compared and exchanged.
 fn exchanged(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
-    memchr_iter(0xF0, code).filter_map(move |prefix| {
+    places(0xF0, code).filter_map(move |prefix| {
         let ([0x40..=0x47, 0x0F, 0xB1, operand @ ..] | [0x0F, 0xB1, operand @ ..]) =
             &code[prefix + 1..]
         else {
@@ -59,9 +59,22 @@ fn exchanged(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
 
 /// What addresses are put into registers.
 fn addressed(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
-    memchr_iter(0x8D, code).filter_map(move |opcode| {
+    places(0x8D, code).filter_map(move |opcode| {
         let before = code[..opcode].last()?;
         matches!(before, 0x48 | 0x4C).then(|| target(&code[opcode + 1..], at + code.len()))?
+    })
+}
+
+/// Where a byte is. The system's function is fast in a debug build, too.
+fn places(byte: u8, code: &[u8]) -> impl Iterator<Item = usize> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let rest = &code[from..];
+        // SAFETY: it reads in the slice.
+        let found = unsafe { libc::memchr(rest.as_ptr().cast(), i32::from(byte), rest.len()) };
+        let at = (!found.is_null()).then(|| found.addr() - code.as_ptr().addr())?;
+        from = at + 1;
+        Some(at)
     })
 }
 
