@@ -424,6 +424,10 @@ const THINGS: &[Thing] = &[
         stream(fopencookie(null_mut(), c"w".as_ptr(), Cookie([0; 4])))
     }),
     ("mmap", MEMORY, || unmap(mapped(8192), 8192)),
+    ("mmap by a thread", MEMORY, || {
+        let mapped = std::thread::spawn(|| mapped(8192) as usize).join().expect("it maps");
+        unmap(mapped as *mut c_void, 8192)
+    }),
     ("mmap64", MEMORY, || unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         unmap(libc::mmap64(null_mut(), 8192, 0, flags, -1, 0), 8192)

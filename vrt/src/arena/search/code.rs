@@ -101,6 +101,7 @@ mod tests {
     const EXCHANGE_AT_REGISTER: &[u8] = &[0xF0, 0x0F, 0xB1, 0x8F];
     const ADDRESS: [&[u8]; 2] = [&[0x48, 0x8D, 0x3D], &[0x4C, 0x8D, 0x35]];
     const ADDRESS_SHORT: &[u8] = &[0x8D, 0x3D];
+    const NONE: [usize; 0] = [];
 
     /// Code with these instructions, each with its target.
     fn assembled(instructions: &[(&[u8], usize)]) -> Vec<u8> {
@@ -139,23 +140,23 @@ mod tests {
 
     #[test]
     fn what_is_only_exchanged_or_only_given_is_no_lock() {
-        assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS[0], 0x4010)]), []);
-        assert_eq!(found(&[(ADDRESS[0], 0x4008)]), []);
+        assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS[0], 0x4010)]), NONE);
+        assert_eq!(found(&[(ADDRESS[0], 0x4008)]), NONE);
     }
 
     #[test]
     fn what_is_not_aligned_or_no_static_is_no_lock() {
         for at in [0x400A, 0x3FFC, 0x4100, 0x5100, 0x6000] {
-            assert_eq!(found(&[(EXCHANGE[0], at), (ADDRESS[0], at)]), [], "{at:#x}");
+            assert_eq!(found(&[(EXCHANGE[0], at), (ADDRESS[0], at)]), NONE, "{at:#x}");
         }
     }
 
     #[test]
     fn other_instructions_are_not_taken_for_these() {
         for exchange in [EXCHANGE_LONG, EXCHANGE_AT_REGISTER] {
-            assert_eq!(found(&[(exchange, 0x4008), (ADDRESS[0], 0x4008)]), [], "{exchange:x?}");
+            assert_eq!(found(&[(exchange, 0x4008), (ADDRESS[0], 0x4008)]), NONE, "{exchange:x?}");
         }
-        assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS_SHORT, 0x4008)]), []);
+        assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS_SHORT, 0x4008)]), NONE);
     }
 
     #[test]
