@@ -111,8 +111,9 @@ impl Engine {
                     return Started::Done(Completion::default());
                 }
                 Delivery::Unexpected => {
-                    let is_short = len <= INLINE && !message.mode.is_synchronous() && !held;
-                    if is_short && !state.unexpected.is_indexed() {
+                    let is_word =
+                        len <= size_of::<u64>() && !message.mode.is_synchronous() && !held;
+                    if is_word && !state.unexpected.is_indexed() {
                         // Written to its place in the list, without a packet on the way.
                         let mut packet = Packet::new(Kind::Eager, from, message.to);
                         packet.context = context;
@@ -121,8 +122,10 @@ impl Engine {
                         packet.order = order;
                         packet.signature = signature;
                         packet.len = len as u32;
+                        let mut word = 0u64;
                         // SAFETY: the caller promises `len` bytes; there is room for as many.
-                        unsafe { copy_short(data, packet.data.0.as_mut_ptr(), len) };
+                        unsafe { copy_short(data, (&raw mut word).cast(), len) };
+                        packet.data = Data::words([word, 0, 0]);
                         state.unexpected.push_to_list(key, (packet, Parked::Inline));
                         let beyond = state.unexpected.is_beyond();
                         if state.probing {

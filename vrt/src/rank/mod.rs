@@ -85,7 +85,7 @@ pub(crate) fn suspend_and_resume() {
 }
 
 /// Polls a future to its end on the stack of the current rank.
-#[inline]
+#[inline(always)]
 fn drive<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = rank_waker();

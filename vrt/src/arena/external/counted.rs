@@ -41,6 +41,14 @@ struct Counted {
     without: usize,
     /// Why a rank stays that refers to it.
     reason: &'static str,
+    /// It is not in the heap that ends at the break, which stays.
+    has_own_pages: bool,
+}
+
+impl Counted {
+    fn new(at: usize, reason: &'static str) -> Counted {
+        Counted { at, without: 0, reason, has_own_pages: false }
+    }
 }
 
 thread_local! {
@@ -53,10 +61,13 @@ const OF_MAIN: &str = "it holds a clone of an Arc that was made before there wer
 
 /// This thread's PE, which has this runtime, begins, and no rank holds anything of it.
 pub(crate) fn watch(handle: &Handle) {
-    let tokio = Counted { at: count_of(handle), without: 0, reason: OF_TOKIO };
+    let tokio = Counted::new(count_of(handle), OF_TOKIO);
     // This handle is gone again when the count is read.
-    let thread = Counted { at: count_of(&std::thread::current()), without: 0, reason: OF_THREAD };
-    let of_main = arcs_of_main().into_iter().map(|at| Counted { at, without: 0, reason: OF_MAIN });
+    let thread = Counted::new(count_of(&std::thread::current()), OF_THREAD);
+    let heap_end = heap_end();
+    let of_main = arcs_of_main(heap_end)
+        .into_iter()
+        .map(|at| Counted { has_own_pages: at >= heap_end, ..Counted::new(at, OF_MAIN) });
     let mut all: Vec<Counted> = [tokio, thread].into_iter().chain(of_main).collect();
     all.retain(|counted| counted.at != 0);
     for counted in &mut all {
@@ -93,10 +104,10 @@ pub(crate) unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
 /// As [`pin`].
 unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
-        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now; what
-        // has memory is readable. The slot is as the caller promises.
+        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now, with
+        // its pages if it had some of its own; all else is readable. The slot is as the caller promises.
         let holds = |counted: &&Counted| unsafe {
-            (counted.reason != OF_MAIN || read::<1>(counted.at).is_some())
+            (!counted.has_own_pages || read::<1>(counted.at).is_some())
                 && load(counted.at) > counted.without
                 && search(slot, &[counted.at])
         };
@@ -108,7 +119,7 @@ unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Op
 /// The counts of what `main` and its callees have `Arc`s of on the calling thread's stack. An `Arc`
 /// points to two counts, that of its owners and that of all references, at the begin of a block of
 /// libc's.
-fn arcs_of_main() -> Vec<usize> {
+fn arcs_of_main(heap_end: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let frame = 0usize;
     let begin = (&raw const frame as usize).next_multiple_of(WORD);
@@ -118,8 +129,6 @@ fn arcs_of_main() -> Vec<usize> {
         return found;
     }
     let end = stack.end.min(begin + STACK);
-    // SAFETY: asking for the current break changes nothing.
-    let heap_end = unsafe { libc::sbrk(0) as usize };
     for at in (begin..end).step_by(WORD) {
         // SAFETY: on the stack, above this frame.
         let word = unsafe { (at as *const usize).read_volatile() };
@@ -150,6 +159,12 @@ fn is_apart(block: usize, header: usize) -> bool {
     }
 }
 
+/// The break.
+fn heap_end() -> usize {
+    // SAFETY: asking for it changes nothing.
+    unsafe { libc::sbrk(0) as usize }
+}
+
 /// Words at an address, if there is memory that can be read.
 fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
     let mut words = [0; N];
@@ -162,9 +177,7 @@ fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
         return Some(words);
     }
     let error = std::io::Error::last_os_error().raw_os_error();
-    // SAFETY: asking for the current break changes nothing.
-    let heap_end = unsafe { libc::sbrk(0) as usize };
-    if error == Some(libc::EFAULT) || address + bytes > heap_end || !is_mapped(address) {
+    if error == Some(libc::EFAULT) || address + bytes > heap_end() || !is_mapped(address) {
         return None;
     }
     // The call is forbidden here, as in some containers. Below the break all that is mapped can be
