@@ -149,6 +149,11 @@ pub(crate) struct Search {
     blocks: FxHashMap<SlotId, Blocks>,
 }
 
+/// Reads what the search needs to know of the program, before PEs are forked whose ranks may move.
+pub(crate) fn prepare() {
+    roots::prepare();
+}
+
 impl Search {
     /// Searches the statics and the thread-locals of the calling thread, and the stacks of the ranks
     /// of a PE whose ranks may leave the memory they share, unless that was done since a rank was

@@ -7,7 +7,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, answers, exit_guard};
+use crate::arena::{Arena, answers, exit_guard, search};
 use crate::config::{Config, available_cores};
 use crate::launch::memory_kills::MemoryKills;
 use crate::launch::pe_process::{self, Birth};
@@ -222,6 +222,9 @@ fn fork_all(
     let supervisor = unsafe { libc::getpid() };
     let (balancing, options) = (config.balancing()?, config.options()?);
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
+    if balancing.is_some() {
+        search::prepare();
+    }
     let mut pids = Vec::new();
     for id in 0..config.pes() {
         let node = shared.node_of(id);

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use crate::arena::search::variables::Variables;
 use crate::arena::search::{Range, code, locks};
@@ -23,12 +24,32 @@ pub(super) struct Roots {
     /// Where the program's thread-locals begin, and those of the system's libraries.
     of_program: usize,
     of_system: Vec<usize>,
-    /// Read when they are first asked for.
-    variables: Option<Variables>,
-    /// The program's statics that it locks by their address, by name; likewise.
-    locks: Option<Vec<(usize, &'static str)>>,
     /// How many objects have been loaded and unloaded.
     loaded: (u64, u64),
+}
+
+/// What is known of the program, which does not change. It takes some milliseconds to read.
+static PROGRAM: OnceLock<Program> = OnceLock::new();
+
+/// What the program's files and code say of its variables.
+#[derive(Debug)]
+struct Program {
+    variables: Variables,
+    /// The statics that it locks by their address, by name.
+    locks: Vec<(usize, &'static str)>,
+}
+
+/// Reads what is known of the program, so that processes that are forked from this one need not. What
+/// `main` has locked now no rank will ever have taken.
+pub(super) fn prepare() {
+    let mut roots = Roots::default();
+    roots.refresh();
+    PROGRAM.get_or_init(|| {
+        let mut program = roots.read_program();
+        // SAFETY: as in `taken_lock`.
+        program.locks.retain(|(at, _)| !unsafe { locks::is_taken(*at) });
+        program
+    });
 }
 
 impl Roots {
@@ -38,9 +59,7 @@ impl Roots {
         // SAFETY: the function below follows the protocol, and the pair outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut loaded).cast()) };
         if loaded != self.loaded {
-            // Of the program itself nothing changes.
-            let (variables, locks) = (self.variables.take(), self.locks.take());
-            *self = Roots { loaded, variables, locks, ..Roots::default() };
+            *self = Roots { loaded, ..Roots::default() };
             // SAFETY: as above.
             unsafe { libc::dl_iterate_phdr(Some(add), std::ptr::from_mut(self).cast()) };
         }
@@ -61,29 +80,29 @@ impl Roots {
 
     /// The name of the program's static at an address, or empty; nothing where it is none that the
     /// program may lock.
-    pub(super) fn static_at(&mut self, address: usize) -> Option<&'static str> {
-        let offset = address - self.bias;
-        self.variables().of_static(offset)
+    pub(super) fn static_at(&self, address: usize) -> Option<&'static str> {
+        self.program().variables.of_static(address - self.bias)
     }
 
     /// The name, or nothing in its place, of a lock in a static of the program that somebody has taken:
     /// a thread, or a rank, whose stack need not have a word of it.
-    pub(super) fn taken_lock(&mut self) -> Option<&'static str> {
-        if self.locks.is_none() {
-            self.locks = Some(self.find_locks());
-        }
-        let locks = self.locks.iter().flatten();
+    pub(super) fn taken_lock(&self) -> Option<&'static str> {
+        let mut locks = self.program().locks.iter();
         // SAFETY: aligned words in statics of the program.
-        locks.copied().find(|(at, _)| unsafe { locks::is_taken(*at) }).map(|(_, name)| name)
+        locks.find(|(at, _)| unsafe { locks::is_taken(*at) }).map(|(_, name)| *name)
     }
 
-    fn find_locks(&mut self) -> Vec<(usize, &'static str)> {
-        let (found, bias) = (self.lock_words(), self.bias);
-        if found.is_empty() {
-            return Vec::new();
-        }
-        let variables = self.variables();
-        found.iter().filter_map(|at| Some((*at, variables.of_static(at - bias)?))).collect()
+    fn program(&self) -> &'static Program {
+        PROGRAM.get_or_init(|| self.read_program())
+    }
+
+    fn read_program(&self) -> Program {
+        let in_file = |(start, end): &Range| (start - self.bias, end - self.bias);
+        let writable: Vec<Range> = self.statics_of_program.iter().map(in_file).collect();
+        let variables = Variables::read(&writable);
+        let named = |at: &usize| Some((*at, variables.of_static(at - self.bias)?));
+        let locks = self.lock_words().iter().filter_map(named).collect();
+        Program { variables, locks }
     }
 
     /// What the program's code locks among its statics, those of libraries, too.
@@ -114,20 +133,12 @@ impl Roots {
 
     /// The name of the thread-local variable at an address, in the storage that begins at `start`,
     /// or empty; nothing where nobody can have borrowed it.
-    pub(super) fn thread_local(&mut self, start: usize, address: usize) -> Option<&'static str> {
+    pub(super) fn thread_local(&self, start: usize, address: usize) -> Option<&'static str> {
         if start != self.of_program {
             // The system's libraries do not call a rank while they use theirs.
             return (!self.of_system.contains(&start)).then_some("of a library");
         }
-        self.variables().thread_local(address - start)
-    }
-
-    fn variables(&mut self) -> &Variables {
-        let Roots { variables, statics_of_program, bias, .. } = self;
-        variables.get_or_insert_with(|| {
-            let in_file = |(start, end): &Range| (start - *bias, end - *bias);
-            Variables::read(&statics_of_program.iter().map(in_file).collect::<Vec<_>>())
-        })
+        self.program().variables.thread_local(address - start)
     }
 }
 

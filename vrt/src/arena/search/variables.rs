@@ -6,7 +6,7 @@
 //! program itself may be borrowed. Which is which the program's table of symbols says; without
 //! one every variable may be borrowed.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
@@ -47,7 +47,7 @@ struct Variable {
     /// As the compiler calls it.
     symbol: Box<str>,
     /// Made when it is first asked for, and kept for good: reports refer to it.
-    name: OnceCell<&'static str>,
+    name: OnceLock<&'static str>,
 }
 
 impl Variable {
@@ -119,7 +119,7 @@ fn read(writable: &[Range]) -> Result<(Vec<Variable>, Vec<Variable>), Box<dyn st
             start,
             end,
             symbol: symbol.name()?.into(),
-            name: OnceCell::new(),
+            name: OnceLock::new(),
         });
     }
     Ok((thread_locals, statics))
