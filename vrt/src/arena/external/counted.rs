@@ -138,23 +138,31 @@ fn arcs_of_main(heap_end: usize) -> Vec<usize> {
         // A block of libc's begins behind a word of libc's own.
         let Some([header, strong, all]) = read(word - WORD) else { continue };
         let is_count = |count| (1..=MOST).contains(&count);
-        if is_count(strong) && is_count(all) && (word < heap_end || is_apart(word, header)) {
+        if is_count(strong) && is_count(all) && is_block(word, header, heap_end) {
             found.push(word);
         }
     }
     found
 }
 
-/// Whether a block that libc gave out may begin here, behind this word of libc's, although it is not in
-/// the heap at the break: a long one has pages of its own, and other threads have other heaps. The word
-/// has the length, and in its lowest bits, which of these it is.
-fn is_apart(block: usize, header: usize) -> bool {
+/// Whether a block that libc has given out begins here, behind this word of libc's: that has the length,
+/// and in its lowest bits, where the block is. Much on a stack is the address of what was a block before,
+/// or of something in the middle of one.
+fn is_block(block: usize, header: usize, heap_end: usize) -> bool {
     const OF_ITS_OWN: usize = 2;
     const OF_ANOTHER_HEAP: usize = 4;
+    const PREVIOUS_IN_USE: usize = 1;
     let len = header & !7;
+    // The header of the block behind says whether this one is in use.
+    let is_in_use = || {
+        let next = read(block + len - WORD);
+        next.is_some_and(|[next]: [usize; 1]| next & PREVIOUS_IN_USE != 0)
+    };
+    let is_len = len >= 4 * WORD && len.is_multiple_of(2 * WORD);
     match header & (OF_ITS_OWN | OF_ANOTHER_HEAP) {
+        0 => is_len && block < heap_end && len <= heap_end - block + 2 * WORD && is_in_use(),
         OF_ITS_OWN => len >= PAGE && len.is_multiple_of(PAGE) && block % PAGE == 2 * WORD,
-        OF_ANOTHER_HEAP => len >= 4 * WORD && len.is_multiple_of(2 * WORD) && len < HEAP,
+        OF_ANOTHER_HEAP => is_len && len < HEAP && is_in_use(),
         _ => false,
     }
 }
