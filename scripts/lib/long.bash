@@ -84,7 +84,8 @@ for nodes in "" "--node-size 1"; do
 done
 
 step "programs in the manner of ordinary ones, 20 times each: ranks stay, move, move between nodes"
-for program in $("$programs/everyday" names); do
+names=$("$programs/everyday" names)
+for program in $names; do
     for moves in "" "--lb random --lb-period 1ms" "--lb random --lb-period 1ms --node-size 1"; do
         for ((i = 0; i < 20; i++)); do
             try timeout --kill-after=10 60 $programs/everyday $program --pes 2 --ranks 8 $moves
