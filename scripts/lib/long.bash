@@ -12,6 +12,21 @@ step "memory errors of the parts that need no ranks (AddressSanitizer)"
 RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" try cargo test --quiet -p vrt-shm \
     --target x86_64-unknown-linux-gnu --target-dir "$target/asan"
 
+step "undefined behaviour of the parts that need no ranks (Miri)"
+# The interpreter comes with nightly compilers only. It brings its own malloc and calls of the system,
+# so what vrt defines in front of libc's is left out.
+if rustup toolchain install nightly --profile minimal --component miri,rust-src >"$log" 2>&1; then
+    miri=(cargo +nightly miri test --quiet --target-dir "$target/miri")
+    export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=8
+    try "${miri[@]}" -p vrt-shm --lib
+    # Without most of what calls them, many functions are unused.
+    RUSTFLAGS=-Awarnings try "${miri[@]}" -p vrt --lib -- mailbox:: datatype::
+    unset MIRIFLAGS PROPTEST_CASES
+else
+    cat "$log"
+    echo "   it cannot be had: left out"
+fi
+
 step "another architecture"
 # The C compiler is for the heap of threads, which is C.
 if ! rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1; then
@@ -84,14 +99,23 @@ for nodes in "" "--node-size 1"; do
 done
 
 step "programs in the manner of ordinary ones, 20 times each: ranks stay, move, move between nodes"
-names=$("$programs/everyday" names)
-for program in $names; do
-    for moves in "" "--lb random --lb-period 1ms" "--lb random --lb-period 1ms --node-size 1"; do
+every_ms="--lb random --lb-period 1ms"
+# everyday LIST OPTIONS: each program of a list.
+everyday() {
+    local names program i
+    names=$("$programs/everyday" "$1")
+    for program in $names; do
         for ((i = 0; i < 20; i++)); do
-            try timeout --kill-after=10 60 $programs/everyday $program --pes 2 --ranks 8 $moves
-            says_ok || fail "it does not say ok: everyday $program $moves"
+            try timeout --kill-after=10 60 $programs/everyday $program --pes 2 --ranks 8 $2
+            says_ok || fail "it does not say ok: everyday $program $2"
         done
     done
+}
+for moves in "" "$every_ms" "$every_ms --node-size 1"; do
+    everyday names "$moves"
+done
+for nodes in "" "--node-size 1"; do
+    everyday names-by-state "$every_ms --move state $nodes"
 done
 
 for library in openmpi mpich; do

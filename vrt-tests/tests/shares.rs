@@ -61,6 +61,12 @@ fn a_static_that_a_thread_has_filled_is_readable_after_a_move() {
     ends("static-by-thread", None, BY_THREAD);
 }
 
+/// The memory was given back under the thread, and what it freed later was another block's middle.
+#[test]
+fn what_a_thread_has_taken_is_not_taken_away() {
+    ends("given-to-thread", None, Some("perhaps a thread of its PE refers to its memory"));
+}
+
 /// It read zeros in the other node.
 #[test]
 fn who_borrows_from_a_static_of_another_rank_stays_in_the_node() {

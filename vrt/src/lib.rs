@@ -97,15 +97,16 @@
 //! | an `Rc` or a reference that a thread-local variable has, too | stays | stays |
 //! | a borrow of a thread-local variable of the program | stays | stays |
 //! | memory of its own to which a static refers, or which another rank holds | moves | stays |
+//! | memory of its own to which it does not refer any more, while threads run that may | moves | stays |
 //! | a static, or what was allocated before there were ranks | moves, and then means that of the other PE | the same |
 //! | an open file, a socket, a thread that runs or is not joined, a mapping, a lock, a timer of tokio | stays | stays |
 //! | a clone of an `Arc` that `main` has, a span of `tracing`, a handle of its thread (`std::thread::scope`) | stays | stays |
 //!
 //! Ranks of a program whose `#[global_allocator]` takes memory from elsewhere than `malloc` stay.
 //!
-//! A rank that moves by its state drops all its memory; it stays if others refer to that, and for
-//! what the last row names. `--check-moves` searches everything at every move and says for each rank what it refers
-//! to and where: so a program that is being ported shows what it shares.
+//! A rank that moves by its state drops all its memory; it stays if others refer to that, or threads
+//! may, and for what the last row names. `--check-moves` searches everything at every move and says for
+//! each rank what it refers to and where: so a program that is being ported shows what it shares.
 //!
 //! The search is conservative: every word that is an address is a reference. A rank may stay for
 //! what an earlier call has left on its stack; it is looked at again when it is to move the next
@@ -117,6 +118,8 @@
 //!   [`launch`], to which ranks add references to their own memory and then leave the node;
 //! - what only memory refers to that a thread or a task has allocated: a list in a static whose buffer a
 //!   thread has reserved, to which ranks add an `Arc` each and then leave the node;
+//! - what only a thread refers to, in its registers or on its stack, and of which an earlier call has
+//!   left the address on the rank's stack: it seems to be the rank's alone;
 //! - a mapping that another rank's pool of threads has made for a rank;
 //! - what a rank has taken, or cloned, out of a static or a table that `main` has filled: each PE has
 //!   its own, and the rank has that of the PE it is on;

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use clap::{Parser, ValueEnum};
 use rayon::prelude::*;
@@ -43,6 +43,8 @@ enum What {
     RandomNumbers,
     /// A box that rank 1 has got of it through a static
     GivenBox,
+    /// A box that a thread of rank 1 has got of it through a static
+    GivenToThread,
     /// A box that it has got of rank 1 through a static
     TakenBox,
     /// Memory that it has leaked
@@ -193,6 +195,30 @@ fn share(what: What) {
             other.send(&0u8);
             other.receive::<u8>();
             assert!(taken[5] == 12 && taken[63] == 11);
+        }
+        (What::GivenToThread, 0) => {
+            elsewhere(|| *GIVEN.lock().expect("no panic") = Some(Box::new([11; 64])));
+            other.send(&0u8);
+            other.receive::<u8>();
+            go(&world);
+            other.send(&0u8);
+        }
+        (What::GivenToThread, 1) => {
+            other.receive::<u8>();
+            let (has_taken, is_taken) = mpsc::channel();
+            let (end, is_over) = mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || {
+                let mut taken = GIVEN.lock().expect("no panic").take().expect("given");
+                taken[5] = 12;
+                has_taken.send(()).expect("somebody waits");
+                is_over.recv().expect_err("nothing is sent");
+                assert!(taken[5] == 12 && taken[63] == 11);
+            });
+            is_taken.recv().expect("it takes it");
+            other.send(&0u8);
+            other.receive::<u8>();
+            drop(end);
+            thread.join().expect("it has what it has taken");
         }
         (What::TakenBox, 1) => {
             *GIVEN.lock().expect("no panic") = Some(Box::new([11; 64]));

@@ -227,7 +227,7 @@ pub(crate) fn ends_list(list: usize, call: impl FnOnce()) {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn strtok(text: *mut c_char, delimiters: *const c_char) -> *mut c_char {
     type Place = std::cell::Cell<*mut c_char>;
     thread_local! {

@@ -34,7 +34,7 @@ macro_rules! calls {
         ///
         /// # Safety
         /// As in C.
-        #[unsafe(no_mangle)]
+        #[cfg_attr(not(miri), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
             static REAL: Real = Real::new(
                 // SAFETY: `concat!` ends the literal with its only NUL.

@@ -176,7 +176,7 @@ fn no_memory() -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     let slot = HEAP.get();
     if !slot.is_null() {
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
     if slot.is_null() && !outside::serves() {
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: `block` is null or live; where it lies says whose it is.
     unsafe {
@@ -285,7 +285,7 @@ unsafe fn reallocate_of_libc(block: *mut c_void, size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn reallocarray(
     block: *mut c_void,
     count: usize,
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn reallocarray(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: the address says whose block it is.
     unsafe {
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
     let Some(align) = align.max(16).checked_next_power_of_two() else {
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     // SAFETY: as in `memalign`.
     unsafe { memalign(align, size) }
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     // SAFETY: as in `memalign`.
     unsafe { memalign(4096, size) }
@@ -380,7 +380,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(4096) {
         // SAFETY: as in `memalign`.
@@ -393,7 +393,7 @@ pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;

@@ -74,7 +74,7 @@ pub(super) unsafe fn keeps_signal_stack(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
     crate::arena::exit_guard::abandon_experiment();
     if crate::pe::in_rank() && !crate::rank::thread::is_rank() {

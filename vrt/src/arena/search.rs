@@ -22,7 +22,9 @@
 //!
 //! A rank whose memory the stack of another refers to does not take it away. A block that a rank
 //! does not reach from its own stack is held by something else, or leaked: the heaps of the other
-//! ranks are searched then; what nobody refers to is leaked, and of no matter.
+//! ranks are searched then; what nobody refers to is leaked, and of no matter. Threads are not
+//! searched: while some run, one of them may hold such a block (a queue's, from which it has taken
+//! the last item and which it is about to free).
 //!
 //! Statics, and what was allocated before the PEs were forked, are alike in all PEs and do not
 //! hold a rank, but for a lock in a static that is locked: one that the rank's stack refers to, or one
@@ -81,6 +83,8 @@ enum Place {
     Static,
     /// In the memory of another rank of the PE.
     Rank(u32),
+    /// In the registers or on the stack of a thread, perhaps.
+    Thread,
     /// In the program's code, which does not say who has run it.
     Code,
 }
@@ -111,6 +115,7 @@ impl fmt::Display for Reference {
                 write!(f, "a static or thread-local variable of the program refers to ")?
             }
             Place::Rank(rank) => write!(f, "rank {rank} refers to ")?,
+            Place::Thread => f.write_str("perhaps a thread of its PE refers to ")?,
             Place::Code => f.write_str("perhaps it has taken ")?,
         }
         match self.to {
@@ -127,6 +132,14 @@ impl fmt::Display for Reference {
             Target::Own => f.write_str("its memory"),
         }
     }
+}
+
+/// Who may refer to a rank's memory, beside itself and statics.
+pub(crate) trait Others {
+    /// The slots of the PE's other ranks.
+    fn slots(&self) -> Vec<*mut SlotHeader>;
+    /// Whether the process has threads that are not the runtime's.
+    fn have_threads(&self) -> bool;
 }
 
 /// What a PE knows of references between its ranks and its statics.
@@ -258,7 +271,8 @@ impl Search {
     ///
     /// # Safety
     /// As [`look`](Self::look), which was called before; `slot` is a slot of this PE, `own_roots`
-    /// what the runtime keeps addresses of in it, `others` the slots of the PE's other ranks.
+    /// what the runtime keeps addresses of in it; `others` knows the slots of the PE's other ranks
+    /// and whether it has threads that are not the runtime's.
     pub(crate) unsafe fn obstacle(
         &mut self,
         slot: *mut SlotHeader,
@@ -266,7 +280,7 @@ impl Search {
         thorough: bool,
         frame: Option<usize>,
         own_roots: &[usize],
-        others: &dyn Fn() -> Vec<*mut SlotHeader>,
+        others: &dyn Others,
     ) -> Option<Reference> {
         let arena = Arena::current()?;
         // SAFETY: as the caller promises, for this and all that follows.
@@ -476,7 +490,7 @@ impl Seen<'_> {
         stack: Range,
         blocks: &Blocks,
         own_roots: &[usize],
-        others: &dyn Fn() -> Vec<*mut SlotHeader>,
+        others: &dyn Others,
     ) -> Option<Reference> {
         let theirs = self.search.between.get(&self.id).into_iter().flatten();
         if let Some((_, rank)) = theirs.into_iter().find(|(at, _)| blocks.at(*at).is_some()) {
@@ -507,10 +521,16 @@ impl Seen<'_> {
             blocks.iter().zip(&marked).filter(|(_, marked)| !**marked).map(|(b, _)| b).collect();
         let sum = lost.iter().fold(0usize, |sum, (start, _)| sum.wrapping_add(*start));
         let print = (lost.len(), sum);
-        if lost.is_empty() || self.search.leaked.get(&self.id) == Some(&print) {
+        if lost.is_empty() {
             return None;
         }
-        let holder = others().into_iter().find_map(|other| {
+        if others.have_threads() {
+            return Some(Reference { from: Place::Thread, to: Target::Own });
+        }
+        if self.search.leaked.get(&self.id) == Some(&print) {
+            return None;
+        }
+        let holder = others.slots().into_iter().find_map(|other| {
             // SAFETY: a suspended rank of this PE.
             unsafe { holds_one_of(self.arena, other, &lost) }
         });

@@ -59,7 +59,7 @@ pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn syscall(
     number: c_long,
     a: usize,
@@ -123,7 +123,7 @@ fn has_slept(call: &'static str, length: Option<u64>) -> bool {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn nanosleep(
     time: *const libc::timespec,
     left: *mut libc::timespec,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn nanosleep(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_nanosleep(
     which: libc::clockid_t,
     flags: c_int,
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
     if has_slept("usleep", Some(u64::from(time) * MICROSECOND)) {
         return 0;
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     if has_slept("sleep", Some(u64::from(seconds) * SECOND)) {
         return 0;
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn poll(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn poll(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn ppoll(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn ppoll(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn select(
     count: c_int,
     read: *mut libc::fd_set,
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn select(
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn pselect(
     count: c_int,
     read: *mut libc::fd_set,
@@ -326,7 +326,7 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     if pe::in_rank() {
         let until = clock(libc::CLOCK_REALTIME) + PATIENCE;

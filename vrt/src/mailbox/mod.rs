@@ -84,6 +84,9 @@ mod tests {
         Cancel(usize),
     }
 
+    // An interpreter takes a thousand times as long.
+    const LENGTH: usize = if cfg!(miri) { 60 } else { 600 };
+
     fn pattern(any: bool) -> impl Strategy<Value = Pattern> {
         let low = if any { -1 } else { 0 };
         (0u32..2, low..3i32, low..3i32).prop_map(|(context, source, tag)| Pattern {
@@ -100,7 +103,7 @@ mod tests {
             1 => pattern(true).prop_map(Step::Probe),
             1 => any::<usize>().prop_map(Step::Cancel),
         ];
-        prop::collection::vec(step, 0..600)
+        prop::collection::vec(step, 0..LENGTH)
     }
 
     /// The specification: two lists searched from the front.

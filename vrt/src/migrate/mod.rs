@@ -315,10 +315,7 @@ impl Engine {
         let state = ranks.get(rank as usize)?.as_deref()?;
         // A job's slots have the numbers of their ranks.
         let slot_of = |rank: u32| Some(ranks.get(rank as usize)?.as_deref()?.slot);
-        let others = || {
-            let others = ranks.iter().flatten().filter(|other| other.slot != state.slot);
-            others.filter(|other| other.status != Status::Ended).map(|other| other.slot).collect()
-        };
+        let others = Others { of: state.slot, ranks };
         let requests = state.requests.iter().filter(|request| request.in_use);
         let own_roots: Vec<usize> = requests
             .map(|request| request.buffer as usize)
@@ -514,6 +511,23 @@ impl Reasons {
             }
             None => "it refers to memory that is not its own, or something refers to its memory",
         }
+    }
+}
+
+/// Who may refer to the memory of the rank in a slot, among a PE's ranks and threads.
+struct Others<'a> {
+    of: *mut SlotHeader,
+    ranks: &'a [Option<Box<RankState>>],
+}
+
+impl search::Others for Others<'_> {
+    fn slots(&self) -> Vec<*mut SlotHeader> {
+        let others = self.ranks.iter().flatten().filter(|other| other.slot != self.of);
+        others.filter(|other| other.status != Status::Ended).map(|other| other.slot).collect()
+    }
+
+    fn have_threads(&self) -> bool {
+        crate::blocking::has_foreign_threads()
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn vfork() -> libc::pid_t {
     // SAFETY: as the caller promises.
     is_refused("vfork()", || unsafe { libc::fork() })

@@ -170,7 +170,7 @@ pub(crate) fn lets_go_of(thread: libc::pthread_t, call: impl FnOnce() -> c_int) 
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -214,7 +214,7 @@ unsafe fn is_detached(attributes: *const libc::pthread_attr_t) -> bool {
 ///
 /// # Safety
 /// As in C.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn thrd_create(
     thread: *mut libc::pthread_t,
     start: Start<c_int>,

@@ -1,8 +1,8 @@
 //! The live blocks of a slot's heap, found by address.
 
-use crate::arena::SlotHeader;
 use crate::arena::live::{self, Part};
 use crate::arena::search::Range;
+use crate::arena::{SlotHeader, hooks};
 
 /// Bytes of heap for which the first block is known.
 const GRANULE: usize = 4096;
@@ -17,9 +17,17 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// Frees what others have freed of it, first.
+    ///
     /// # Safety
     /// The slot is the calling PE's and its rank does not run, or it is the one that calls.
     pub(super) unsafe fn of(slot: *mut SlotHeader) -> Blocks {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if !(*slot).remote.is_empty() {
+                hooks::drain_remote(slot);
+            }
+        }
         let mut this = Blocks::default();
         // SAFETY: as the caller promises.
         let used = unsafe { (*(*slot).heap.get()).used() };
