@@ -25,7 +25,6 @@
 
 use std::cell::Cell;
 
-use crate::collective::bytes::NOTHING;
 pub(crate) use crate::collective::bytes::{In, Out};
 use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What};
 use crate::collective::fold::Fold;
@@ -89,7 +88,7 @@ impl Collective {
 
     pub(crate) async unsafe fn barrier(&self) {
         // SAFETY: nothing is read or written.
-        unsafe { self.combine(What::Concatenate, None, 0, NOTHING.read(), NOTHING) }.await;
+        unsafe { self.combine(What::Concatenate, None, 0, In::NOTHING, Out::NOTHING) }.await;
     }
 
     pub(crate) async unsafe fn broadcast(&self, root: usize, data: Out) {
@@ -135,7 +134,7 @@ impl Collective {
         // SAFETY: as the caller promises.
         unsafe {
             if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {
-                let out = out.unwrap_or(NOTHING);
+                let out = out.unwrap_or(Out::NOTHING);
                 return self.combine(What::Fold(*operator), root, 0, input, out).await;
             }
             self.number();
@@ -281,7 +280,7 @@ impl Collective {
         // SAFETY: as the caller promises; part `r` of the output is rank `r`'s.
         unsafe {
             if each <= MAX_UNIT && each * n <= SMALL {
-                let out = out.unwrap_or(NOTHING);
+                let out = out.unwrap_or(Out::NOTHING);
                 return self.combine(What::Concatenate, root, 0, input, out).await;
             }
             let parts = out.map(|out| out.parts(n));

@@ -14,6 +14,8 @@ pub(crate) struct In(pub(crate) *const u8, pub(crate) usize, pub(crate) Signatur
 pub(crate) struct Out(pub(crate) *mut u8, pub(crate) usize, pub(crate) Signature);
 
 impl In {
+    pub(crate) const NOTHING: In = In(std::ptr::null(), 0, Signature::ANY);
+
     pub(crate) fn of(bytes: &Outgoing) -> In {
         In(bytes.at, bytes.len, bytes.signature)
     }
@@ -43,6 +45,8 @@ impl In {
 }
 
 impl Out {
+    pub(crate) const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);
+
     pub(crate) fn of(bytes: &Incoming) -> Out {
         Out(bytes.at, bytes.len, bytes.signature)
     }
@@ -80,6 +84,3 @@ impl Out {
         }
     }
 }
-
-/// No bytes.
-pub(super) const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);

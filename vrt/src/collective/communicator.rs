@@ -24,10 +24,9 @@ pub trait CommunicatorCollectives: Communicator {
     #[track_caller]
     fn barrier(&self) {
         let site = site!("barrier");
-        let nothing = (wire::Outgoing::nothing(), wire::Incoming::nothing());
-        let (input, out) = (In::of(&nothing.0), Out::of(&nothing.1));
+        let nothing = (In::NOTHING, Out::NOTHING);
         // SAFETY: nothing is read or written.
-        unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &(input, out)) };
+        unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &nothing) };
     }
 
     /// [`barrier`](Self::barrier), as a request.
