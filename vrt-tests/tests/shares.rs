@@ -67,6 +67,12 @@ fn what_a_thread_has_taken_is_not_taken_away() {
     ends("given-to-thread", None, Some("perhaps a thread of its PE refers to its memory"));
 }
 
+/// What the allocator itself keeps in a heap of two parts was taken for a block that nobody reaches.
+#[test]
+fn who_has_much_memory_moves_beside_a_thread() {
+    ends("beside-thread", None, None);
+}
+
 /// It read zeros in the other node.
 #[test]
 fn who_borrows_from_a_static_of_another_rank_stays_in_the_node() {

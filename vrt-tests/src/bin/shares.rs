@@ -45,6 +45,8 @@ enum What {
     GivenBox,
     /// A box that a thread of rank 1 has got of it through a static
     GivenToThread,
+    /// A long vector, of which a thread of rank 1 knows nothing
+    BesideThread,
     /// A box that it has got of rank 1 through a static
     TakenBox,
     /// Memory that it has leaked
@@ -219,6 +221,21 @@ fn share(what: What) {
             other.receive::<u8>();
             drop(end);
             thread.join().expect("it has what it has taken");
+        }
+        (What::BesideThread, 0) => {
+            let long = black_box(vec![7u8; 4 << 20]);
+            other.receive::<u8>();
+            go(&world);
+            assert!(long.iter().all(|byte| *byte == 7));
+            other.send(&0u8);
+        }
+        (What::BesideThread, 1) => {
+            let (end, is_over) = mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || is_over.recv());
+            other.send(&0u8);
+            other.receive::<u8>();
+            drop(end);
+            assert!(thread.join().expect("it waits").is_err());
         }
         (What::TakenBox, 1) => {
             *GIVEN.lock().expect("no panic") = Some(Box::new([11; 64]));

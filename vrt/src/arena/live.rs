@@ -109,6 +109,7 @@ unsafe fn walk(used: std::ops::Range<usize>, mut live: impl FnMut(usize, usize))
     let report = |part| match part {
         Part::Mark(at) => live(at, at + 16),
         Part::Unknown { at, end } => live(at, end),
+        Part::Record { at, size } => live(at, at + size + 8),
         Part::Chunk { at, size, in_use } if in_use || size < WORTHWHILE => {
             // An allocated chunk extends over its successor's foot.
             live(at, (at + size + 8).min(end));
@@ -128,7 +129,9 @@ pub(super) enum Part {
     /// `size` bytes that begin with the predecessor's foot and a size word; the memory of a block
     /// in use is `at + 16..at + size + 8`.
     Chunk { at: usize, size: usize, in_use: bool },
-    /// A mark between segments.
+    /// What the allocator keeps of a segment, in a chunk in front of the marks that end it.
+    Record { at: usize, size: usize },
+    /// A mark between segments: 16 bytes, of which the last 8 belong to the next mark, too.
     Mark(usize),
     /// Something else, up to the end.
     Unknown { at: usize, end: usize },
@@ -143,20 +146,29 @@ pub(super) enum Part {
 /// The range is what one of dlmalloc's segments, or several adjoining ones, use.
 pub(super) unsafe fn parts(used: std::ops::Range<usize>, mut report: impl FnMut(Part)) {
     let mut at = used.start;
+    // SAFETY: the callers below see to it that this is inside the range.
+    let head_at = |at: usize| unsafe { ((at + 8) as *const usize).read() };
     while at + 16 <= used.end {
-        // SAFETY: inside the range.
-        let head = unsafe { ((at + 8) as *const usize).read() };
+        let head = head_at(at);
         let size = head & !FLAGS;
         if head == MARK || !at.is_multiple_of(16) {
             report(Part::Mark(at));
             at += 8;
+            if at + 8 == used.end {
+                at = used.end;
+            }
             continue;
         }
         if size < 16 || size > used.end - at {
             break;
         }
-        report(Part::Chunk { at, size, in_use: head & IN_USE != 0 });
-        at += size;
+        let next = at + size;
+        let ends_segment = next + 16 <= used.end && head_at(next) == MARK;
+        match head & IN_USE != 0 {
+            true if ends_segment => report(Part::Record { at, size }),
+            in_use => report(Part::Chunk { at, size, in_use }),
+        }
+        at = next;
     }
     if at < used.end {
         report(Part::Unknown { at, end: used.end });
@@ -222,6 +234,21 @@ mod tests {
                     }
                 }
             }
+            let mut found = vec![];
+            for used in heap.used() {
+                // SAFETY: the allocator's own range.
+                unsafe {
+                    parts(used, |part| match part {
+                        Part::Chunk { at, in_use: true, .. } => found.push(at + 16),
+                        Part::Unknown { at, .. } => found.push(at),
+                        _ => {}
+                    });
+                }
+            }
+            let mut allocated: Vec<_> = blocks.iter().map(|(at, ..)| *at as usize).collect();
+            allocated.sort_unstable();
+            found.sort_unstable();
+            prop_assert_eq!(found, allocated);
             for (block, size, mark) in blocks {
                 // SAFETY: a live block of this length.
                 let bytes = unsafe { std::slice::from_raw_parts(block, size) };

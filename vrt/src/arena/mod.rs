@@ -370,3 +370,16 @@ fn map_file(
         Ok(mapped as usize)
     }
 }
+
+/// Asks for a cache line before it is used. Any address will do.
+#[inline(always)]
+pub(crate) fn fetch(at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and cannot fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

@@ -52,6 +52,9 @@ use roots::Roots;
 /// Start and end of a range of memory.
 pub(crate) type Range = (usize, usize);
 
+/// Blocks of more bytes are looked into last, and perhaps not at all, when a rank leaves by its state.
+const LONG: usize = 64 << 10;
+
 /// How far a rank goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Journey {
@@ -497,23 +500,40 @@ impl Seen<'_> {
             return Some(Reference { from: Place::Rank(*rank), to: Target::Own });
         }
         let mut marked = vec![false; blocks.len()];
+        let mut unmarked = blocks.len();
+        // A rank that leaves by its state only has to reach all its blocks, for which the short ones
+        // often do.
+        let by_state = self.journey == Journey::ByState;
+        let mut long = Vec::new();
         self.reached.extend_from_slice(own_roots);
         // SAFETY: as the caller promises.
         unsafe {
-            if self.journey == Journey::ByState {
+            if by_state {
                 self.block(stack);
             }
             let (_, beside) = Body::saved(slot);
             self.block((beside.start, beside.end));
             self.reached.push((*slot).locals.get() as usize);
-            while let Some(address) = self.reached.pop() {
-                if let Some(number) = blocks.number_at(address)
-                    && !std::mem::replace(&mut marked[number], true)
-                {
-                    self.block(blocks.get(number));
-                    if self.found.is_some() {
-                        return self.found;
+            loop {
+                while let Some(address) = self.reached.pop() {
+                    if let Some(number) = blocks.number_at(address)
+                        && !std::mem::replace(&mut marked[number], true)
+                    {
+                        unmarked -= 1;
+                        let block = blocks.get(number);
+                        if by_state && block.1 - block.0 > LONG {
+                            long.push(block);
+                        } else {
+                            self.block(block);
+                        }
+                        if self.found.is_some() {
+                            return self.found;
+                        }
                     }
+                }
+                match long.pop() {
+                    Some(block) if unmarked > 0 => self.block(block),
+                    _ => break,
                 }
             }
         }

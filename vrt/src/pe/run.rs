@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::arena::external::{counted, threads};
-use crate::arena::{Arena, SlotHeader, TOUCHED_BY_SWITCH, hooks, outside};
+use crate::arena::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 use crate::blocking;
 use crate::launch;
 use crate::mailbox::Posted;
@@ -117,19 +117,6 @@ pub(crate) fn now() -> u64 {
 #[inline(always)]
 pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
     (to.wrapping_sub(from) as i64).max(0) as u64
-}
-
-/// Asks for a cache line before it is used. Any address will do.
-#[inline(always)]
-fn fetch(at: *const u8, offset: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and cannot fault.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(offset).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (at, offset);
 }
 
 impl Pe {
@@ -309,19 +296,19 @@ impl Engine {
             self.ranks[rank as usize].as_deref()
         };
         if let Some(state) = state(6) {
-            let at = std::ptr::from_ref(state).cast::<u8>();
+            let at = std::ptr::from_ref(state).addr();
             let used = std::mem::offset_of!(RankState, matched);
-            (0..used).step_by(LINE).for_each(|offset| fetch(at, offset));
+            (0..used).step_by(LINE).for_each(|offset| fetch(at + offset));
         }
         if let Some(state) = state(4) {
-            let slot = state.slot.cast::<u8>();
-            (0..TOUCHED_BY_SWITCH).step_by(LINE).for_each(|offset| fetch(slot, offset));
-            fetch(state.requests.as_ptr().cast(), 0);
+            let slot = state.slot.addr();
+            (0..TOUCHED_BY_SWITCH).step_by(LINE).for_each(|offset| fetch(slot + offset));
+            fetch(state.requests.as_ptr().addr());
         }
         if let Some(state) = state(2) {
             // SAFETY: ranks that are ready are suspended, and their slots this PE's.
             let stack = unsafe { Body::live_stack(state.slot) }.start;
-            (0..4).for_each(|line| fetch(stack as *const u8, line * LINE));
+            (0..4).for_each(|line| fetch(stack + line * LINE));
         }
     }
 

@@ -261,7 +261,7 @@ pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize]) -> bool {
                     found = found || contains(at + 16, at + size + 8, words);
                 }
                 Part::Unknown { at, end } => found = found || contains(at, end, words),
-                Part::Chunk { .. } | Part::Mark(_) => {}
+                Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
             });
         }
         found

@@ -45,7 +45,7 @@ impl Blocks {
             unsafe {
                 live::parts(used, |part| match part {
                     Part::Chunk { at, size, in_use: true } => add((at + 16, at + size + 8)),
-                    Part::Chunk { .. } | Part::Mark(_) => {}
+                    Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
                     Part::Unknown { at, end } => add((at, end)),
                 });
             }
