@@ -485,6 +485,7 @@ impl Config {
         Ok(Options {
             eager: self.eager.unwrap_or(8 << 10),
             unexpected: self.unexpected.unwrap_or_else(|| share_of_memory(self.ranks())),
+            local: false,
             oversubscribed: self.pes() as usize > available_cores(),
             memory_moves: true,
             check_leaks: self.check_leaks,

@@ -169,6 +169,7 @@ mod pe;
 pub mod point_to_point;
 mod rank;
 pub mod raw;
+mod report;
 pub mod request;
 pub mod topology;
 pub mod trace;

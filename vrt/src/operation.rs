@@ -173,11 +173,11 @@ impl Drop for Pending {
         }
         if !self.give_up() {
             let rank = pe::current_rank().unwrap_or_default();
-            crate::launch::crash::say(format_args!(
+            crate::report::say(format_args!(
                 "rank {rank} dropped a pending {} whose buffer is still in use; await it instead",
                 self.wait.call
             ));
-            crate::launch::end_job(crate::launch::STATUS_RUNTIME);
+            crate::report::end_job(crate::report::STATUS_RUNTIME);
         }
     }
 }

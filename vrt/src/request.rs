@@ -360,11 +360,11 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 #[cold]
 pub(crate) fn die_with_open_requests(open: usize) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
-    crate::launch::crash::say(format_args!(
+    crate::report::say(format_args!(
         "rank {rank}: a panic, whose message is above, leaves the scope of {open} requests that are \
          under way and cannot be taken back"
     ));
-    crate::arena::hooks::runtime_heap(|| crate::launch::end_job(crate::launch::STATUS_PANIC))
+    crate::arena::hooks::runtime_heap(|| crate::report::end_job(crate::report::STATUS_PANIC))
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {

@@ -82,7 +82,7 @@ pub(crate) fn report_full_heap(asked: usize, size: usize) {
     }
     // SAFETY: non-null means that the slot's rank runs on this thread.
     let rank = unsafe { (*slot).rank.get() };
-    crate::launch::crash::say(format_args!(
+    crate::report::say(format_args!(
         "rank {rank}: its heap is full: {asked} more bytes do not fit into a slot of {} MiB; \
          raise --slot (VRT_SLOT)",
         size >> 20

@@ -29,7 +29,7 @@ impl Real {
     #[inline(never)]
     fn look_up(&self) -> *mut c_void {
         if !self.exists() {
-            crate::launch::crash::say(format_args!("libc has no {:?}", self.name));
+            crate::report::say(format_args!("libc has no {:?}", self.name));
             std::process::abort();
         }
         self.address.load(Ordering::Relaxed)

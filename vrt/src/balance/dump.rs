@@ -37,7 +37,7 @@ impl Dump {
         pes: impl Iterator<Item = PeLoad>,
     ) {
         if self.phases == PHASES {
-            crate::launch::crash::say(format_args!(
+            crate::report::say(format_args!(
                 "note: --lb-dump keeps {PHASES} steps; the later ones are left out"
             ));
         }

@@ -237,10 +237,10 @@ impl Balancer {
         self.warned = true;
         let what = format!("rank {rank} on PE {pe} cannot be moved: {why}");
         match self.move_pinned {
-            MovePinned::Warn => crate::launch::crash::say(format_args!("note: {what}")),
+            MovePinned::Warn => crate::report::say(format_args!("note: {what}")),
             MovePinned::Error => {
-                crate::launch::crash::say(format_args!("{what} (--move-pinned error)"));
-                crate::launch::end_job(crate::launch::STATUS_RUNTIME)
+                crate::report::say(format_args!("{what} (--move-pinned error)"));
+                crate::report::end_job(crate::report::STATUS_RUNTIME)
             }
         }
     }
@@ -259,7 +259,7 @@ impl Balancer {
     /// Writes what was to be recorded of the loads, on the PE that decides.
     pub(crate) fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
-            crate::launch::crash::say(format_args!("--lb-dump: {error}"));
+            crate::report::say(format_args!("--lb-dump: {error}"));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,11 +10,12 @@ use crate::arena::{SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
-use crate::launch::{LaunchError, crash, pe_process};
+use crate::launch::{LaunchError, crash, end_job, pe_process};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
-use crate::pe::{Outcome, Pe, Setup};
+use crate::pe::{Options, Outcome, Pe, Setup};
 use crate::rank::{Program, thread};
+use crate::report;
 use crate::topology::SimpleCommunicator;
 
 /// Unique numbers of local PEs begin above those of any job's PEs.
@@ -24,7 +26,7 @@ thread_local! {
 }
 
 /// Whether this thread is inside [`run_local`].
-pub(crate) fn is_local() -> bool {
+pub(super) fn is_local() -> bool {
     LOCAL.get()
 }
 
@@ -74,7 +76,9 @@ where
 /// # Errors
 /// The thread runs ranks already, or belongs to a PE of a job; or there is no memory.
 pub(crate) fn begin_world_of_one() -> Result<(), LaunchError> {
-    thread::begin(|yielder| {
+    let stack =
+        thread::stack().map_err(|source| LaunchError::System { what: "map a stack", source })?;
+    thread::begin(stack, |yielder| {
         run(1, &|| 0, |slot| {
             // SAFETY: this is the loop of the PE whose slot it is, and the yielder's coroutine.
             unsafe { thread::become_thread(slot, yielder) }
@@ -97,6 +101,7 @@ fn run(
     TOUCHED.call_once(pe_process::touch_process_wide_state);
     let slots = LocalSlots::take(ranks as usize + 1, &config.slot_sizes())?;
     crash::install();
+    report::set_end(end_job);
     let shared = Shared::map(1, ranks as usize, 1)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     let _unmap = Unmap(shared);
@@ -107,7 +112,7 @@ fn run(
         shared,
         events: Events { wake: vec![event.as_raw_fd()], own: event.as_raw_fd() },
         remote: None,
-        options: config.options()?,
+        options: Options { local: true, ..config.options()? },
         balancer: Balancer::new(None, false, 0, &shared),
         pool: slots.ids()[0],
         ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),
@@ -131,6 +136,7 @@ fn run(
             let table: String = crate::pe::waits().into_iter().map(|row| row + "\n").collect();
             panic!("all ranks wait for each other:\n{table}")
         }
+        Outcome::Panicked(_, payload) => resume_unwind(payload),
         Outcome::Ended(_) => Ok(()),
     }
 }

@@ -27,28 +27,20 @@ mod memory_kills;
 mod mpi;
 mod pe_process;
 mod reclaim;
-mod say;
 mod supervisor;
 mod watchdog;
 
-pub(crate) use local::is_local;
+use local::is_local;
 pub use local::run_local;
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::future::Future;
 use std::io::Write;
 use std::process::{ExitCode, Termination};
 
 use crate::arena::ArenaError;
 use crate::config::{Config, ConfigError};
-use crate::pe;
-use crate::rank;
+use crate::{rank, report};
 
-/// A rank panicked.
-pub(crate) const STATUS_PANIC: i32 = 101;
-/// The runtime had to end the job.
-pub(crate) const STATUS_RUNTIME: i32 = 70;
 /// The configuration is wrong.
 const STATUS_USAGE: u8 = 2;
 
@@ -128,6 +120,7 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
     if config.asks_for_protocols() {
         return print(&crate::exchange::list().to_string());
     }
+    report::set_end(end_job);
     // PEs run the program until the process ends, so it lives as long.
     let program: rank::Program = Box::leak(Box::new(program));
     if crash::job().is_some() || is_local() {
@@ -178,33 +171,13 @@ fn print(text: &str) -> ExitCode {
 
 /// Prints why a job could not begin; the status for that.
 pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
-    say::write_out(format!("vrt: {error}\n").as_bytes());
+    report::write_out(format!("vrt: {error}\n").as_bytes());
     ExitCode::from(STATUS_USAGE)
 }
 
-thread_local! {
-    /// What a rank of this thread panicked with.
-    static PANIC: RefCell<Option<Box<dyn Any + Send>>> = const { RefCell::new(None) };
-}
-
-/// Called on the rank's stack: keeps its panic for [`settle_panic`].
-pub(crate) fn keep_panic(payload: Box<dyn Any + Send>) {
-    PANIC.with(|panic| *panic.borrow_mut() = Some(payload));
-}
-
-/// Called by the PE after a rank has panicked: ends the job, or the local run.
-pub(crate) fn settle_panic(rank: u32) {
-    let payload = PANIC.with(|panic| panic.borrow_mut().take());
-    if let (true, Some(payload)) = (is_local(), payload) {
-        pe::rethrow(payload);
-    }
-    crash::say(format_args!("rank {rank} panicked; ending the job"));
-    end_job(STATUS_PANIC);
-}
-
-/// Ends the whole job with a status. In a local run this panics, in a world of one it ends the
-/// process.
-pub(crate) fn end_job(status: i32) -> ! {
+/// Ends the whole job with a status: how it is done that [`report`] is asked for. In a local run this
+/// panics, in a world of one it ends the process.
+fn end_job(status: i32) -> ! {
     if rank::thread::is_rank() {
         std::process::exit(status);
     }

@@ -43,13 +43,14 @@ use crate::launch::agree::{self, Likeness};
 use crate::launch::pe_process::{self, leave};
 use crate::launch::supervisor::print_deadlock_table;
 use crate::launch::watchdog::Watchdog;
-use crate::launch::{LaunchError, STATUS_RUNTIME, crash};
+use crate::launch::{LaunchError, crash};
 use crate::net::local::Events;
 use crate::net::mpi::Endpoint;
 use crate::net::remote::Remote;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
 use crate::rank::Program;
+use crate::report::{self, STATUS_RUNTIME};
 
 /// Runs this process as a PE of a job. Returns only what keeps the job from beginning.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
@@ -122,10 +123,11 @@ fn live(mut pe: Box<Pe>, config: &Config, crowd: &Crowd) -> Outcome {
             crowd.comm.barrier();
             Outcome::Ended(Ended::Deadlock)
         }
+        Ok(Outcome::Panicked(rank, _)) => pe_process::end_after_panic(rank),
         Ok(Outcome::Ended(_)) => leave(crash::job().map_or(STATUS_RUNTIME, |job| job.status())),
         Err(error) => {
-            crash::say(format_args!("PE {}: {error}", crowd.id));
-            super::end_job(STATUS_RUNTIME)
+            report::say(format_args!("PE {}: {error}", crowd.id));
+            report::end_job(STATUS_RUNTIME)
         }
     }
 }
@@ -183,7 +185,7 @@ impl Crowd {
         if self.id == 0
             && let Some(note) = note
         {
-            crash::say(format_args!("note: {note}: {why}"));
+            report::say(format_args!("note: {note}: {why}"));
         }
         (config, false)
     }

@@ -8,12 +8,13 @@ use crate::arena::{self, Arena, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Balancing, Config, Core};
+use crate::launch::crash;
 use crate::launch::watchdog::Watchdog;
-use crate::launch::{STATUS_RUNTIME, crash};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
 use crate::rank::Program;
+use crate::report::{self, STATUS_PANIC, STATUS_RUNTIME};
 
 /// Rows of the deadlock table that one PE contributes.
 const ROWS: usize = 100;
@@ -68,12 +69,19 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
             report_waits();
             leave(STATUS_RUNTIME)
         }
+        Ok(Outcome::Panicked(rank, _)) => end_after_panic(rank),
         Ok(Outcome::Ended(_)) => leave(shared.job().status()),
         Err(error) => {
-            crash::say(format_args!("PE {id}: {error}"));
-            end_job(STATUS_RUNTIME)
+            report::say(format_args!("PE {id}: {error}"));
+            report::end_job(STATUS_RUNTIME)
         }
     }
+}
+
+/// Ends the job because a rank has panicked.
+pub(super) fn end_after_panic(rank: u32) -> ! {
+    report::say(format_args!("rank {rank} panicked; ending the job"));
+    report::end_job(STATUS_PANIC)
 }
 
 /// What a PE has to tell when all is done.
@@ -207,9 +215,9 @@ fn set_panic_hook() {
         }
         hooks::runtime_heap(|| {
             if let Some(pe) = pe::pe_in_tokio() {
-                crash::say(format_args!("panic in a tokio task on PE {pe}:"));
+                report::say(format_args!("panic in a tokio task on PE {pe}:"));
             } else if let Some((rank, pe)) = pe::whereabouts() {
-                crash::say(format_args!("panic in rank {rank} on PE {pe}:"));
+                report::say(format_args!("panic in rank {rank} on PE {pe}:"));
             }
             previous(info);
         });

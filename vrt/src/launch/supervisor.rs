@@ -11,10 +11,10 @@ use crate::arena::{Arena, answers, exit_guard, search};
 use crate::config::{Config, available_cores};
 use crate::launch::memory_kills::MemoryKills;
 use crate::launch::pe_process::{self, Birth};
-use crate::launch::say::{say, write_out};
-use crate::launch::{LaunchError, STATUS_RUNTIME, crash, local, local_slots};
+use crate::launch::{LaunchError, crash, local, local_slots};
 use crate::net::shared::{Ended, Shared, first_ranks};
 use crate::rank::Program;
+use crate::report::{STATUS_RUNTIME, say, write_out};
 
 /// Runs a job; returns its exit status.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {

@@ -24,9 +24,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::launch::{crash, pe_process};
+use crate::launch::pe_process;
 use crate::net::shared::{Idleness, Shared};
 use crate::pe::{self, Holder, Pe};
+use crate::report;
 use crate::{blocking, rank};
 
 /// What the watchdog looks at, while there is a PE.
@@ -183,7 +184,7 @@ fn tell() -> bool {
     let pe = stall.pe;
     match stall.holder {
         Holder::Rank(rank) if pe::in_rank() && never_wakes() => {
-            crash::say(format_args!(
+            report::say(format_args!(
                 "rank {rank} has blocked the thread of PE {pe} for {seconds} s, {}, and no thread \
                  is there that could wake it",
                 Doing
@@ -193,7 +194,7 @@ fn tell() -> bool {
         }
         _ if !stall.is_waited_for() => false,
         Holder::Rank(rank) => {
-            crash::say(format_args!(
+            report::say(format_args!(
                 "rank {rank} has kept the thread of PE {pe} for {seconds} s, {Doing}, while {} \
                  other ranks are ready{}: a rank that blocks its thread stops its neighbours",
                 stall.ready,
@@ -202,7 +203,7 @@ fn tell() -> bool {
             true
         }
         Holder::Task => {
-            crash::say(format_args!(
+            report::say(format_args!(
                 "a tokio task has kept the thread of PE {pe} for {seconds} s, {Doing}, while {} \
                  ranks are ready{}",
                 stall.ready,

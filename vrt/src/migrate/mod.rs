@@ -335,10 +335,7 @@ impl Engine {
             self.search.obstacle(state.slot, journey, thorough, frame, &own_roots, &others)
         }?;
         if thorough && frame.is_none() {
-            crate::launch::crash::say(format_args!(
-                "check: rank {rank} on PE {}: {found}",
-                self.id
-            ));
+            crate::report::say(format_args!("check: rank {rank} on PE {}: {found}", self.id));
         }
         Some(self.reasons.text(found))
     }

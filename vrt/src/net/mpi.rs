@@ -14,9 +14,9 @@ use std::ffi::c_int;
 
 use rsmpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::launch::{self, STATUS_RUNTIME, crash};
 use crate::net::remote::{Batch, Remote, Transfer, cells_of, in_batch};
 use crate::net::{CELL, Packet};
+use crate::report::{self, STATUS_RUNTIME};
 
 /// Bytes of a batch.
 const BATCH: usize = 64 << 10;
@@ -282,8 +282,8 @@ impl Endpoint {
         // SAFETY: the text has the room that the standard demands.
         unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut len) };
         let text = String::from_utf8_lossy(&text[..len as usize]).into_owned();
-        crash::say(format_args!("PE {}: {call}: {text}", self.id));
-        launch::end_job(STATUS_RUNTIME)
+        report::say(format_args!("PE {}: {call}: {text}", self.id));
+        report::end_job(STATUS_RUNTIME)
     }
 }
 

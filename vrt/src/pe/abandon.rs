@@ -8,9 +8,9 @@
 //! a pool that is idle, borrow nothing.
 
 use crate::arena::external::counted;
-use crate::launch;
 use crate::pe::{self, Engine, Status};
 use crate::rank::Body;
+use crate::report;
 
 /// The loop of a PE runs while this lives.
 #[derive(Debug)]
@@ -22,10 +22,9 @@ pub(super) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.finished
-            && launch::is_local()
             && let Some(rank) = pe::with_in_loop(|pe| pe.engine.who_lends())
         {
-            launch::crash::say(format_args!(
+            report::say(format_args!(
                 "the run ends while rank {rank} waits and threads that it has to join may use what it \
                  has borrowed (as those of std::thread::scope do): so the whole process ends"
             ));
@@ -36,8 +35,11 @@ impl Drop for Running {
 }
 
 impl Engine {
-    /// A rank that has not ended and whose threads may use what it has borrowed.
+    /// In a local run: a rank that has not ended and whose threads may use what it has borrowed.
     fn who_lends(&self) -> Option<u32> {
+        if !self.options.local {
+            return None;
+        }
         let ranks = (0..).zip(&self.ranks);
         let mut waiting = ranks.filter_map(|(rank, state)| {
             let state = state.as_deref().filter(|state| state.status != Status::Ended)?;

@@ -23,11 +23,11 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::launch::STATUS_RUNTIME;
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Ended;
 use crate::pe::timers::monotonic;
 use crate::pe::{Engine, Pe, inject};
+use crate::report::STATUS_RUNTIME;
 
 /// Nanoseconds from one wave that found somebody busy to the next.
 const PERIOD: u64 = 50_000_000;

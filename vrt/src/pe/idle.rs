@@ -288,7 +288,7 @@ impl Engine {
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
         block.idle.store(how as u32, Ordering::SeqCst);
         if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
-            self.shared.job().end(Ended::Deadlock, crate::launch::STATUS_RUNTIME);
+            self.shared.job().end(Ended::Deadlock, crate::report::STATUS_RUNTIME);
             self.wake_all();
         }
         !outside

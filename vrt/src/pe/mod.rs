@@ -48,7 +48,7 @@ pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
 pub(crate) use report::waits;
 pub(crate) use reserve::Landed;
-pub(crate) use run::{Outcome, now as cycle_counter, rethrow, run};
+pub(crate) use run::{Outcome, now as cycle_counter, run};
 pub(crate) use send::{Mode, Outbound};
 pub(crate) use stall::{Holder, pe_in_tokio, stall};
 pub(crate) use timers::monotonic;
@@ -160,6 +160,8 @@ pub(crate) struct Options {
     pub(crate) eager: usize,
     /// Bytes that unexpected messages of a rank may take before their senders have to wait.
     pub(crate) unexpected: usize,
+    /// The PE lives in a thread of a process that goes on without it.
+    pub(crate) local: bool,
     /// There are more PEs than cores: an idle PE gives its core away.
     pub(crate) oversubscribed: bool,
     /// Memory means the same on all PEs, so that ranks can move with it.

@@ -6,14 +6,13 @@
 //!
 //! One time stamp is taken per switch: the end of one rank's time is the beginning of the next's.
 
-use std::panic::resume_unwind;
+use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::arena::external::{counted, threads};
 use crate::arena::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 use crate::blocking;
-use crate::launch;
 use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
 use crate::net::Packet;
@@ -21,6 +20,7 @@ use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
 use crate::pe::{self, Engine, Pe, RankState, Status};
 use crate::rank::{self, Body, Resumed};
+use crate::report;
 
 /// Ranks resumed between two looks at the rings.
 const RESUMES_PER_POLL: u32 = 8;
@@ -40,6 +40,8 @@ pub(crate) enum Outcome {
     Finished,
     /// The job was ended; the status is in the job's state.
     Ended(Ended),
+    /// A rank has panicked, with this.
+    Panicked(u32, Box<dyn Any + Send>),
 }
 
 /// Why a PE could not run.
@@ -78,7 +80,7 @@ pub(crate) fn run() -> Result<Outcome, RunError> {
                 // SAFETY: `step` gave a ready rank of this PE, and none runs here.
                 done = Some((rank, slot, unsafe { Body::resume(slot) }));
             }
-            Step::Panicked(rank) => launch::settle_panic(rank),
+            Step::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
             Step::Tokio => turn(&tokio),
             Step::Idle => pe::idle::idle(&tokio),
             Step::Over(outcome) => break outcome,
@@ -338,7 +340,7 @@ impl Engine {
     /// A rank has returned from its program or called `exit`; true when it has panicked.
     fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
         if status != 0 && status != rank::PANICKED {
-            launch::end_job(status);
+            report::end_job(status);
         }
         self.end_rank(rank, slot);
         status == rank::PANICKED
@@ -377,7 +379,7 @@ impl Engine {
                 job.retired.fetch_add(1, Ordering::Relaxed);
                 job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
                 if self.options.check_leaks {
-                    launch::crash::say(format_args!(
+                    report::say(format_args!(
                         "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
                          held by something that outlives it; its slot is not used again"
                     ));
@@ -422,9 +424,4 @@ impl Engine {
             ended => Some(Outcome::Ended(ended)),
         }
     }
-}
-
-/// Ends a local run with a rank's panic.
-pub(crate) fn rethrow(payload: Box<dyn std::any::Any + Send>) -> ! {
-    resume_unwind(payload)
 }

@@ -73,7 +73,7 @@ pub(crate) fn scan_stack(rank: u32, slot: *mut SlotHeader) {
             && word.is_multiple_of(8)
             && FOUND.fetch_add(1, Ordering::Relaxed) < 20
         {
-            crate::launch::crash::say(format_args!(
+            crate::report::say(format_args!(
                 "rank {rank}: the word {} bytes above its suspended stack's end ({} below its \
                  top) points into its PE's heap ({word:#x})",
                 address - low,

@@ -4,6 +4,7 @@
 //! never outlives its slot's memory and is never dropped while suspended: an abandoned one is
 //! forgotten with the slot (no destructors run, as with `exec`).
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
@@ -196,6 +197,16 @@ impl Body {
     }
 }
 
+thread_local! {
+    /// What a rank of this thread panicked with.
+    static PANIC: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
+}
+
+/// What the rank panicked with that has just returned [`PANICKED`].
+pub(crate) fn take_panic() -> Box<dyn Any + Send> {
+    PANIC.take().unwrap_or_else(|| Box::new("a rank panicked"))
+}
+
 fn run_program(program: Program) -> i32 {
     let program = || {
         let status = program();
@@ -210,7 +221,7 @@ fn run_program(program: Program) -> i32 {
             status
         }
         Err(payload) => {
-            crate::launch::keep_panic(payload);
+            PANIC.set(Some(payload));
             PANICKED
         }
     }
@@ -322,9 +333,9 @@ pub(crate) fn die_suspending_in_panic() {
         return;
     }
     let rank = crate::pe::current_rank().unwrap_or_default();
-    crate::launch::crash::say(format_args!(
+    crate::report::say(format_args!(
         "rank {rank} made a blocking call while it was panicking (in a Drop); the panic's message \
          is above"
     ));
-    hooks::runtime_heap(|| crate::launch::end_job(crate::launch::STATUS_PANIC))
+    hooks::runtime_heap(|| crate::report::end_job(crate::report::STATUS_PANIC))
 }

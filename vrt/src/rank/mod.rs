@@ -23,7 +23,7 @@ pub(crate) mod locals;
 pub(crate) mod thread;
 mod waker;
 
-pub(crate) use coroutine::{Body, PANICKED, Resumed};
+pub(crate) use coroutine::{Body, PANICKED, Resumed, take_panic};
 pub(crate) use locals::Locals;
 pub(crate) use waker::{foreign_wakers, rank_waker, remember};
 
@@ -188,12 +188,12 @@ pub(crate) fn blocked_for_ever(word: usize) {
 /// Explains why a rank cannot fork, and ends the job.
 pub(crate) fn refuse_fork(call: &str) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
-    crate::launch::crash::say(format_args!(
+    crate::report::say(format_args!(
         "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
          child would overwrite each other; start programs with std::process::Command (without \
          pre_exec) or posix_spawn"
     ));
-    hooks::runtime_heap(|| crate::launch::end_job(crate::launch::STATUS_RUNTIME))
+    hooks::runtime_heap(|| crate::report::end_job(crate::report::STATUS_RUNTIME))
 }
 
 /// Why the current rank cannot be moved to another PE now, or `None` when it can.

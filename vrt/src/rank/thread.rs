@@ -13,13 +13,13 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::task::Waker;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::arena::{SlotHeader, hooks};
-use crate::launch::LaunchError;
 use crate::rank::Resumed;
 use crate::rank::coroutine::Body;
 
@@ -27,7 +27,7 @@ use crate::rank::coroutine::Body;
 const STACK: usize = 2 << 20;
 
 /// The loop of the PE whose only rank is the thread that calls it.
-pub(crate) type Loop = Coroutine<(), (), Result<(), LaunchError>, DefaultStack>;
+pub(crate) type Loop = Coroutine<(), (), (), DefaultStack>;
 
 /// The body of such a rank.
 pub(crate) struct ThreadRank {
@@ -46,17 +46,26 @@ thread_local! {
 /// The loop of this thread's PE; ends it with the thread.
 struct World(*mut Loop);
 
+/// A stack for the loop.
+pub(crate) fn stack() -> std::io::Result<DefaultStack> {
+    DefaultStack::new(STACK)
+}
+
 /// Makes the calling thread the rank of a PE whose loop `run` is: it gets the yielder to give to
 /// [`become_thread`], and returns when the rank has.
 ///
 /// # Errors
 /// What `run` returns before it has resumed the rank.
-pub(crate) fn begin(
-    run: impl FnOnce(&Yielder<(), ()>) -> Result<(), LaunchError> + 'static,
-) -> Result<(), LaunchError> {
-    let stack = DefaultStack::new(STACK)
-        .map_err(|source| LaunchError::System { what: "map a stack", source })?;
-    let of_loop = Box::into_raw(Box::new(Loop::with_stack(stack, move |yielder, ()| run(yielder))));
+pub(crate) fn begin<E: 'static>(
+    stack: DefaultStack,
+    run: impl FnOnce(&Yielder<(), ()>) -> Result<(), E> + 'static,
+) -> Result<(), E> {
+    let outcome = Rc::new(Cell::new(Ok(())));
+    let run = {
+        let outcome = Rc::clone(&outcome);
+        move |yielder: &Yielder<(), ()>, ()| outcome.set(run(yielder))
+    };
+    let of_loop = Box::into_raw(Box::new(Loop::with_stack(stack, run)));
     let world = World(of_loop);
     // SAFETY: just made; nobody else resumes it.
     match unsafe { (*of_loop).resume(()) } {
@@ -66,7 +75,7 @@ pub(crate) fn begin(
             WORLD.set(Some(world));
             Ok(())
         }
-        CoroutineResult::Return(result) => result,
+        CoroutineResult::Return(()) => outcome.replace(Ok(())),
     }
 }
 

@@ -429,7 +429,7 @@ pub trait Communicator: AsHandle {
         let location = Location::caller();
         let rank = self.as_handle().rank;
         let status = if (1..=255).contains(&errorcode) { errorcode } else { 1 };
-        crate::launch::crash::say(format_args!(
+        crate::report::say(format_args!(
             "rank {rank} called abort({errorcode}) at {location}; ending the job"
         ));
         std::process::exit(status)

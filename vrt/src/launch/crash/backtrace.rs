@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::arena::hooks;
 use crate::launch::crash::Fault;
-use crate::launch::say::{say, write_out};
+use crate::report::{say, write_out};
 
 /// Frames that are kept from the crash outwards, and from the outermost inwards.
 const INNER: usize = 64;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::Arena;
 use crate::launch::crash::{Fault, job};
-use crate::launch::say::say;
+use crate::report::say;
 
 /// Whether core files are to have the memory of the rank that crashed.
 static WITH_RANK: AtomicBool = AtomicBool::new(false);

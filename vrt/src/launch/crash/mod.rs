@@ -15,10 +15,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::arena::{Arena, hooks};
-use crate::launch::STATUS_RUNTIME;
-pub(crate) use crate::launch::say::say;
 use crate::net::shared::{Ended, JobState};
 use crate::pe;
+use crate::report::{STATUS_RUNTIME, say};
 
 /// The signals of a process that has done something wrong.
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];

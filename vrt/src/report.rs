@@ -1,7 +1,38 @@
-//! Saying things on stderr when nothing can be relied on: no allocation, no locks, no panic when it
-//! cannot be written, and no endless wait for whoever should read it.
+//! What everything in a process may need to do, wherever it is: say a line on stderr, and end the job.
+//!
+//! Nothing is relied on for saying: no allocation, no locks, no panic when it cannot be written, and no
+//! endless wait for whoever should read it. How the job is ended depends on what the process is; who
+//! made it a PE, or a thread of it ranks, says so with [`set_end`].
 
 use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A rank panicked.
+pub(crate) const STATUS_PANIC: i32 = 101;
+/// The runtime had to end the job.
+pub(crate) const STATUS_RUNTIME: i32 = 70;
+
+/// Ends the job of this process with a status.
+pub(crate) type End = fn(i32) -> !;
+
+/// An [`End`], or null.
+static END: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How this process ends its job from now on.
+pub(crate) fn set_end(end: End) {
+    END.store(end as *mut (), Ordering::Release);
+}
+
+/// Ends the whole job with a status; a process that is no part of a job ends alone.
+pub(crate) fn end_job(status: i32) -> ! {
+    let end = END.load(Ordering::Acquire);
+    if end.is_null() {
+        std::process::exit(status);
+    }
+    // SAFETY: stored by `set_end`, which takes this type.
+    let end: End = unsafe { std::mem::transmute(end) };
+    end(status)
+}
 
 /// How long a message waits for room in a pipe or terminal, in milliseconds. What nobody reads then
 /// is lost: a job ends whether or not somebody listens.
