@@ -192,9 +192,12 @@ pub use environment::{
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
 pub use migrate::offer::CannotMove;
-pub use operation::{Elapsed, Timeout, sleep, sleep_async, timeout};
+pub use operation::{
+    Elapsed, Statistics, Timeout, block_on, pinned, sleep, sleep_async, statistics, timeout,
+    yield_now, yield_now_async,
+};
 pub use rank::check::stack_words_found;
-pub use rank::{Statistics, block_on, pinned, statistics, yield_now, yield_now_async};
+
 pub use topology::Rank;
 pub use vrt_derive::main;
 

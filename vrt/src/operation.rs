@@ -1,4 +1,4 @@
-//! Every operation, once, as a future; the blocking face drives these with `rank::block_on`.
+//! Every operation, once, as a future; the blocking face drives these with `block_on`.
 //!
 //! An operation starts in a leaf call into the PE that takes and returns numbers, and then awaits
 //! the number of its request. What it keeps across the await lies in the rank's slot.
@@ -11,14 +11,21 @@
 //! |---|---|
 //! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
 //! | `background` | operations that go on when their future is dropped |
+//! | `drive` | polling futures on the stack of a rank |
+//! | `statistics` | what a rank learns about itself |
 //! | `timeout` | giving up after a time |
 
 mod background;
+mod drive;
 mod landing;
+mod statistics;
 mod timeout;
 
 pub(crate) use background::{Lasting, background};
+pub use drive::{block_on, yield_now, yield_now_async};
+pub(crate) use drive::{block_on_at, drive_async_main, finish_tasks};
 pub(crate) use landing::Landing;
+pub use statistics::{Statistics, pinned, statistics};
 pub use timeout::{Elapsed, Timeout, timeout};
 
 use std::cell::Cell;
@@ -313,7 +320,7 @@ fn beside_tasks(
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => {
             let pending = Pending::new(request, site, pattern);
-            rank::block_on_at(pending, site.call, site.location)
+            block_on_at(pending, site.call, site.location)
         }
     }
 }
@@ -445,5 +452,5 @@ pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
 #[track_caller]
 pub fn sleep(duration: Duration) {
     let location = Location::caller();
-    rank::block_on_at(sleep_async(duration), "sleep", location);
+    block_on_at(sleep_async(duration), "sleep", location);
 }

@@ -26,10 +26,11 @@ use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
 use crate::operation::{Pending, Site, Ticket};
+use crate::operation::{block_on_at, yield_now_async};
 use crate::pe::{self, Completion, Started};
 use crate::point_to_point::Status;
+use crate::rank;
 use crate::rank::locals::{self, Task};
-use crate::rank::{self, block_on_at, yield_now_async};
 
 /// A non-blocking operation that uses `data` until it is done.
 ///

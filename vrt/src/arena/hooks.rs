@@ -26,6 +26,24 @@ pub(crate) fn heap_in_use() -> *mut SlotHeader {
     HEAP.get()
 }
 
+/// Whether a rank runs on this thread now, outside of the runtime.
+#[inline(always)]
+pub(crate) fn in_rank() -> bool {
+    !heap_in_use().is_null()
+}
+
+/// The rank that runs on this thread.
+pub(crate) fn current_rank() -> Option<u32> {
+    let slot = heap_in_use();
+    // SAFETY: the heap in use is the running rank's.
+    (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
+}
+
+/// The PE, by its unique number, and the rank that run on this thread.
+pub(crate) fn running_rank() -> Option<(u32, u32)> {
+    Some((pe_of_thread(), current_rank()?))
+}
+
 /// Says whose heap is meant from now on; returns whose it was.
 #[inline(always)]
 pub(crate) fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::arena::hooks::{outside_heap, runtime_heap};
+use crate::arena::hooks::{in_rank, outside_heap, runtime_heap};
 
 /// The next definition of a symbol, looked up once.
 pub(crate) struct Real {
@@ -62,7 +62,7 @@ pub(super) unsafe fn keeps_signal_stack(
     old: *mut libc::stack_t,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    if new.is_null() || !crate::pe::in_rank() || crate::rank::thread::is_rank() {
+    if new.is_null() || !in_rank() || crate::rank::thread::is_rank() {
         return real();
     }
     // SAFETY: as the caller promises. It only asks, so it does not come back here.
@@ -77,7 +77,7 @@ pub(super) unsafe fn keeps_signal_stack(
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
     crate::arena::exit_guard::abandon_experiment();
-    if crate::pe::in_rank() && !crate::rank::thread::is_rank() {
+    if in_rank() && !crate::rank::thread::is_rank() {
         crate::arena::exit_guard::clear();
         crate::rank::exit_rank(status);
     }

@@ -273,7 +273,7 @@ fn wait_in_kernel(call: Call, deadline: Option<u64>) -> Option<c_long> {
 
 /// Suspends the rank until somebody wakes the word.
 fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_long {
-    let Some((pe, rank)) = pe::running_rank() else { return call.kernel() };
+    let Some((pe, rank)) = hooks::running_rank() else { return call.kernel() };
     count_waiting(call.address, |n| n.fetch_add(1, Ordering::SeqCst));
     WAITING.fetch_add(1, Ordering::SeqCst);
     fence(Ordering::SeqCst);

@@ -40,7 +40,7 @@ pub use root::Root;
 pub(crate) use start::{expect_bytes, expect_type};
 
 use crate::operation::Site;
-use crate::rank::block_on_at;
+use crate::operation::block_on_at;
 
 /// The traits of this module.
 pub mod traits {

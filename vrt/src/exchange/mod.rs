@@ -46,10 +46,10 @@ pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};
 
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
+use crate::operation::block_on_at;
 use crate::operation::{Site, background};
 use crate::pe;
 use crate::point_to_point::site;
-use crate::rank::block_on_at;
 use crate::topology::{Communicator, CommunicatorHandle, Rank};
 use rank::{RankParty, Values};
 

@@ -13,6 +13,7 @@ use crate::launch::local_slots::LocalSlots;
 use crate::launch::{LaunchError, crash, end_job, pe_process};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
+use crate::operation::finish_tasks;
 use crate::pe::{Options, Outcome, Pe, Setup};
 use crate::rank::{Program, thread};
 use crate::report;
@@ -59,6 +60,7 @@ where
 {
     let program = || {
         program(&SimpleCommunicator::world());
+        finish_tasks();
         0
     };
     let program: &(dyn Fn() -> i32 + Sync) = &program;

@@ -39,6 +39,7 @@ use std::process::{ExitCode, Termination};
 
 use crate::arena::ArenaError;
 use crate::config::{Config, ConfigError};
+use crate::operation::{drive_async_main, finish_tasks};
 use crate::{rank, report};
 
 /// The configuration is wrong.
@@ -100,7 +101,7 @@ where
     F: Fn() -> R + Sync + 'static,
     R: Termination,
 {
-    supervise(config, move || rank::status_of(main().report()))
+    supervise(config, move || finish(main().report()))
 }
 
 /// [`launch`] for an async program: each rank awaits the future that `main` returns.
@@ -110,7 +111,17 @@ where
     Fut: Future,
     Fut::Output: Termination,
 {
-    supervise(config, move || rank::status_of(rank::drive_async_main(main()).report()))
+    supervise(config, move || finish(drive_async_main(main()).report()))
+}
+
+/// The status that a rank's `main` reports. When that is success it goes on with what it has begun.
+fn finish(code: ExitCode) -> i32 {
+    // `ExitCode` only compares.
+    let status = (0..=255u8).find(|n| ExitCode::from(*n) == code).map_or(1, i32::from);
+    if status == 0 {
+        finish_tasks();
+    }
+    status
 }
 
 fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {

@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::blocking;
 use crate::launch::pe_process;
 use crate::net::shared::{Idleness, Shared};
 use crate::pe::{self, Holder, Pe};
 use crate::report;
-use crate::{blocking, rank};
 
 /// What the watchdog looks at, while there is a PE.
 #[derive(Clone, Copy)]
@@ -189,7 +189,7 @@ fn tell() -> bool {
                  is there that could wake it",
                 Doing
             ));
-            rank::blocked_for_ever(ARGUMENTS[0].load(Ordering::Relaxed));
+            pe::blocked_for_ever(ARGUMENTS[0].load(Ordering::Relaxed));
             pe_process::end_in_deadlock()
         }
         _ if !stall.is_waited_for() => false,

@@ -78,6 +78,7 @@ impl<F: Future + 'static> Drop for Background<F> {
             None => drop(future),
             rank if rank == pe::current_rank() && !std::thread::panicking() => {
                 locals::adopt(Box::pin(async move { std::mem::forget(future.await) }));
+                pe::with(|pe| pe.engine.running().notified = true);
             }
             // It has panicked, or the rank does and may not come to its tasks again; or it is
             // another rank's.

@@ -50,8 +50,10 @@ pub(crate) use report::waits;
 pub(crate) use reserve::Landed;
 pub(crate) use run::{Outcome, now as cycle_counter, run};
 pub(crate) use send::{Mode, Outbound};
-pub(crate) use stall::{Holder, pe_in_tokio, stall};
+pub(crate) use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
 pub(crate) use timers::monotonic;
+
+pub(crate) use crate::arena::hooks::{current_rank, in_rank};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -70,7 +72,7 @@ use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
-use crate::rank::Program;
+use crate::rank::{self, Program, Runtime};
 
 thread_local! {
     static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
@@ -208,7 +210,7 @@ impl Pe {
             // SAFETY: the slot is ours, says the caller.
             unsafe {
                 SlotHeader::prepare(header, slot, rank, uid);
-                crate::rank::Body::start(header, slot, program);
+                rank::Body::start(header, slot, program);
             }
             states[rank as usize] = Some(Box::new(RankState::new(header)));
             debug_assert_eq!(shared.place(rank), id);
@@ -217,6 +219,7 @@ impl Pe {
         let pool_header = arena.header(pool);
         // SAFETY: as above.
         unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
+        rank::set_runtime(Runtime { wake: wake_from_outside, exit: exit_current });
         let rate = report::cycles_per_second();
         let neighbour =
             |pe: usize| inject::Neighbour { block: shared.pe(pe), event: events.wake[pe] };
@@ -303,7 +306,7 @@ impl Drop for Entered {
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     let result = enter(f);
-    crate::rank::check::wipe_below();
+    rank::check::wipe_below();
     result
 }
 
@@ -380,21 +383,9 @@ pub(crate) fn try_wake(rank: u32) -> bool {
     true
 }
 
-/// Whether a rank runs on this thread now, outside of [`with`].
-pub(crate) fn in_rank() -> bool {
-    !hooks::heap_in_use().is_null()
-}
-
-/// The rank that runs on this thread.
-pub(crate) fn current_rank() -> Option<u32> {
-    let slot = hooks::heap_in_use();
-    // SAFETY: the heap in use is the running rank's.
-    (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
-}
-
-/// The PE, by its unique number, and the rank that run on this thread.
-pub(crate) fn running_rank() -> Option<(u32, u32)> {
-    Some((hooks::pe_of_thread(), current_rank()?))
+/// The running rank calls `exit`: it ends, or with another status than 0 the job. It is to suspend.
+fn exit_current(status: i32) {
+    with(|pe| pe.engine.exiting = Some(status));
 }
 
 /// Whether a slot can be used again: its rank has ended and left nothing.

@@ -646,9 +646,4 @@ impl Engine {
         state.status = Status::Waiting;
         state.blocked.lock = Some(word);
     }
-
-    /// The running rank has called `exit`.
-    pub(crate) fn exit_current(&mut self, status: i32) {
-        self.exiting = Some(status);
-    }
 }

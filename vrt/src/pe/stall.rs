@@ -1,6 +1,7 @@
 //! Who keeps the thread of a PE, and who waits for it; asked in a signal handler on that thread.
 
-use crate::pe::{OUTSIDE, PE, Pe, Status, timers};
+use crate::arena::hooks;
+use crate::pe::{self, OUTSIDE, PE, Pe, Status, timers};
 
 /// Who runs on a PE's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,4 +55,11 @@ pub(crate) fn pe_in_tokio() -> Option<u32> {
     let pe = PE.get();
     // SAFETY: set by `enter`; a plain number is read.
     (!pe.is_null() && OUTSIDE.get()).then(|| unsafe { (*pe).engine.id })
+}
+
+/// Notes that the running rank blocks its thread for ever, at the word of a lock, for the table of
+/// the deadlock that this is. In a signal handler: the rank does not go on.
+pub(crate) fn blocked_for_ever(word: usize) {
+    pe::with(|pe| pe.engine.stop_for_ever(word));
+    hooks::use_heap(std::ptr::null_mut());
 }

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
 use crate::mailbox::{ANY, Pattern};
+use crate::operation::block_on_at;
 use crate::operation::{self, Site};
 use crate::pe;
 use crate::point_to_point::{Message, Status, checked_tag, message, site};
-use crate::rank::block_on_at;
 use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AnyProcess, AsCommunicator, Process};
@@ -235,7 +235,7 @@ fn probe_at(pattern: Pattern, site: Site) -> Status {
 fn immediate_probe_at(pattern: Pattern, site: Site) -> Option<Status> {
     let found = pe::with(|pe| pe.engine.probe(pattern));
     if found.is_none() {
-        let turn = crate::rank::yield_now_async();
+        let turn = operation::yield_now_async();
         block_on_at(turn, site.call, site.location);
     }
     found.map(Status::of_probe)

@@ -208,13 +208,6 @@ pub(crate) fn take_panic() -> Box<dyn Any + Send> {
 }
 
 fn run_program(program: Program) -> i32 {
-    let program = || {
-        let status = program();
-        if status == 0 {
-            crate::rank::finish_tasks();
-        }
-        status
-    };
     match catch_unwind(AssertUnwindSafe(program)) {
         Ok(status) => {
             crate::rank::locals::end();
@@ -332,7 +325,7 @@ pub(crate) fn die_suspending_in_panic() {
     if thread::is_rank() {
         return;
     }
-    let rank = crate::pe::current_rank().unwrap_or_default();
+    let rank = hooks::current_rank().unwrap_or_default();
     crate::report::say(format_args!(
         "rank {rank} made a blocking call while it was panicking (in a Drop); the panic's message \
          is above"

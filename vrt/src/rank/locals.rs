@@ -81,12 +81,12 @@ pub(crate) fn spawn(mut task: Task) {
     }
 }
 
-/// Has a task that has begun polled until it is done, from when the rank next waits.
+/// Has a task that has begun polled until it is done, from when the rank next waits; the caller sees to
+/// it that a rank that suspends is woken.
 pub(crate) fn adopt(task: Task) {
     if let Some(locals) = current() {
         locals.tasks.borrow_mut().push(task);
     }
-    crate::pe::with(|pe| pe.engine.running().notified = true);
 }
 
 /// Whether any task is under way.

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::arena::{Arena, SlotHeader, hooks};
-use crate::pe;
 
 /// Clones alive in this process, over all ranks; while it is zero tokio gets no turns.
 static CLONES: AtomicI64 = AtomicI64::new(0);
@@ -65,8 +64,8 @@ unsafe fn wake(slot: *const ()) {
 }
 
 unsafe fn wake_by_ref(slot: *const ()) {
-    if let Some(slot) = header(slot) {
-        pe::wake_from_outside(slot.owner.load(Ordering::Acquire), slot.rank.get());
+    if let (Some(slot), Some(runtime)) = (header(slot), super::RUNTIME.get()) {
+        (runtime.wake)(slot.owner.load(Ordering::Acquire), slot.rank.get());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Count;
 use crate::operation::Site;
-use crate::rank::block_on_at;
+use crate::operation::block_on_at;
 use crate::topology::create;
 use crate::topology::handle::{CommunicatorHandle, Shape};
 use crate::topology::{Rank, SimpleCommunicator};

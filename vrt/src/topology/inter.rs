@@ -5,7 +5,7 @@
 
 use crate::Tag;
 use crate::operation::Site;
-use crate::rank::block_on_at;
+use crate::operation::block_on_at;
 use crate::topology::create;
 use crate::topology::handle::{CommunicatorHandle, Info, Members, Remote, Shape};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};

@@ -5,6 +5,9 @@
 
 use std::ffi::c_int;
 
+use crate::arena::hooks::{self, in_rank};
+use crate::report;
+
 use super::{Kind, owner, register, stop};
 
 /// The call starts a program and returns 0 when it has stored the child's number.
@@ -42,10 +45,21 @@ fn can_be_waited_for(child: usize) -> bool {
     status == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD)
 }
 
+/// Explains why a rank cannot fork, and ends the job.
+fn refuse_fork(call: &str) -> ! {
+    let rank = hooks::current_rank().unwrap_or_default();
+    report::say(format_args!(
+        "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
+         child would overwrite each other; start programs with std::process::Command (without \
+         pre_exec) or posix_spawn"
+    ));
+    hooks::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
+}
+
 /// The call copies the process, which a rank must not.
 pub(crate) fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
-    if crate::pe::in_rank() {
-        crate::rank::refuse_fork(name);
+    if in_rank() {
+        refuse_fork(name);
     }
     let child = call();
     if child == 0 {
@@ -56,8 +70,8 @@ pub(crate) fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pi
 
 /// The call copies the process, or a part of it, in a way of its own, which a rank must not.
 pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
-    if crate::pe::in_rank() {
-        crate::rank::refuse_fork(name);
+    if in_rank() {
+        refuse_fork(name);
     }
     call()
 }
