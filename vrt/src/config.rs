@@ -17,13 +17,13 @@ use std::time::Duration;
 use clap::Parser;
 use lb_strategies::predict::Forecast;
 
-use crate::arena::SlotSizes;
 use crate::config::values::{
     Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
     watch,
 };
 use crate::exchange::{LogGp, Protocol};
 use crate::pe::Options;
+use vrt_slot::SlotSizes;
 
 // Documented where it is exported: a doc comment here would be the help of programs that flatten it
 // into their command lines and have none of their own.
@@ -547,7 +547,7 @@ impl Config {
 /// an eighth of the machine's memory for all of them, but enough for any rank to be useful.
 fn share_of_memory(ranks: u32) -> usize {
     const LEAST: usize = 4 << 20;
-    (crate::arena::machine_memory() / 8 / ranks.max(1) as usize).max(LEAST)
+    (vrt_slot::machine_memory() / 8 / ranks.max(1) as usize).max(LEAST)
 }
 
 /// Cores that this process could use when it first asked.

@@ -95,7 +95,7 @@ impl<'a> DatatypeRef<'a> {
             Kind::System(scalar) => f(&Layout::scalar(scalar)),
             Kind::Derived(derived) => {
                 let result = in_own_frame(|| f(derived.layout()));
-                crate::rank::check::wipe_below();
+                vrt_slot::check::wipe_below();
                 result
             }
             Kind::User(layout) => f(layout),

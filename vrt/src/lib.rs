@@ -149,7 +149,6 @@
 // The derive macro names this crate by its own name, also inside of it.
 extern crate self as vrt;
 
-mod arena;
 pub mod attribute;
 mod balance;
 mod blocking;
@@ -167,9 +166,7 @@ mod net;
 mod operation;
 mod pe;
 pub mod point_to_point;
-mod rank;
 pub mod raw;
-mod report;
 pub mod request;
 pub mod topology;
 pub mod trace;
@@ -196,7 +193,7 @@ pub use operation::{
     Elapsed, Statistics, Timeout, block_on, pinned, sleep, sleep_async, statistics, timeout,
     yield_now, yield_now_async,
 };
-pub use rank::check::stack_words_found;
+pub use vrt_slot::check::stack_words_found;
 
 pub use topology::Rank;
 pub use vrt_derive::main;

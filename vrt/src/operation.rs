@@ -39,7 +39,7 @@ use std::time::Duration;
 use crate::mailbox::Pattern;
 use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
 use crate::point_to_point::Status;
-use crate::rank;
+use vrt_slot::rank;
 
 /// Where and in which call an operation was started, for people.
 #[derive(Clone, Copy, Debug)]
@@ -180,11 +180,11 @@ impl Drop for Pending {
         }
         if !self.give_up() {
             let rank = pe::current_rank().unwrap_or_default();
-            crate::report::say(format_args!(
+            vrt_slot::report::say(format_args!(
                 "rank {rank} dropped a pending {} whose buffer is still in use; await it instead",
                 self.wait.call
             ));
-            crate::report::end_job(crate::report::STATUS_RUNTIME);
+            vrt_slot::report::end_job(vrt_slot::report::STATUS_RUNTIME);
         }
     }
 }
@@ -276,7 +276,7 @@ pub(crate) fn block_on_request(
     site: Site,
 ) -> Completion {
     rank::expect_blocking(site.call, site.location);
-    if rank::locals::has_tasks() {
+    if vrt_slot::locals::has_tasks() {
         return beside_tasks(start, pattern, site);
     }
     let Site { call, location } = site;

@@ -29,8 +29,8 @@ use crate::operation::{Pending, Site, Ticket};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::pe::{self, Completion, Started};
 use crate::point_to_point::Status;
-use crate::rank;
-use crate::rank::locals::{self, Task};
+use vrt_slot::locals::{self, Task};
+use vrt_slot::rank;
 
 /// A non-blocking operation that uses `data` until it is done.
 ///
@@ -361,11 +361,11 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 #[cold]
 pub(crate) fn die_with_open_requests(open: usize) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
-    crate::report::say(format_args!(
+    vrt_slot::report::say(format_args!(
         "rank {rank}: a panic, whose message is above, leaves the scope of {open} requests that are \
          under way and cannot be taken back"
     ));
-    crate::arena::hooks::runtime_heap(|| crate::report::end_job(crate::report::STATUS_PANIC))
+    vrt_slot::hooks::runtime_heap(|| vrt_slot::report::end_job(vrt_slot::report::STATUS_PANIC))
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {

@@ -24,7 +24,6 @@ mod inter;
 mod neighbors;
 mod number;
 
-use crate::rank::locals;
 use crate::{Count, pe};
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dimensions};
 pub use communicator::{AnyCommunicator, Communicator};
@@ -34,6 +33,7 @@ pub(crate) use handle::CommunicatorHandle;
 use handle::{Info, Members, Shape};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use neighbors::NeighborCollectives;
+use vrt_slot::locals;
 
 /// Number of a rank in a communicator.
 pub type Rank = i32;

@@ -6,7 +6,7 @@
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::arena::hooks::outside_heap;
+use vrt_slot::hooks::outside_heap;
 
 /// A subscriber whose memory is the process's, whoever calls it.
 ///

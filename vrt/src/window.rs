@@ -25,7 +25,6 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 
-use crate::arena::Arena;
 use crate::collective::SystemOperation;
 use crate::collective::operator::Operator;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
@@ -39,6 +38,7 @@ use crate::topology::{Communicator, Rank, create};
 use access::{Access, Elsewhere, Target};
 pub use epoch::LockKind;
 use epoch::{Control, Epoch};
+use vrt_slot::Arena;
 
 /// The traits of this module.
 pub mod traits {

@@ -37,7 +37,7 @@ impl Dump {
         pes: impl Iterator<Item = PeLoad>,
     ) {
         if self.phases == PHASES {
-            crate::report::say(format_args!(
+            vrt_slot::report::say(format_args!(
                 "note: --lb-dump keeps {PHASES} steps; the later ones are left out"
             ));
         }

@@ -237,10 +237,10 @@ impl Balancer {
         self.warned = true;
         let what = format!("rank {rank} on PE {pe} cannot be moved: {why}");
         match self.move_pinned {
-            MovePinned::Warn => crate::report::say(format_args!("note: {what}")),
+            MovePinned::Warn => vrt_slot::report::say(format_args!("note: {what}")),
             MovePinned::Error => {
-                crate::report::say(format_args!("{what} (--move-pinned error)"));
-                crate::report::end_job(crate::report::STATUS_RUNTIME)
+                vrt_slot::report::say(format_args!("{what} (--move-pinned error)"));
+                vrt_slot::report::end_job(vrt_slot::report::STATUS_RUNTIME)
             }
         }
     }
@@ -259,7 +259,7 @@ impl Balancer {
     /// Writes what was to be recorded of the loads, on the PE that decides.
     pub(crate) fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
-            crate::report::say(format_args!("--lb-dump: {error}"));
+            vrt_slot::report::say(format_args!("--lb-dump: {error}"));
         }
     }
 
@@ -543,7 +543,7 @@ impl Engine {
             let since = state.counters.run - state.counters.reported;
             // SAFETY: the slot of a rank of this PE.
             let bytes = unsafe {
-                let stack = crate::rank::Body::live_stack(state.slot).len();
+                let stack = vrt_slot::rank::Body::live_stack(state.slot).len();
                 (*(*state.slot).heap.get()).bytes + stack
             };
             pinned = pinned.or(why.map(|why| (rank, why)));

@@ -257,7 +257,7 @@ impl Step {
             bytes => format!(" ({})", human_bytes(bytes)),
         };
         let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} moved{bytes}{stayed}, \
              {:.1} us{remark}",
             self.number,
@@ -266,7 +266,7 @@ impl Step {
             outcome.nanoseconds as f64 / 1e3
         ));
         if let Some(advice) = advice {
-            crate::report::say(format_args!("  advice: {advice}"));
+            vrt_slot::report::say(format_args!("  advice: {advice}"));
         }
     }
 
@@ -286,7 +286,7 @@ impl Step {
             0 => String::new(),
             some => format!("; {some} orders not followed (the rank ran, was pinned or had gone)"),
         };
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
              imbalance on average {:.3} before a step and {:.3} after{stayed}",
             self.balancing.strategy.name(),
@@ -295,13 +295,13 @@ impl Step {
             mean(self.totals.after),
         ));
         for (rank, why) in &self.totals.reasons {
-            crate::report::say(format_args!("  pinned: rank {rank}: {why}"));
+            vrt_slot::report::say(format_args!("  pinned: rank {rank}: {why}"));
         }
         if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
-            crate::report::say(format_args!("  pinned: {} more", ranks(more as u64)));
+            vrt_slot::report::say(format_args!("  pinned: {} more", ranks(more as u64)));
         }
         if let Some(advice) = &self.totals.advice {
-            crate::report::say(format_args!("  advice: {advice}"));
+            vrt_slot::report::say(format_args!("  advice: {advice}"));
         }
     }
 

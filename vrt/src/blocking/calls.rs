@@ -4,12 +4,12 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
-use crate::arena::external::system_calls::by_number;
-use crate::arena::external::threads::lets_go_of;
-use crate::arena::interpose::Real;
 use crate::blocking::futex::{self, clock, futex, nanoseconds};
 use crate::blocking::suspend::{may_suspend, sleep_until};
 use crate::pe;
+use vrt_slot::external::system_calls::by_number;
+use vrt_slot::external::threads::lets_go_of;
+use vrt_slot::interpose::Real;
 
 /// Calls libc's own function of a name and type.
 macro_rules! libcs {

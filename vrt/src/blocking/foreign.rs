@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arena::hooks;
+use vrt_slot::hooks;
 
 /// Threads of this process that never wake a rank: the PE's own, and those of the runtime.
 static KNOWN: AtomicU64 = AtomicU64::new(1);

@@ -45,12 +45,12 @@ use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::arena::Arena;
-use crate::arena::hooks;
 use crate::blocking::calls::{errno, real_syscall};
 use crate::blocking::foreign::{has_foreign_threads, is_thread_local};
 use crate::blocking::suspend::{may_suspend, suspend_until};
 use crate::pe;
+use vrt_slot::Arena;
+use vrt_slot::hooks;
 
 /// How long a rank waits in the kernel for a thread, in nanoseconds.
 const PATIENCE: u64 = 1_000_000;

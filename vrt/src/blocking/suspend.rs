@@ -2,7 +2,7 @@
 
 use crate::blocking::foreign;
 use crate::pe::{self, Wait};
-use crate::rank;
+use vrt_slot::rank;
 
 /// Whether the caller is a rank that can be suspended in the middle of whatever it does.
 pub(super) fn may_suspend() -> bool {

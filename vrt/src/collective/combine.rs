@@ -24,7 +24,6 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::arena::Arena;
 use crate::collective::groups::Groups;
 use crate::collective::operator::Operator;
 use crate::collective::parts::{EVERYBODY, Operation};
@@ -34,6 +33,7 @@ use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{Completion, Ended, Engine, Request, Room, Started, copy_short};
+use vrt_slot::Arena;
 
 /// What an operation makes of the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use crate::arena::hooks;
 use crate::datatype::layout::Layout;
 use crate::datatype::{DatatypeRef, Kind, UncommittedDatatype, UserDatatype};
+use vrt_slot::hooks;
 
 /// A datatype of the program itself: a static whose address means the same in every PE.
 ///

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::hooks;
 use crate::datatype::Scalar;
+use vrt_slot::hooks;
 
 /// What the elements of a message are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

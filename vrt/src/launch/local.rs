@@ -6,7 +6,6 @@ use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arena::{SlotHeader, SlotId, hooks};
 use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
@@ -15,9 +14,10 @@ use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::operation::finish_tasks;
 use crate::pe::{Options, Outcome, Pe, Setup};
-use crate::rank::{Program, thread};
-use crate::report;
 use crate::topology::SimpleCommunicator;
+use vrt_slot::report;
+use vrt_slot::{SlotHeader, SlotId, hooks};
+use vrt_slot::{rank::Program, thread};
 
 /// Unique numbers of local PEs begin above those of any job's PEs.
 static NEXT_UID: AtomicU32 = AtomicU32::new(1 << 16);

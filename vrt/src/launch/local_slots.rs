@@ -18,8 +18,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::arena::{Arena, ArenaError, SlotId, SlotSizes, hooks};
 use crate::launch::reclaim;
+use vrt_slot::{Arena, ArenaError, SlotId, SlotSizes, hooks};
 
 /// The least number of slots of an arena for local runs.
 const SLOTS: usize = 4096;

@@ -37,10 +37,10 @@ use std::future::Future;
 use std::io::Write;
 use std::process::{ExitCode, Termination};
 
-use crate::arena::ArenaError;
 use crate::config::{Config, ConfigError};
 use crate::operation::{drive_async_main, finish_tasks};
-use crate::{rank, report};
+use vrt_slot::ArenaError;
+use vrt_slot::{rank, report};
 
 /// The configuration is wrong.
 const STATUS_USAGE: u8 = 2;
@@ -189,7 +189,7 @@ pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
 /// Ends the whole job with a status: how it is done that [`report`] is asked for. In a local run this
 /// panics, in a world of one it ends the process.
 fn end_job(status: i32) -> ! {
-    if rank::thread::is_rank() {
+    if vrt_slot::thread::is_rank() {
         std::process::exit(status);
     }
     if is_local() {

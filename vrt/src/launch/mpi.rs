@@ -35,7 +35,6 @@ use rsmpi::raw::AsRaw;
 use rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use rsmpi::{Threading, ffi};
 
-use crate::arena::{self, Arena, Place, SlotId, answers, exit_guard};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Config, ConfigError};
@@ -49,8 +48,9 @@ use crate::net::mpi::Endpoint;
 use crate::net::remote::Remote;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
-use crate::rank::Program;
-use crate::report::{self, STATUS_RUNTIME};
+use vrt_slot::rank::Program;
+use vrt_slot::report::{self, STATUS_RUNTIME};
+use vrt_slot::{self, Arena, Place, SlotId, answers, exit_guard};
 
 /// Runs this process as a PE of a job. Returns only what keeps the job from beginning.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
@@ -103,7 +103,7 @@ pub(super) fn abort_unless_well(status: i32) {
 /// Runs the ranks of this PE; returns when the whole job has ended well, or in a deadlock.
 fn live(mut pe: Box<Pe>, config: &Config, crowd: &Crowd) -> Outcome {
     let _entered = pe.enter();
-    arena::outside::begin(crowd.id);
+    vrt_slot::outside::begin(crowd.id);
     let _watchdog = Watchdog::start(config.watchdog(), &pe.engine.shared, &pe);
     match pe::run() {
         Ok(Outcome::Finished) => {
@@ -219,7 +219,7 @@ impl Crowd {
     ) -> Result<Box<Pe>, LaunchError> {
         let slots = (config.ranks() + config.pes()) as usize;
         let first = self.id == node.first;
-        arena::want_huge_pages(config.wants_huge_pages());
+        vrt_slot::want_huge_pages(config.wants_huge_pages());
         let (place, reserved) = self.reserve(config, slots, first)?;
         let (mut own_arena, arena_file) = reserved.unzip();
         let control_file = if first { Some(memory_file()?) } else { None };
@@ -236,14 +236,14 @@ impl Crowd {
             u64::from(std::process::id()),
             number(arena_file.as_ref()),
             number(control_file.as_ref()),
-            u64::from(arena::has_huge_pages()),
+            u64::from(vrt_slot::has_huge_pages()),
             event_write.as_raw_fd() as u64,
         ]);
         let offered_by = |pe: u32| &offered[5 * pe as usize..5 * pe as usize + 5];
         if !first {
             let theirs = offered_by(node.first);
             let file = open_of(theirs[0], theirs[1], libc::O_RDWR)?;
-            arena::want_huge_pages(theirs[3] != 0);
+            vrt_slot::want_huge_pages(theirs[3] != 0);
             own_arena = Some(Arena::attach(slots, &config.slot_sizes(), place, &file)?);
             shared = Some(map(&open_of(theirs[0], theirs[2], libc::O_RDWR)?)?);
         }

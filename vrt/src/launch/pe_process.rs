@@ -4,7 +4,6 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::arena::{self, Arena, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Balancing, Config, Core};
@@ -13,8 +12,9 @@ use crate::launch::watchdog::Watchdog;
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
-use crate::rank::Program;
-use crate::report::{self, STATUS_PANIC, STATUS_RUNTIME};
+use vrt_slot::rank::Program;
+use vrt_slot::report::{self, STATUS_PANIC, STATUS_RUNTIME};
+use vrt_slot::{self, Arena, SlotId, hooks, outside};
 
 /// Rows of the deadlock table that one PE contributes.
 const ROWS: usize = 100;
@@ -177,7 +177,7 @@ fn prepare_process(birth: &Birth<'_>) {
 /// Prepares what any process needs in which ranks run.
 pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
     vrt_shm::register();
-    arena::external::begin();
+    vrt_slot::external::begin();
     shared.pe(pe as usize).doorbell.make_heavy();
     crash::set_job(shared.job(), pe);
     crash::install();
@@ -185,7 +185,7 @@ pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
         crash::core::want_rank(pe);
     }
     touch_process_wide_state();
-    crate::rank::check::begin(config.checks_stacks());
+    vrt_slot::check::begin(config.checks_stacks());
     set_panic_hook();
 }
 

@@ -9,8 +9,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
-use crate::arena::{Arena, SlotId};
-use crate::rank::Body;
+use vrt_slot::rank::Body;
+use vrt_slot::{Arena, SlotId};
 
 const WORD: usize = size_of::<usize>();
 /// Bytes read at a time.

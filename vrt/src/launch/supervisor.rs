@@ -7,14 +7,14 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, answers, exit_guard, search};
 use crate::config::{Config, available_cores};
 use crate::launch::memory_kills::MemoryKills;
 use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, crash, local, local_slots};
 use crate::net::shared::{Ended, Shared, first_ranks};
-use crate::rank::Program;
-use crate::report::{STATUS_RUNTIME, say, write_out};
+use vrt_slot::rank::Program;
+use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
+use vrt_slot::{Arena, answers, exit_guard, search};
 
 /// Runs a job; returns its exit status.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
@@ -30,7 +30,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     }
     exit_guard::find();
     answers::prepare();
-    crate::arena::want_huge_pages(config.wants_huge_pages());
+    vrt_slot::want_huge_pages(config.wants_huge_pages());
     let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
     let _release = Release;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)

@@ -28,7 +28,7 @@ use crate::blocking;
 use crate::launch::pe_process;
 use crate::net::shared::{Idleness, Shared};
 use crate::pe::{self, Holder, Pe};
-use crate::report;
+use vrt_slot::report;
 
 /// What the watchdog looks at, while there is a PE.
 #[derive(Clone, Copy)]

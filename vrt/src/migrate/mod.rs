@@ -31,9 +31,6 @@ mod state;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::arena::external::{counted, spans};
-use crate::arena::search::{self, Journey, Reference};
-use crate::arena::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, allocator, hooks, live};
 use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
@@ -44,6 +41,9 @@ use crate::pe::{
 };
 pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
+use vrt_slot::external::{counted, spans};
+use vrt_slot::search::{self, Journey, Reference};
+use vrt_slot::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, allocator, hooks, live};
 
 /// Why a rank stays where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ impl Engine {
         // The pages stay: in this node they serve the rank's next life.
         unsafe {
             self.net.keep_data_of(rank);
-            crate::rank::Body::abandon(slot);
+            vrt_slot::rank::Body::abandon(slot);
             hooks::own(slot, 0);
         }
         let timers = if far { self.timers.take_relative(rank) } else { self.timers.take_of(rank) };
@@ -335,7 +335,7 @@ impl Engine {
             self.search.obstacle(state.slot, journey, thorough, frame, &own_roots, &others)
         }?;
         if thorough && frame.is_none() {
-            crate::report::say(format_args!("check: rank {rank} on PE {}: {found}", self.id));
+            vrt_slot::report::say(format_args!("check: rank {rank} on PE {}: {found}", self.id));
         }
         Some(self.reasons.text(found))
     }
@@ -359,7 +359,7 @@ impl Engine {
             if begins && let Some(arena) = Arena::current() {
                 let id = arena.slot_at(state.slot as usize);
                 SlotHeader::prepare(state.slot, id, rank, self.uid);
-                crate::rank::Body::start(state.slot, id, self.program);
+                vrt_slot::rank::Body::start(state.slot, id, self.program);
             }
             (*state.slot).owner.store(self.uid, Ordering::Release);
             search::has_come(state.slot, self.id, self.shared.pes());
@@ -406,7 +406,7 @@ impl Engine {
         let bytes = unsafe { (*(*slot).heap.get()).bytes };
         // SAFETY: as the caller promises.
         let (rank, end) = unsafe { ((*slot).rank.get(), (*(*slot).heap.get()).used()[1].end) };
-        let has_small_pages = bytes < LARGE_HEAP || !arena::has_huge_pages();
+        let has_small_pages = bytes < LARGE_HEAP || !vrt_slot::has_huge_pages();
         let is_worth_it = bytes >= WORTH_WARMING && has_small_pages;
         if !is_worth_it || self.held.warm.insert(rank, end) == Some(end) {
             return;

@@ -22,7 +22,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::config::MoveBy;
 use crate::operation::{self, Lasting, Pending, Site};
 use crate::pe::{self, Completion, Encoded, Engine, Started};
-use crate::rank;
+use vrt_slot::rank;
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
 pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
@@ -34,7 +34,7 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
         return;
     }
     let site = Site { call: "migrate", location };
-    rank::check::wipe();
+    vrt_slot::check::wipe();
     operation::block_on_request(Engine::offer, None, site);
     if let Some((to, bytes)) = encode_if_ordered(state, location) {
         let (at, len) = (bytes.as_ptr() as usize, bytes.len());
@@ -161,7 +161,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     let bytes = if by_state { encode(state, "migrate_to", location) } else { Vec::new() };
     let site = Site { call: "migrate_to", location };
     let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-    rank::check::wipe();
+    vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
         operation::block_on_request(|engine| engine.leave_for(to, at, len), None, site);

@@ -1,7 +1,7 @@
 //! Shipping: a rank goes to a PE that shares no memory with its own.
 //!
 //! The rank's slot has the same addresses in every node, so what is live of its stack and heap
-//! ([`live`](crate::arena::live)) goes there as it is, in pieces through the transport, and its
+//! ([`live`](vrt_slot::live)) goes there as it is, in pieces through the transport, and its
 //! state after it. The pieces wait in the backlog of their lane, so the PE does other work between
 //! them; they are read from the slot when they go, which nobody uses any more.
 //!
@@ -30,9 +30,9 @@ use rustc_hash::FxHashMap;
 
 use super::state::MovingRank;
 use super::{Stays, Whereabouts};
-use crate::arena::{Arena, SlotId, hooks, live};
 use crate::net::{Data, Kind, Packet};
 use crate::pe::Engine;
+use vrt_slot::{Arena, SlotId, hooks, live};
 
 /// The request number that stands for the last piece of a rank's memory.
 pub(crate) const SHIPPED: u32 = u32::MAX;

@@ -8,13 +8,13 @@ use std::panic::Location;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::arena::{SlotHeader, hooks};
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Flow, Owned, Parked,
     RankState, Request, Status, Told, Wait, WindowPart,
 };
+use vrt_slot::{SlotHeader, hooks};
 
 type Message = (Packet, Parked);
 
@@ -226,7 +226,7 @@ impl MovingRank {
         }
         for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {
             // SAFETY: the live copy of a buffered send.
-            take(request.buffer, unsafe { crate::arena::heap::usable_size(request.buffer) });
+            take(request.buffer, unsafe { vrt_slot::heap::usable_size(request.buffer) });
         }
         self.payloads = payloads;
     }

@@ -16,7 +16,7 @@ use rsmpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
 
 use crate::net::remote::{Batch, Remote, Transfer, cells_of, in_batch};
 use crate::net::{CELL, Packet};
-use crate::report::{self, STATUS_RUNTIME};
+use vrt_slot::report::{self, STATUS_RUNTIME};
 
 /// Bytes of a batch.
 const BATCH: usize = 64 << 10;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use crate::operation::Pending;
 use crate::pe::{self, Completion};
-use crate::rank::locals;
+use vrt_slot::locals;
 
 /// A request that uses only the runtime's memory, or none. Dropped early, it goes on.
 pub(crate) struct Lasting(pub(crate) Pending);

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 
 use crate::pe;
-use crate::rank::{self, locals};
+use vrt_slot::{locals, rank};
 
 /// Runs a future on the stack of the current blocking rank, suspending the rank while the future
 /// is pending.

@@ -22,7 +22,7 @@ use crate::mailbox::Pattern;
 use crate::operation::{Pending, Site, Ticket};
 use crate::pe::{self, Completion, Landed, Room, Started};
 use crate::point_to_point::Status;
-use crate::rank;
+use vrt_slot::rank;
 
 /// A receive whose buffer is there while it is polled.
 #[derive(Debug)]

@@ -7,10 +7,10 @@
 //! they might wait for the rank, so the process ends then. Threads that are detached, such as those of
 //! a pool that is idle, borrow nothing.
 
-use crate::arena::external::counted;
 use crate::pe::{self, Engine, Status};
-use crate::rank::Body;
-use crate::report;
+use vrt_slot::external::counted;
+use vrt_slot::rank::Body;
+use vrt_slot::report;
 
 /// The loop of a PE runs while this lives.
 #[derive(Debug)]

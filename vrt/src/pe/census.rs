@@ -27,7 +27,7 @@ use crate::net::parcel::{self, Topic};
 use crate::net::shared::Ended;
 use crate::pe::timers::monotonic;
 use crate::pe::{Engine, Pe, inject};
-use crate::report::STATUS_RUNTIME;
+use vrt_slot::report::STATUS_RUNTIME;
 
 /// Nanoseconds from one wave that found somebody busy to the next.
 const PERIOD: u64 = 50_000_000;

@@ -25,7 +25,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena;
 use crate::mailbox::Unexpected;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::{Engine, Parked, RankState};
@@ -190,7 +189,7 @@ impl Engine {
         // SAFETY: the pool is this PE's.
         unsafe {
             if !(*self.pool).remote.is_empty() {
-                arena::hooks::drain_remote(self.pool);
+                vrt_slot::hooks::drain_remote(self.pool);
             }
         }
     }
@@ -218,7 +217,7 @@ impl Engine {
             let bytes = (*(*self.pool).heap.get()).bytes;
             if bytes < self.pool_marks.low {
                 self.pool_marks = Pool::default();
-                let given = arena::live::give_back(self.pool);
+                let given = vrt_slot::live::give_back(self.pool);
                 tracing::debug!(bytes, given, "memory of unexpected messages is given back");
             }
         }

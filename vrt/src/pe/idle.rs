@@ -21,7 +21,7 @@ use vrt_shm::Sleep;
 use crate::blocking;
 use crate::net::shared::{Ended, Idleness};
 use crate::pe::{self, Awaiting, Completion, Engine, Pe, Status, run};
-use crate::rank;
+use vrt_slot::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
 const SPINS: u32 = 2_000;
@@ -288,7 +288,7 @@ impl Engine {
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
         block.idle.store(how as u32, Ordering::SeqCst);
         if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
-            self.shared.job().end(Ended::Deadlock, crate::report::STATUS_RUNTIME);
+            self.shared.job().end(Ended::Deadlock, vrt_slot::report::STATUS_RUNTIME);
             self.wake_all();
         }
         !outside

@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use vrt_shm::Sleep;
 
-use crate::arena::hooks;
 use crate::net::shared::{Idleness, PeBlock, WORD_BUCKETS};
 use crate::pe;
+use vrt_slot::hooks;
 
 /// The PEs of this process: one in a job, one a thread with `run_local`.
 static PES: Mutex<Vec<(u32, Arc<Injector>)>> = Mutex::new(Vec::new());

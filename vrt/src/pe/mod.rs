@@ -53,7 +53,7 @@ pub(crate) use send::{Mode, Outbound};
 pub(crate) use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
 pub(crate) use timers::monotonic;
 
-pub(crate) use crate::arena::hooks::{current_rank, in_rank};
+pub(crate) use vrt_slot::hooks::{current_rank, in_rank};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -63,8 +63,6 @@ use std::sync::atomic::AtomicU64;
 
 use vrt_shm::Consumer;
 
-use crate::arena::search::Search;
-use crate::arena::{Arena, SlotHeader, SlotId, hooks, outside};
 use crate::balance::Balancer;
 use crate::collective::Combining;
 use crate::migrate::{Held, LeftBehind, Reasons};
@@ -72,7 +70,9 @@ use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
-use crate::rank::{self, Program, Runtime};
+use vrt_slot::rank::{self, Program, Runtime};
+use vrt_slot::search::Search;
+use vrt_slot::{Arena, SlotHeader, SlotId, hooks, outside};
 
 thread_local! {
     static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
@@ -306,7 +306,7 @@ impl Drop for Entered {
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     let result = enter(f);
-    rank::check::wipe_below();
+    vrt_slot::check::wipe_below();
     result
 }
 

@@ -7,7 +7,6 @@ use std::panic::Location;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::arena::{Arena, SlotHeader, hooks};
 use crate::datatype::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
@@ -15,6 +14,7 @@ use crate::pe::Engine;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, Kept};
 use crate::pe::receive::Parked;
+use vrt_slot::{Arena, SlotHeader, hooks};
 
 /// Where a rank is in its life; see the diagram in `rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::hooks;
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::net::remote::Transfer;
@@ -11,6 +10,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::{Delivery, Request, Room};
 use crate::pe::{Completion, Ended, Engine, RESERVES, Started, copy_short};
+use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
 const DIRECT: u64 = 16 << 10;

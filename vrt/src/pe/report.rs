@@ -70,7 +70,7 @@ impl Engine {
     pub(crate) fn print_statistics(&self) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "PE {}: in ranks {:.1}%, idle {:.1}%, {} switches; in the job {} slots were kept \
              because of {} blocks left in them",
             self.id,
@@ -84,7 +84,7 @@ impl Engine {
         let most = |what: &str, (bytes, rank): (usize, u32)| {
             format!("{what} {} (rank {rank})", human_bytes(bytes as u64))
         };
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {} groups \
              of ranks are left",
             self.id,

@@ -10,8 +10,6 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::arena::external::{counted, threads};
-use crate::arena::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 use crate::blocking;
 use crate::mailbox::Posted;
 use crate::migrate::SHIPPED;
@@ -19,8 +17,10 @@ use crate::net::Packet;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
 use crate::pe::{self, Engine, Pe, RankState, Status};
-use crate::rank::{self, Body, Resumed};
-use crate::report;
+use vrt_slot::external::{counted, threads};
+use vrt_slot::rank::{self, Body, Resumed};
+use vrt_slot::report;
+use vrt_slot::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 
 /// Ranks resumed between two looks at the rings.
 const RESUMES_PER_POLL: u32 = 8;
@@ -325,7 +325,8 @@ impl Engine {
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
             if self.options.check_stacks {
-                rank::check::scan_stack(rank, slot);
+                // SAFETY: the slot of a rank of this PE, which has just suspended.
+                unsafe { vrt_slot::check::scan_stack(rank, slot) };
             }
             return false;
         }

@@ -12,7 +12,6 @@
 //! otherwise. The engine does not look at the data of a *copied* send after it has begun: what is not
 //! gone by then is copied, but the send is done no earlier than another one.
 
-use crate::arena::{Arena, hooks};
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
@@ -22,6 +21,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request, copy_short};
 use crate::pe::receive::{Body, Parked};
 use crate::pe::{Completion, Ended, Engine, Started, Status};
+use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

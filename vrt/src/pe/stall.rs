@@ -1,7 +1,7 @@
 //! Who keeps the thread of a PE, and who waits for it; asked in a signal handler on that thread.
 
-use crate::arena::hooks;
 use crate::pe::{self, OUTSIDE, PE, Pe, Status, timers};
+use vrt_slot::hooks;
 
 /// Who runs on a PE's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

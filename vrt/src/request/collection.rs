@@ -142,7 +142,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 impl<D: ?Sized> Drop for RequestCollection<'_, D> {
     fn drop(&mut self) {
         if self.open > 0 && !std::thread::panicking() {
-            crate::report::say(format_args!(
+            vrt_slot::report::say(format_args!(
                 "a request collection ended with {} requests that were not completed",
                 self.open
             ));

@@ -58,7 +58,7 @@ impl Drop for LocalScope<'_> {
             // Somebody may catch the panic.
             super::die_with_open_requests(open);
         }
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "a request scope ended with {open} requests that were not completed"
         ));
         std::process::abort();

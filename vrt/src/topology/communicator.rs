@@ -5,7 +5,6 @@ use std::panic::Location;
 use crate::attribute::CommAttribute;
 use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
 use crate::operation::Site;
-use crate::rank::check;
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
@@ -13,6 +12,7 @@ use crate::topology::{
     SimpleCommunicator, UserGroup, cartesian, create, graph, group, inter,
 };
 use crate::{Count, Tag};
+use vrt_slot::check;
 
 /// What every communicator can do (MPI-4.1 chapter 7).
 pub trait Communicator: AsHandle {
@@ -429,7 +429,7 @@ pub trait Communicator: AsHandle {
         let location = Location::caller();
         let rank = self.as_handle().rank;
         let status = if (1..=255).contains(&errorcode) { errorcode } else { 1 };
-        crate::report::say(format_args!(
+        vrt_slot::report::say(format_args!(
             "rank {rank} called abort({errorcode}) at {location}; ending the job"
         ));
         std::process::exit(status)

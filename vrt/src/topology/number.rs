@@ -9,11 +9,11 @@ use std::rc::{Rc, Weak};
 use rustc_hash::FxHashMap;
 
 use crate::ffi::MPI_Comm;
-use crate::rank::locals;
 use crate::raw::{AsRaw, FromRaw};
 use crate::topology::handle::{CommunicatorHandle, Info, Shape};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{CartesianCommunicator, InterCommunicator, NUMBERED, SimpleCommunicator};
+use vrt_slot::locals;
 
 // SAFETY: the handle is a number that stands for this communicator.
 unsafe impl AsRaw for CommunicatorHandle {

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::arena::hooks;
 use crate::launch::crash::Fault;
-use crate::report::{say, write_out};
+use vrt_slot::hooks;
+use vrt_slot::report::{say, write_out};
 
 /// Frames that are kept from the crash outwards, and from the outermost inwards.
 const INNER: usize = 64;
@@ -262,7 +262,7 @@ impl Lines<'_> {
         const OURS: [&str; 4] = [
             "vrt::launch::launch",
             "vrt::launch::local::run_local",
-            "vrt::rank::coroutine::run_program",
+            "vrt_slot::coroutine::run_program",
             "corosensei::",
         ];
         self.ended |= !self.full && OURS.iter().any(|ours| name.starts_with(ours));

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arena::Arena;
 use crate::launch::crash::{Fault, job};
-use crate::report::say;
+use vrt_slot::Arena;
+use vrt_slot::report::say;
 
 /// Whether core files are to have the memory of the rank that crashed.
 static WITH_RANK: AtomicBool = AtomicBool::new(false);

@@ -14,10 +14,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::arena::{Arena, hooks};
 use crate::net::shared::{Ended, JobState};
 use crate::pe;
-use crate::report::{STATUS_RUNTIME, say};
+use vrt_slot::report::{STATUS_RUNTIME, say};
+use vrt_slot::{Arena, hooks};
 
 /// The signals of a process that has done something wrong.
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];

@@ -1,0 +1,338 @@
+//! The coroutine in a slot.
+//!
+//! The only unsafe face is [`Body::resume`]: the caller says that it owns the slot. The coroutine
+//! never outlives its slot's memory and is never dropped while suspended: an abandoned one is
+//! forgotten with the slot (no destructors run, as with `exec`).
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+
+use corosensei::stack::{Stack, StackPointer};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::rank::Program;
+use crate::thread::{self, ThreadRank};
+use crate::{Arena, SlotHeader, SlotId, allocator, hooks};
+
+/// The suspended program of a rank, in its slot's header.
+pub enum Body {
+    /// There is none: not begun, or over.
+    None,
+    /// A coroutine on the slot's stack; also while it runs.
+    Suspended(Suspended),
+    /// The rank is a thread of the process, and the PE's loop the coroutine.
+    Thread(ThreadRank),
+}
+
+/// A rank's coroutine and what suspending needs.
+pub struct Suspended {
+    coroutine: Coroutine<(), (), i32, SlotStack>,
+    /// Set by the coroutine itself when it starts; lies on its stack.
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// Whether the rank is async: then blocking calls are refused.
+    is_async: Cell<bool>,
+    /// The stack pointer where the rank last suspended. Below it lies only what the switch itself
+    /// saves.
+    stack_pointer: Cell<usize>,
+    /// An address in the frame that runs the program; above it lie only the frames of the switch,
+    /// in which registers of the PE were saved when the rank first ran.
+    first_frame: Cell<usize>,
+    /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
+    inner: RefCell<Vec<Waker>>,
+    /// Whether there are any.
+    has_inner: Cell<bool>,
+}
+
+/// What came of resuming a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// It waits, or lets others run.
+    Suspended,
+    /// Its program is over, with this status.
+    Returned(i32),
+}
+
+struct SlotStack {
+    base: usize,
+    limit: usize,
+}
+
+// SAFETY: the range lies in a slot, belongs to this coroutine alone, is at least 64 KiB long, and
+// its lowest part is the slot's guard, installed before the rank is first resumed in a process.
+unsafe impl Stack for SlotStack {
+    fn base(&self) -> StackPointer {
+        StackPointer::new(self.base).unwrap_or(StackPointer::MIN)
+    }
+
+    fn limit(&self) -> StackPointer {
+        StackPointer::new(self.limit).unwrap_or(StackPointer::MIN)
+    }
+}
+
+/// The status of a rank whose program panicked.
+pub const PANICKED: i32 = i32::MIN;
+
+impl Body {
+    /// Puts a program that has not begun into a prepared slot.
+    ///
+    /// # Safety
+    /// The caller owns the slot, and its header is prepared.
+    pub unsafe fn start(slot: *mut SlotHeader, id: SlotId, program: Program) {
+        let Some(arena) = Arena::current() else { return };
+        let stack = SlotStack { base: arena.layout.top(id), limit: arena.layout.guard_of(id).0 };
+        let slot_address = slot as usize;
+        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
+            forget_registers();
+            let slot = slot_address as *mut SlotHeader;
+            // SAFETY: the coroutine runs only while its PE owns the slot, and `body` is not moved
+            // or replaced before the coroutine has returned.
+            if let Body::Suspended(this) = unsafe { &*(*slot).body.get() } {
+                this.yielder.set(yielder);
+                this.first_frame.set((&raw const slot) as usize);
+            }
+            allocator::look();
+            run_program(program)
+        });
+        let suspended = Suspended {
+            coroutine,
+            yielder: Cell::new(std::ptr::null()),
+            is_async: Cell::new(false),
+            stack_pointer: Cell::new(arena.layout.top(id)),
+            first_frame: Cell::new(arena.layout.top(id)),
+            inner: RefCell::new(Vec::new()),
+            has_inner: Cell::new(false),
+        };
+        // SAFETY: the caller owns the slot.
+        unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
+    }
+
+    /// Runs the rank until it suspends or returns.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
+    #[inline]
+    pub unsafe fn resume(slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises. Only a raw pointer to the coroutine is kept, because
+        // the rank itself reads the fields beside it while it runs.
+        unsafe {
+            let Body::Suspended(this) = &mut *(*slot).body.get() else {
+                return Body::resume_thread(slot);
+            };
+            let coroutine = &raw mut this.coroutine;
+            hooks::use_heap(slot);
+            let result = (*coroutine).resume(());
+            hooks::use_heap(std::ptr::null_mut());
+            match result {
+                CoroutineResult::Yield(()) => Resumed::Suspended,
+                CoroutineResult::Return(status) => Resumed::Returned(status),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `resume`.
+    #[cold]
+    unsafe fn resume_thread(slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises.
+        match unsafe { &*(*slot).body.get() } {
+            // SAFETY: as the caller promises.
+            Body::Thread(this) => unsafe { this.resume(slot) },
+            _ => Resumed::Returned(0),
+        }
+    }
+
+    /// Whether the rank is a thread of the process.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot.
+    pub unsafe fn is_thread(slot: *mut SlotHeader) -> bool {
+        // SAFETY: as the caller promises.
+        matches!(unsafe { &*(*slot).body.get() }, Body::Thread(_))
+    }
+
+    /// The live part of a suspended rank's stack, without the frames of the switch.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot and the rank is suspended.
+    pub unsafe fn live_stack(slot: *mut SlotHeader) -> std::ops::Range<usize> {
+        // SAFETY: as the caller promises.
+        match unsafe { &*(*slot).body.get() } {
+            Body::Suspended(this) => this.stack_pointer.get()..this.first_frame.get() & !15,
+            Body::None | Body::Thread(_) => 0..0,
+        }
+    }
+
+    /// Where the stack of a suspended rank really ends, with what the switch has saved there; and
+    /// the memory beside it that has addresses of the rank's own.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot, and its rank is suspended or calls this.
+    pub(crate) unsafe fn saved(slot: *mut SlotHeader) -> (usize, std::ops::Range<usize>) {
+        /// More than a switch ever saves.
+        const SAVED: usize = 256;
+        // SAFETY: as the caller promises.
+        let Body::Suspended(this) = (unsafe { &*(*slot).body.get() }) else { return (0, 0..0) };
+        let pointer = this.stack_pointer.get();
+        // The coroutine keeps its stack pointer to itself.
+        let start = (&raw const this.coroutine) as usize;
+        let words = (start..start + size_of_val(&this.coroutine)).step_by(size_of::<usize>());
+        // SAFETY: words of the coroutine, which are numbers and addresses.
+        let values = words.map(|at| unsafe { (at as *const usize).read_volatile() });
+        let end = values.filter(|value| (pointer - SAVED..=pointer).contains(value)).min();
+        let inner = this.inner.as_ptr() as usize;
+        (end.unwrap_or(pointer - SAVED), inner..inner + size_of_val(&this.inner))
+    }
+
+    /// Forgets a rank's stack without running destructors.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot and will not resume the rank.
+    pub unsafe fn abandon(slot: *mut SlotHeader) {
+        // SAFETY: as the caller promises; `force_reset` makes dropping the coroutine a no-op.
+        unsafe {
+            if let Body::Suspended(this) = &mut *(*slot).body.get() {
+                this.coroutine.force_reset();
+            }
+            (*slot).body.get().write(Body::None);
+            (*slot).external.end((*slot).id());
+        }
+    }
+}
+
+thread_local! {
+    /// What a rank of this thread panicked with.
+    static PANIC: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
+}
+
+/// What the rank panicked with that has just returned [`PANICKED`].
+pub fn take_panic() -> Box<dyn Any + Send> {
+    PANIC.take().unwrap_or_else(|| Box::new("a rank panicked"))
+}
+
+fn run_program(program: Program) -> i32 {
+    match catch_unwind(AssertUnwindSafe(program)) {
+        Ok(status) => {
+            crate::locals::end();
+            status
+        }
+        Err(payload) => {
+            PANIC.set(Some(payload));
+            PANICKED
+        }
+    }
+}
+
+/// The body of the rank that runs on this thread.
+#[inline(always)]
+fn current() -> Option<&'static Suspended> {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return None;
+    }
+    // SAFETY: the heap in use is the running rank's, whose body is suspended or running.
+    match unsafe { &*(*slot).body.get() } {
+        Body::Suspended(this) => Some(this),
+        Body::None | Body::Thread(_) => None,
+    }
+}
+
+/// Whether the caller is a blocking rank.
+#[inline(always)]
+pub(crate) fn may_block() -> bool {
+    current().map_or_else(thread::is_rank, |this| !this.is_async.get())
+}
+
+/// Makes the current rank an async one.
+pub fn forbid_blocking() {
+    if let Some(this) = current() {
+        this.is_async.set(true);
+    }
+}
+
+/// Remembers an executor inside the current rank, to be woken when the rank is resumed.
+pub(crate) fn remember_inner(waker: &Waker) {
+    if let Some(this) = current() {
+        this.inner.borrow_mut().push(waker.clone());
+        this.has_inner.set(true);
+    } else if let Some(this) = thread::current() {
+        this.remember_inner(waker);
+    }
+}
+
+/// Wakes the executors inside the current rank.
+#[inline(always)]
+pub(crate) fn wake_inner() {
+    match current() {
+        Some(this) if this.has_inner.get() => wake_all_inner(this),
+        Some(_) => {}
+        None => {
+            if let Some(this) = thread::current() {
+                this.wake_inner();
+            }
+        }
+    }
+}
+
+#[cold]
+fn wake_all_inner(this: &Suspended) {
+    this.has_inner.set(false);
+    let wakers = std::mem::take(&mut *this.inner.borrow_mut());
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+/// Switches from the current rank to its PE.
+#[inline]
+pub fn suspend() {
+    let Some(this) = current() else { return thread::suspend() };
+    this.stack_pointer.set(stack_pointer());
+    // SAFETY: the yielder lies on this coroutine's stack, below all frames.
+    unsafe { (*this.yielder.get()).suspend(()) };
+    forget_registers();
+}
+
+/// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that
+/// this is inlined into, and a frame that holds futures is long.)
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let address: usize;
+    // SAFETY: only reads the register.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!("mov {}, sp", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Clears the callee-saved registers, which hold the PE's values after a switch: the next function
+/// that saves them would put pointers into the PE on the rank's stack.
+#[inline(always)]
+fn forget_registers() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only declares, and clears, registers that the compiler may use.
+    unsafe {
+        std::arch::asm!(
+            "xor r12d, r12d", "xor r13d, r13d", "xor r14d, r14d", "xor r15d, r15d",
+            out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours. One that is
+/// a thread has none.
+#[cold]
+pub(crate) fn die_suspending_in_panic() {
+    if thread::is_rank() {
+        return;
+    }
+    let rank = hooks::current_rank().unwrap_or_default();
+    crate::report::say(format_args!(
+        "rank {rank} made a blocking call while it was panicking (in a Drop); the panic's message \
+         is above"
+    ));
+    hooks::runtime_heap(|| crate::report::end_job(crate::report::STATUS_PANIC))
+}

@@ -1,0 +1,175 @@
+//! Lets several ranks of a PE call `std::process::exit`, one after the other.
+//!
+//! The standard library remembers the thread that has begun to exit, in a private static, and
+//! refuses a second call on it. A rank that exits with 0 only ends itself, so that mark has to be
+//! cleared. Where it lies is found by experiment, once, before the PEs are forked: one call of
+//! `std::process::exit` on a coroutine of its own, which our `exit` abandons, sets the mark, and
+//! the one word of the program's data that has become this thread's mark is it.
+//!
+//! Where no thread can be made for the experiment, or it finds nothing, the first rank of a PE that
+//! calls `std::process::exit(0)` ends as it should; with the second one the standard library ends
+//! the job by a panic that says that `exit` was called again.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
+
+/// The mark, or null when it was not found.
+static MARK: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
+
+thread_local! {
+    /// The yielder of the experiment's coroutine while it runs.
+    static EXPERIMENT: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Bytes of stack of the thread that holds stdout.
+const HOLDER_STACK: usize = 256 << 10;
+/// Programs with more writable data than this are not searched.
+const MOST_DATA: usize = 256 << 20;
+
+/// Clears the mark: somebody may call `std::process::exit` again. False when it is not known.
+pub fn clear() -> bool {
+    let mark = MARK.load(Ordering::Relaxed);
+    if mark.is_null() {
+        return false;
+    }
+    // SAFETY: a word of the program's own data, found by `find`; only the standard library's
+    // atomic compare-and-exchange uses it besides.
+    unsafe { (*mark).store(0, Ordering::Release) };
+    true
+}
+
+/// Whether `exit` was called by the experiment; then this does not return.
+pub(crate) fn abandon_experiment() {
+    let yielder = EXPERIMENT.replace(std::ptr::null());
+    if !yielder.is_null() {
+        // SAFETY: set by the coroutine that this runs on.
+        unsafe { (*yielder).suspend(()) };
+        unreachable!("the experiment is never resumed");
+    }
+}
+
+/// Finds the mark. Called in the supervisor before it forks, with no other thread running.
+pub fn find() {
+    let marks = [
+        // SAFETY: both only ask for this thread's identity.
+        unsafe { libc::__errno_location() } as usize,
+        // SAFETY: as above.
+        unsafe { libc::pthread_self() } as usize,
+    ];
+    let Some(before) = words_equal_to(&marks) else { return };
+    if !experiment(HOLDER_STACK) {
+        return;
+    }
+    let Some(after) = words_equal_to(&marks) else { return };
+    let mut new = after.into_iter().filter(|word| !before.contains(word));
+    if let (Some(mark), None) = (new.next(), new.next()) {
+        MARK.store(mark as *mut AtomicUsize, Ordering::Relaxed);
+        clear();
+    }
+}
+
+/// Calls `std::process::exit` and abandons it; false when that was not possible. Another thread
+/// holds stdout meanwhile, because the first exit would make it unbuffered for good. That thread has
+/// ended, not only finished, when this returns: a fork must not find it in the allocator, nor a
+/// signal meant for the supervisor find it with its signals open.
+fn experiment(holder_stack: usize) -> bool {
+    std::thread::scope(|scope| {
+        let (locked, is_locked) = mpsc::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        let hold = move || {
+            let _stdout = std::io::stdout().lock();
+            let _ = locked.send(());
+            let _ = is_released.recv();
+        };
+        let builder = std::thread::Builder::new().stack_size(holder_stack);
+        let Ok(holder) = builder.spawn_scoped(scope, hold) else { return false };
+        let _ = is_locked.recv();
+        let called = exit_and_abandon();
+        drop(release);
+        // The end of the scope alone waits for the closure, `join` for the thread.
+        let _ = holder.join();
+        called
+    })
+}
+
+/// Whether our `exit` was reached.
+fn exit_and_abandon() -> bool {
+    let Ok(stack) = DefaultStack::new(256 << 10) else { return false };
+    let mut coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
+        EXPERIMENT.set(yielder);
+        std::process::exit(0)
+    });
+    let _: corosensei::CoroutineResult<(), ()> = coroutine.resume(());
+    // SAFETY: nothing on its stack needs to be dropped.
+    unsafe { coroutine.force_reset() };
+    // Our `exit` has taken it.
+    EXPERIMENT.replace(std::ptr::null()).is_null()
+}
+
+/// The addresses of the words in the program's writable data that have one of these values.
+fn words_equal_to(values: &[usize]) -> Option<Vec<usize>> {
+    let mut found = Vec::with_capacity(16);
+    for (start, end) in writable_segments()? {
+        for address in (start.next_multiple_of(size_of::<usize>())..end).step_by(size_of::<usize>())
+        {
+            // SAFETY: an aligned word of a mapped, readable segment of this program.
+            let word = unsafe { (address as *const usize).read_volatile() };
+            if values.contains(&word) {
+                found.push(address);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The writable segments of the main program, or `None` when they are too large to search.
+fn writable_segments() -> Option<Vec<(usize, usize)>> {
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, out: *mut libc::c_void) -> i32 {
+        // SAFETY: the loader passes valid program headers; `out` is the vector below.
+        unsafe {
+            let out = &mut *out.cast::<Vec<(usize, usize)>>();
+            let info = &*info;
+            for i in 0..usize::from(info.dlpi_phnum) {
+                let header = &*info.dlpi_phdr.add(i);
+                let writable = header.p_flags & libc::PF_W != 0;
+                if header.p_type == libc::PT_LOAD && writable {
+                    let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+                    out.push((start, start + header.p_memsz as usize));
+                }
+            }
+        }
+        // The first object is the program itself.
+        1
+    }
+    let mut segments: Vec<(usize, usize)> = Vec::with_capacity(8);
+    // SAFETY: `visit` gets the vector as its last argument and does not keep it.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut segments).cast()) };
+    let size: usize = segments.iter().map(|(start, end)| end - start).sum();
+    (size <= MOST_DATA).then_some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without it every PE could let one rank call `std::process::exit` only: look at what has
+    /// changed in the standard library (`std::sys::exit_guard`).
+    #[test]
+    fn the_mark_of_this_standard_library_is_found() {
+        find();
+        assert!(clear(), "no word of the program's data, or several, became the thread's mark");
+        for _ in 0..3 {
+            assert!(experiment(HOLDER_STACK), "`exit` cannot be called again");
+            clear();
+        }
+    }
+
+    #[test]
+    fn without_a_thread_nothing_happens() {
+        assert!(!experiment(1 << 60));
+    }
+}

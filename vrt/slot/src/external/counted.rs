@@ -1,0 +1,336 @@
+//! What ranks hold of their PE that is counted: references to its tokio runtime (which tasks, timers,
+//! sockets and handles have), handles of its thread (which `std::thread::scope` has), and clones of
+//! the `Arc`s that `main` has made.
+//!
+//! Each PE has such a thing at the same address, with a count of its own. On another PE a rank's
+//! reference would be given back to the wrong one: that would be dropped while it is in use, and
+//! this one never. A task's memory is its rank's, moreover, but the runtime of the PE goes on with
+//! it.
+//!
+//! So a rank stays while its memory refers to such a thing. That is looked for only while the count
+//! is higher than it was when the PE began: then the live blocks of the rank's heap and its stack
+//! are searched for the thing's address.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::Handle;
+
+use crate::SlotHeader;
+use crate::live::{self, Part};
+use crate::rank::Body;
+
+const WORD: usize = size_of::<usize>();
+/// A number that is larger than this is no count.
+const MOST: usize = 1 << 20;
+const PAGE: usize = 4096;
+/// Where programs have memory.
+const ADDRESSES: Range<usize> = 1 << 16..1 << 47;
+/// How long libc's heaps for other threads are at most.
+const HEAP: usize = 64 << 20;
+/// How much of the stack of `main` is looked at.
+const STACK: usize = 256 << 10;
+
+/// Something that is counted.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// Where the count is, which is where references point to.
+    at: usize,
+    /// The count without references of ranks.
+    without: usize,
+    /// Why a rank stays that refers to it.
+    reason: &'static str,
+    /// It is not in the heap that ends at the break, which stays.
+    has_own_pages: bool,
+}
+
+impl Counted {
+    fn new(at: usize, reason: &'static str) -> Counted {
+        Counted { at, without: 0, reason, has_own_pages: false }
+    }
+}
+
+thread_local! {
+    static COUNTED: RefCell<Vec<Counted>> = const { RefCell::new(Vec::new()) };
+}
+
+const OF_TOKIO: &str = "it holds something of tokio: a task, a timer, a socket or a handle";
+const OF_THREAD: &str = "it holds a handle of its PE's thread, as std::thread::scope does";
+const OF_MAIN: &str = "it holds a clone of an Arc that was made before there were ranks";
+
+/// This thread's PE, which has this runtime, begins, and no rank holds anything of it.
+pub fn watch(handle: &Handle) {
+    let tokio = Counted::new(count_of(handle), OF_TOKIO);
+    // This handle is gone again when the count is read.
+    let thread = Counted::new(count_of(&std::thread::current()), OF_THREAD);
+    let heap_end = heap_end();
+    let of_main = arcs_of_main(heap_end)
+        .into_iter()
+        .map(|at| Counted { has_own_pages: at >= heap_end, ..Counted::new(at, OF_MAIN) });
+    let mut all: Vec<Counted> = [tokio, thread].into_iter().chain(of_main).collect();
+    all.retain(|counted| counted.at != 0);
+    for counted in &mut all {
+        // SAFETY: what lives as long as the PE, or was just seen to be mapped.
+        counted.without = unsafe { load(counted.at) };
+    }
+    COUNTED.set(all);
+}
+
+/// The runtime of this thread's PE is about to go.
+pub fn forget() {
+    COUNTED.set(Vec::new());
+}
+
+/// Why the rank of a slot stays, if it holds something of these.
+///
+/// # Safety
+/// The slot is of a rank of this thread's PE.
+pub unsafe fn pin(slot: *mut SlotHeader) -> Option<&'static str> {
+    // SAFETY: as the caller promises.
+    unsafe { held(slot, |_| true) }
+}
+
+/// Whether the rank of a slot holds a handle of the PE's thread.
+///
+/// # Safety
+/// As [`pin`].
+pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { held(slot, |reason| reason == OF_THREAD) }.is_some()
+}
+
+/// # Safety
+/// As [`pin`].
+unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
+    COUNTED.with_borrow(|all| {
+        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now, with
+        // its pages if it had some of its own; all else is readable. The slot is as the caller promises.
+        let holds = |counted: &&Counted| unsafe {
+            (!counted.has_own_pages || read::<1>(counted.at).is_some())
+                && load(counted.at) > counted.without
+                && search(slot, &[counted.at])
+        };
+        let asked = all.iter().filter(|counted| is_asked_for(counted.reason));
+        asked.into_iter().find(holds).map(|counted| counted.reason)
+    })
+}
+
+/// The counts of what `main` and its callees have `Arc`s of on the calling thread's stack. An `Arc`
+/// points to two counts, that of its owners and that of all references, at the begin of a block of
+/// libc's.
+fn arcs_of_main(heap_end: usize) -> Vec<usize> {
+    let mut found = Vec::new();
+    let frame = 0usize;
+    let begin = (&raw const frame as usize).next_multiple_of(WORD);
+    let stack = stack_of_thread();
+    // The loop of a world of one has a stack of its own; its rank does not move.
+    if !stack.contains(&begin) {
+        return found;
+    }
+    let end = stack.end.min(begin + STACK);
+    for at in (begin..end).step_by(WORD) {
+        // SAFETY: on the stack, above this frame.
+        let word = unsafe { (at as *const usize).read_volatile() };
+        if !ADDRESSES.contains(&word) || !word.is_multiple_of(2 * WORD) || found.contains(&word) {
+            continue;
+        }
+        // A block of libc's begins behind a word of libc's own.
+        let Some([header, strong, all]) = read(word - WORD) else { continue };
+        let is_count = |count| (1..=MOST).contains(&count);
+        if is_count(strong) && is_count(all) && is_block(word, header, heap_end) {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// Whether a block that libc has given out begins here, behind this word of libc's: that has the length,
+/// and in its lowest bits, where the block is. Much on a stack is the address of what was a block before,
+/// or of something in the middle of one.
+fn is_block(block: usize, header: usize, heap_end: usize) -> bool {
+    const OF_ITS_OWN: usize = 2;
+    const OF_ANOTHER_HEAP: usize = 4;
+    const PREVIOUS_IN_USE: usize = 1;
+    let len = header & !7;
+    // The header of the block behind says whether this one is in use.
+    let is_in_use = || {
+        let next = read(block + len - WORD);
+        next.is_some_and(|[next]: [usize; 1]| next & PREVIOUS_IN_USE != 0)
+    };
+    let is_len = len >= 4 * WORD && len.is_multiple_of(2 * WORD);
+    match header & (OF_ITS_OWN | OF_ANOTHER_HEAP) {
+        0 => is_len && block < heap_end && len <= heap_end - block + 2 * WORD && is_in_use(),
+        OF_ITS_OWN => len >= PAGE && len.is_multiple_of(PAGE) && block % PAGE == 2 * WORD,
+        OF_ANOTHER_HEAP => is_len && len < HEAP && is_in_use(),
+        _ => false,
+    }
+}
+
+/// The break.
+fn heap_end() -> usize {
+    // SAFETY: asking for it changes nothing.
+    unsafe { libc::sbrk(0) as usize }
+}
+
+/// Words at an address, if there is memory that can be read.
+fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
+    let mut words = [0; N];
+    let bytes = size_of_val(&words);
+    let to = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
+    let from = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
+    // SAFETY: copies to the words, which are as long; what cannot be read is an error.
+    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
+    if copied == bytes as isize {
+        return Some(words);
+    }
+    let error = std::io::Error::last_os_error().raw_os_error();
+    if error == Some(libc::EFAULT) || address + bytes > heap_end() || !is_mapped(address) {
+        return None;
+    }
+    // The call is forbidden here, as in some containers. Below the break all that is mapped can be
+    // read; a block there is aligned to 16 bytes, so its first words and the one before lie in two
+    // pages at most, and libc's heap has no holes.
+    // SAFETY: as just said.
+    Some(unsafe { (address as *const [usize; N]).read_volatile() })
+}
+
+/// The stack of the calling thread; empty where libc does not know.
+fn stack_of_thread() -> Range<usize> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: a place for the attributes, which are read when they are there, and then freed.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
+            libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        }
+    }
+    start as usize..start as usize + size
+}
+
+/// Whether there is memory at an address.
+pub(super) fn is_mapped(address: usize) -> bool {
+    let mut resident = 0u8;
+    let page = (address & !(PAGE - 1)) as *mut libc::c_void;
+    // SAFETY: asks about one page, which need not be there.
+    unsafe { libc::mincore(page, PAGE, &mut resident) == 0 }
+}
+
+/// # Safety
+/// The address of a count.
+unsafe fn load(count: usize) -> usize {
+    // SAFETY: as the caller promises.
+    unsafe { (*(count as *const AtomicUsize)).load(Ordering::Relaxed) }
+}
+
+/// Where the references to what a handle stands for are counted, or 0. A handle is a counted pointer,
+/// perhaps with a tag; the count grows when the handle is cloned.
+pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
+    let words = std::ptr::from_ref(handle).cast::<usize>();
+    (0..size_of::<T>() / WORD)
+        // SAFETY: inside the handle. A tag may be followed by bytes that are not initialised, in a
+        // word that has a small value then, or none that grows.
+        .map(|i| unsafe { words.add(i).read_volatile() })
+        .filter(|word| *word > 1 << 16 && word.is_multiple_of(align_of::<usize>()))
+        .find(|word| {
+            // SAFETY: the only words of a handle that are addresses are those of what it refers to.
+            unsafe {
+                let before = load(*word);
+                let clone = handle.clone();
+                let with_clone = load(*word);
+                drop(clone);
+                with_clone == before + 1 && load(*word) == before
+            }
+        })
+        .unwrap_or(0)
+}
+
+/// Whether the live memory of a rank has these words, one after the other.
+///
+/// # Safety
+/// The slot is of a rank of this thread's PE.
+pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize]) -> bool {
+    // SAFETY: as the caller promises: nobody else uses the slot.
+    unsafe {
+        let stack = Body::live_stack(slot);
+        let mut found = contains(stack.start, stack.end, words);
+        for used in (*(*slot).heap.get()).used() {
+            live::parts(used, |part| match part {
+                Part::Chunk { at, size, in_use: true } => {
+                    found = found || contains(at + 16, at + size + 8, words);
+                }
+                Part::Unknown { at, end } => found = found || contains(at, end, words),
+                Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
+            });
+        }
+        found
+    }
+}
+
+/// # Safety
+/// The range is readable.
+unsafe fn contains(start: usize, end: usize, words: &[usize]) -> bool {
+    let last = end.saturating_sub(words.len() * WORD - 1);
+    // SAFETY: in the range, as the last word is.
+    let is = |at: usize, word: usize| unsafe { (at as *const usize).read_volatile() } == word;
+    (start.next_multiple_of(WORD)..last)
+        .step_by(WORD)
+        .any(|at| words.iter().enumerate().all(|(i, word)| is(at + i * WORD, *word)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::thread;
+
+    use super::*;
+
+    /// The count at an address that is counted, and what it was at first.
+    fn counts(at: usize) -> Option<(usize, usize)> {
+        COUNTED.with_borrow(|all| {
+            let counted = all.iter().find(|counted| counted.at == at)?;
+            // SAFETY: its owner lives in the test.
+            Some((unsafe { load(at) }, counted.without))
+        })
+    }
+
+    /// It depends on how the standard library's handles are made.
+    #[test]
+    fn handles_of_a_thread_are_counted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        watch(runtime.handle());
+        let at = count_of(&thread::current());
+        let (count, without) = counts(at).expect("look at how handles of threads are made");
+        assert_eq!(count, without, "there is no other handle");
+        thread::scope(|_| {
+            let (count, without) = counts(at).unwrap();
+            assert!(count > without, "a scope has a handle");
+        });
+        forget();
+        assert!(counts(at).is_none());
+    }
+
+    /// It depends on how tokio's handles are made.
+    #[test]
+    fn references_to_a_runtime_are_counted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let at = count_of(runtime.handle());
+        assert_ne!(at, 0, "tokio's handle has changed: look at `count_of`");
+        // SAFETY: the runtime lives.
+        let now = || unsafe { load(at) };
+        let none = now();
+        let task = runtime.spawn(async { 5 });
+        assert!(now() > none, "a task refers to the runtime");
+        assert_eq!(runtime.block_on(task).unwrap(), 5);
+        assert_eq!(now(), none, "what has ended does not");
+        let timer = {
+            let _entered = runtime.enter();
+            tokio::time::sleep(std::time::Duration::from_secs(1))
+        };
+        assert!(now() > none, "a timer refers to the runtime");
+        drop(timer);
+        assert_eq!(now(), none);
+    }
+}

@@ -1,0 +1,330 @@
+//! Descriptors, and C's streams, which have one each.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::{Kind, external_of, is_stopped, owner, register, threads};
+use crate::hooks::runtime_heap;
+
+/// Descriptors above this have entries in the register.
+const DESCRIPTORS: usize = 1 << 16;
+/// The slot, plus 1, of the rank that opened each descriptor; 0: nobody's. Made with the first, and
+/// not a part of the program's data, which is searched when ranks leave a node.
+static OPENED_BY: OnceLock<Box<[AtomicU32]>> = OnceLock::new();
+
+fn openers() -> &'static [AtomicU32] {
+    runtime_heap(|| OPENED_BY.get_or_init(|| (0..DESCRIPTORS).map(|_| AtomicU32::new(0)).collect()))
+}
+
+/// In place of a slot: a thread of the PE's tokio runtime has opened it, for whichever rank.
+const OF_TOKIO: u32 = u32::MAX;
+/// How many of these are open.
+static OPENED_BY_TOKIO: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this process has descriptors open that a thread of its tokio runtime has opened. Any rank
+/// may have got them.
+pub(super) fn any_of_tokio() -> bool {
+    OPENED_BY_TOKIO.load(Ordering::Acquire) > 0
+}
+
+/// There is a new descriptor: it is the running rank's, if one runs, or that of the rank which has
+/// started this thread.
+pub(super) fn opened(descriptor: c_int) {
+    if descriptor < 0 || is_stopped() {
+        return;
+    }
+    // A number that is given out is free: an entry of it is of one that was closed unseen.
+    closed(descriptor);
+    let owner = owner();
+    let is_tokios = owner.is_none() && threads::is_tokios();
+    let entry = match owner {
+        None if !is_tokios => return,
+        _ => openers().get(descriptor as usize),
+    };
+    match (entry, owner) {
+        (Some(entry), Some(slot)) => {
+            if let Some(external) = external_of(slot) {
+                external.more(Kind::Descriptor);
+                entry.store(slot + 1, Ordering::Relaxed);
+            }
+        }
+        (None, Some(slot)) => register::add(Kind::Descriptor, descriptor as usize, 0, slot),
+        (Some(entry), None) => {
+            OPENED_BY_TOKIO.fetch_add(1, Ordering::AcqRel);
+            entry.store(OF_TOKIO, Ordering::Relaxed);
+        }
+        (None, None) => {}
+    }
+}
+
+/// A descriptor is about to be closed, or has been.
+pub(super) fn closed(descriptor: c_int) {
+    let Ok(number) = usize::try_from(descriptor) else { return };
+    if number >= DESCRIPTORS {
+        register::take(Kind::Descriptor, number);
+        return;
+    }
+    let Some(entry) = OPENED_BY.get().map(|entries| &entries[number]) else { return };
+    if entry.load(Ordering::Relaxed) == 0 || is_stopped() {
+        return;
+    }
+    match entry.swap(0, Ordering::Relaxed) {
+        0 => {}
+        OF_TOKIO => _ = OPENED_BY_TOKIO.fetch_sub(1, Ordering::AcqRel),
+        slot => {
+            if let Some(external) = external_of(slot - 1) {
+                external.less(Kind::Descriptor);
+            }
+        }
+    }
+}
+
+/// A rank is over: what it has open is nobody's.
+pub(super) fn forget_of(slot: u32) {
+    for entry in OPENED_BY.get().into_iter().flatten() {
+        let _ = entry.compare_exchange(slot + 1, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// The call returns a new descriptor.
+pub(crate) fn opens(call: impl FnOnce() -> c_int) -> c_int {
+    let descriptor = call();
+    opened(descriptor);
+    descriptor
+}
+
+/// The call returns a new descriptor where `is_new`.
+pub(crate) fn opens_if(is_new: bool, call: impl FnOnce() -> c_int) -> c_int {
+    if is_new { opens(call) } else { call() }
+}
+
+/// The call returns 0 when it has stored new descriptors at all of these places.
+///
+/// # Safety
+/// It does so.
+pub(crate) unsafe fn opens_at<const N: usize>(
+    places: [*mut c_int; N],
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let status = call();
+    if status == 0 {
+        // SAFETY: as the caller promises.
+        places.into_iter().for_each(|place| opened(unsafe { place.read() }));
+    }
+    status
+}
+
+/// The call closes a descriptor, whatever it returns.
+pub(crate) fn closes<R>(descriptor: c_int, call: impl FnOnce() -> R) -> R {
+    closed(descriptor);
+    call()
+}
+
+/// The call closes the descriptors of a range unless it fails.
+pub(crate) fn closes_range(
+    first: c_uint,
+    last: c_uint,
+    flags: c_uint,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let status = call();
+    if status == 0 && flags & libc::CLOSE_RANGE_CLOEXEC == 0 {
+        closed_range(first as usize, last as usize);
+    }
+    status
+}
+
+/// The call closes the descriptors from one on.
+pub(crate) fn closes_from(first: c_int, call: impl FnOnce()) {
+    closed_range(first.max(0) as usize, c_int::MAX as usize);
+    call();
+}
+
+fn closed_range(first: usize, last: usize) {
+    for number in first..DESCRIPTORS.min(last.saturating_add(1)) {
+        closed(number as c_int);
+    }
+    register::take_all(Kind::Descriptor, |number, _, _| (first..=last).contains(&number));
+}
+
+/// The call makes a descriptor of a number, which closes what it was.
+pub(crate) fn duplicates_onto(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    let original = original_of(new);
+    let descriptor = call();
+    if descriptor >= 0 && old != new {
+        closed(new);
+        if original.is_none() || file_of(new) != original {
+            opened(new);
+        }
+    }
+    descriptor
+}
+
+/// A file: device and number.
+type File = Option<(u64, u64)>;
+
+fn file_of(descriptor: c_int) -> File {
+    // SAFETY: plain system call; the structure is read only when it has been written.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(descriptor, &mut stat) == 0).then_some((stat.st_dev, stat.st_ino))
+    }
+}
+
+/// What the standard descriptor of a number was before any rank replaced it: who puts it back holds
+/// nothing by that.
+fn original_of(descriptor: c_int) -> File {
+    static ORIGINALS: [OnceLock<File>; 3] = [const { OnceLock::new() }; 3];
+    *ORIGINALS.get(usize::try_from(descriptor).ok()?)?.get_or_init(|| file_of(descriptor))
+}
+
+/// The call is `fcntl` with a command.
+pub(crate) fn controls(command: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    opens_if(matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC), call)
+}
+
+/// The call receives a message, with which descriptors may come.
+///
+/// # Safety
+/// The call fills the message unless it returns a negative number.
+pub unsafe fn receives(
+    message: *const libc::msghdr,
+    call: impl FnOnce() -> libc::ssize_t,
+) -> libc::ssize_t {
+    let received = call();
+    if received >= 0 {
+        // SAFETY: as the caller promises.
+        unsafe { received_with(message) };
+    }
+    received
+}
+
+/// The call receives several messages.
+///
+/// # Safety
+/// The call fills as many of the messages as it returns.
+pub(crate) unsafe fn receives_many(
+    messages: *const libc::mmsghdr,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let received = call();
+    for i in 0..usize::try_from(received).unwrap_or(0) {
+        // SAFETY: as the caller promises.
+        unsafe { received_with(&raw const (*messages.add(i)).msg_hdr) };
+    }
+    received
+}
+
+/// Opens what has come with a message.
+///
+/// # Safety
+/// The message is one that the kernel has filled.
+unsafe fn received_with(message: *const libc::msghdr) {
+    // SAFETY: the macros go through the control messages inside their buffer.
+    unsafe {
+        if (*message).msg_controllen == 0 {
+            return;
+        }
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while !control.is_null() {
+            if (*control).cmsg_level == libc::SOL_SOCKET && (*control).cmsg_type == libc::SCM_RIGHTS
+            {
+                let data = libc::CMSG_DATA(control);
+                let end = control.cast::<u8>().add((*control).cmsg_len);
+                let count = (end as usize - data as usize) / size_of::<c_int>();
+                (0..count).for_each(|i| opened(data.cast::<c_int>().add(i).read_unaligned()));
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+}
+
+/// The call returns a stream that has opened its descriptor, if it has one.
+pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+    let stream = adopts_by_stream(call);
+    if !stream.is_null() {
+        opened(descriptor_of(stream));
+    }
+    stream
+}
+
+/// The call returns a stream for a descriptor that is there.
+pub(crate) fn adopts_by_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+    let stream = call();
+    if !stream.is_null()
+        && let Some(slot) = owner()
+    {
+        register::add(Kind::Stream, stream as usize, 0, slot);
+    }
+    stream
+}
+
+/// The call gives a stream another file; if it fails the stream is closed.
+pub(crate) fn reopens_stream(
+    stream: *mut libc::FILE,
+    call: impl FnOnce() -> *mut libc::FILE,
+) -> *mut libc::FILE {
+    let before = descriptor_of(stream);
+    let original = original_of(before);
+    let result = call();
+    closed(before);
+    if result.is_null() {
+        register::take(Kind::Stream, stream as usize);
+        return result;
+    }
+    let now = descriptor_of(result);
+    if original.is_none() || now != before || file_of(now) != original {
+        opened(now);
+    }
+    result
+}
+
+/// The call closes a stream with its descriptor.
+pub(crate) fn closes_stream<R>(stream: *mut libc::FILE, call: impl FnOnce() -> R) -> R {
+    if !stream.is_null() {
+        closed(descriptor_of(stream));
+        register::take(Kind::Stream, stream as usize);
+    }
+    call()
+}
+
+/// A stream's descriptor, or -1.
+fn descriptor_of(stream: *mut libc::FILE) -> c_int {
+    // SAFETY: the caller of C's function says that the stream is open.
+    unsafe { keeping_error(|| libc::fileno(stream)) }
+}
+
+/// The call opens a directory.
+pub(crate) fn opens_directory(call: impl FnOnce() -> *mut libc::DIR) -> *mut libc::DIR {
+    let directory = call();
+    if !directory.is_null() {
+        // SAFETY: a directory that has just been opened.
+        opened(unsafe { libc::dirfd(directory) });
+    }
+    directory
+}
+
+/// The call closes a directory.
+pub(crate) fn closes_directory(directory: *mut libc::DIR, call: impl FnOnce() -> c_int) -> c_int {
+    if !directory.is_null() {
+        // SAFETY: the caller of C's function says that the directory is open.
+        closed(unsafe { keeping_error(|| libc::dirfd(directory)) });
+    }
+    call()
+}
+
+/// Runs `f` and leaves `errno` as it was.
+///
+/// # Safety
+/// That of `f`.
+unsafe fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: this thread's own word.
+    unsafe {
+        let place = libc::__errno_location();
+        let error = *place;
+        let result = f();
+        *place = error;
+        result
+    }
+}

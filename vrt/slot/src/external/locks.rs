@@ -1,0 +1,170 @@
+//! Locks of pthread (and C11) that ranks have taken: mutexes, read-write locks, spin locks, streams.
+//!
+//! A rank that holds one is pinned: whoever waits for it waits in this process. Waiting for a
+//! condition gives a mutex back and takes it again, so it changes nothing here.
+//!
+//! To take a lock nobody waits for costs some nanoseconds, so the account is a few plain stores: a
+//! slot has a short list of the locks that its rank holds, which only the rank's thread adds to. A
+//! table by address names the slot that last took a lock with such an address; by it somebody else
+//! who gives a lock back (another rank, a thread) finds whose list it is in. Before a slot's name
+//! there is overwritten, its lock goes from its list to the register; so does what a full list has
+//! no room for. Nothing is lost, and only such locks cost more.
+//!
+//! The lists lie in memory that the PEs share, and addresses differ between them: a list counts
+//! only in the process that wrote it, which it names.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::{Kind, external_of, is_stopped, register, running};
+use crate::SlotHeader;
+
+/// Locks that a rank may hold before they go to the register.
+const FEW: usize = 6;
+const BUCKETS: usize = 1 << 12;
+
+/// The slot, plus 1, that last took a lock of a bucket.
+static LAST: [AtomicU32; BUCKETS] = [const { AtomicU32::new(0) }; BUCKETS];
+/// This process.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The locks that a slot's rank holds: their addresses, or 0.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    locks: [AtomicUsize; FEW],
+    process: AtomicU32,
+}
+
+impl Held {
+    pub(super) fn any(&self) -> bool {
+        self.locks.iter().any(|lock| lock.load(Ordering::Acquire) != 0)
+    }
+
+    pub(super) fn forget_all(&self) {
+        self.locks.iter().for_each(|lock| lock.store(0, Ordering::Relaxed));
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        self.process.load(Ordering::Relaxed) == PROCESS.load(Ordering::Relaxed)
+    }
+
+    /// Takes an address out of the list.
+    #[inline(always)]
+    fn remove(&self, address: usize) -> bool {
+        let is_it = |lock: &&AtomicUsize| lock.load(Ordering::Relaxed) == address;
+        match self.locks.iter().find(is_it) {
+            // Nobody else takes it out: whoever unlocks is the only one who does.
+            Some(lock) => {
+                lock.store(0, Ordering::Release);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Names this process.
+pub(super) fn begin() {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+}
+
+#[inline(always)]
+fn bucket(address: usize) -> usize {
+    (address >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - BUCKETS.ilog2())
+}
+
+/// The call returns 0 when it has taken a lock (or `EOWNERDEAD`, of one whose owner has died).
+#[inline(always)]
+pub(crate) fn locks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
+    let status = call();
+    if matches!(status, 0 | libc::EOWNERDEAD)
+        && let Some(slot) = running()
+    {
+        taken(slot, lock as usize);
+    }
+    status
+}
+
+/// The call takes a lock.
+pub(crate) fn locks_surely<T>(lock: *mut T, call: impl FnOnce()) {
+    locks(lock, || {
+        call();
+        0
+    });
+}
+
+/// The call gives a lock back, and returns 0 if it was locked.
+#[inline(always)]
+pub(crate) fn unlocks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
+    let address = lock as usize;
+    let slot = running();
+    // Before, because whoever waits for it may take it at once.
+    let held_here = slot.is_some_and(|slot| slot.external.locks.remove(address));
+    if !held_here {
+        given_back(address);
+    }
+    let status = call();
+    // It was not the caller's.
+    if status != 0
+        && held_here
+        && let Some(slot) = slot
+    {
+        taken(slot, address);
+    }
+    status
+}
+
+/// The call gives a lock back.
+pub(crate) fn unlocks_surely<T>(lock: *mut T, call: impl FnOnce()) {
+    unlocks(lock, || {
+        call();
+        0
+    });
+}
+
+#[inline(always)]
+fn taken(slot: &SlotHeader, address: usize) {
+    let held = &slot.external.locks;
+    let Some(free) = held.locks.iter().find(|lock| lock.load(Ordering::Relaxed) == 0) else {
+        return register::add(Kind::Lock, address, 0, slot.id().0);
+    };
+    let name = slot.id().0 + 1;
+    let last = &LAST[bucket(address)];
+    let before = last.load(Ordering::Relaxed);
+    if before != name {
+        if before != 0 {
+            make_room(before - 1, bucket(address));
+        }
+        last.store(name, Ordering::Relaxed);
+    }
+    held.process.store(PROCESS.load(Ordering::Relaxed), Ordering::Relaxed);
+    free.store(address, Ordering::Release);
+}
+
+/// Puts the locks of a bucket that a slot's rank holds into the register.
+#[cold]
+fn make_room(slot: u32, wanted: usize) {
+    let Some(held) = external_of(slot).map(|external| &external.locks) else { return };
+    if !held.is_of_this_process() || is_stopped() {
+        return;
+    }
+    for lock in &held.locks {
+        let address = lock.load(Ordering::Acquire);
+        if address != 0 && bucket(address) == wanted {
+            register::add(Kind::Lock, address, 0, slot);
+            lock.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// A lock is given back that is not in the running rank's list.
+#[inline]
+fn given_back(address: usize) {
+    let last = LAST[bucket(address)].load(Ordering::Relaxed);
+    let others = last.checked_sub(1).and_then(external_of).map(|external| &external.locks);
+    let was_there = others
+        .is_some_and(|held| held.is_of_this_process() && !is_stopped() && held.remove(address));
+    if !was_there {
+        register::take(Kind::Lock, address);
+    }
+}

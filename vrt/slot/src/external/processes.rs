@@ -1,0 +1,88 @@
+//! Children of ranks, and the calls that copy a process.
+//!
+//! A child is its rank's until it has been waited for. Which calls do that is not looked at: the
+//! system knows whether somebody still can.
+
+use std::ffi::c_int;
+
+use crate::hooks::{self, in_rank};
+use crate::report;
+
+use super::{Kind, owner, register, stop};
+
+/// The call starts a program and returns 0 when it has stored the child's number.
+///
+/// # Safety
+/// It stores the number, unless the pointer is null.
+pub(crate) unsafe fn starts_child(
+    child: *const libc::pid_t,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let status = call();
+    if status == 0
+        && !child.is_null()
+        && let Some(slot) = owner()
+    {
+        // SAFETY: as the caller promises.
+        register::add(Kind::Child, unsafe { child.read() } as usize, 0, slot);
+    }
+    status
+}
+
+/// Forgets the children of a slot's rank for whom nobody can wait any more.
+pub(super) fn forget_ended(slot: u32) {
+    register::take_all(Kind::Child, |child, _, of| of == slot && !can_be_waited_for(child));
+}
+
+fn can_be_waited_for(child: usize) -> bool {
+    let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: the call only asks, and what it writes is not read.
+    let status = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, child as libc::id_t, &mut info, how)
+    };
+    // An interrupted or otherwise failed question says nothing.
+    status == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD)
+}
+
+/// Explains why a rank cannot fork, and ends the job.
+fn refuse_fork(call: &str) -> ! {
+    let rank = hooks::current_rank().unwrap_or_default();
+    report::say(format_args!(
+        "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
+         child would overwrite each other; start programs with std::process::Command (without \
+         pre_exec) or posix_spawn"
+    ));
+    hooks::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
+}
+
+/// The call copies the process, which a rank must not.
+pub fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
+    if in_rank() {
+        refuse_fork(name);
+    }
+    let child = call();
+    if child == 0 {
+        stop();
+    }
+    child
+}
+
+/// The call copies the process, or a part of it, in a way of its own, which a rank must not.
+pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
+    if in_rank() {
+        refuse_fork(name);
+    }
+    call()
+}
+
+/// BSD `vfork`: outside of ranks it is `fork`, as POSIX allows. A child that shared the process's
+/// memory would change its accounts.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn vfork() -> libc::pid_t {
+    // SAFETY: as the caller promises.
+    is_refused("vfork()", || unsafe { libc::fork() })
+}

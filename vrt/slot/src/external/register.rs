@@ -1,0 +1,204 @@
+//! The register of what ranks hold: kind, key (an address or a number), length, and the slot.
+//!
+//! It grows by chunks and never shrinks. An entry goes from free to busy (whoever makes that step
+//! may write it), from there to taken, and back to free by one compare-and-exchange, which only one
+//! can do.
+
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use super::{Kind, external_of, is_stopped, owner, running};
+use crate::hooks::runtime_heap;
+
+const FREE: u64 = 0;
+const BUSY: u64 = 1;
+const PER_CHUNK: usize = 64;
+
+/// What an entry says: the kind and the slot plus 1.
+const fn state(kind: Kind, slot: u32) -> u64 {
+    ((kind as u64 + 1) << 32) | (slot as u64 + 1)
+}
+
+struct Entry {
+    state: AtomicU64,
+    key: AtomicUsize,
+    len: AtomicUsize,
+}
+
+struct Chunk {
+    entries: [Entry; PER_CHUNK],
+    next: AtomicPtr<Chunk>,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        let empty = || Entry {
+            state: AtomicU64::new(FREE),
+            key: AtomicUsize::new(0),
+            len: AtomicUsize::new(0),
+        };
+        Chunk {
+            entries: std::array::from_fn(|_| empty()),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+}
+
+/// The first chunk. Not a part of the program's data: that is searched for references to slots when
+/// ranks leave a node, and some keys are addresses of what a rank's heap holds.
+static FIRST: AtomicPtr<Chunk> = AtomicPtr::new(std::ptr::null_mut());
+/// Entries of each kind.
+static HELD: [AtomicUsize; Kind::ALL.len()] = [const { AtomicUsize::new(0) }; Kind::ALL.len()];
+
+/// Something that was in the register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) key: usize,
+    pub(super) len: usize,
+    pub(super) slot: u32,
+}
+
+/// The chunk behind a pointer, made if there is none.
+fn chunk_at(at: &AtomicPtr<Chunk>) -> &'static Chunk {
+    let known = at.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: chunks are never freed.
+        return unsafe { &*known };
+    }
+    let new = runtime_heap(|| Box::into_raw(Box::new(Chunk::new())));
+    match at.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: just published, never freed.
+        Ok(_) => unsafe { &*new },
+        Err(other) => {
+            // SAFETY: nobody has seen ours; the other one is never freed.
+            unsafe {
+                runtime_heap(|| drop(Box::from_raw(new)));
+                &*other
+            }
+        }
+    }
+}
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let next = |at: &AtomicPtr<Chunk>| {
+        // SAFETY: chunks are never freed.
+        unsafe { at.load(Ordering::Acquire).as_ref::<'static>() }
+    };
+    std::iter::successors(next(&FIRST), move |chunk| next(&chunk.next))
+        .flat_map(|chunk| chunk.entries.iter())
+}
+
+/// The rank of a slot has made something.
+pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
+    if is_stopped() {
+        return;
+    }
+    let mut chunk = chunk_at(&FIRST);
+    let entry = loop {
+        let free = chunk.entries.iter().find(|entry| {
+            entry.state.load(Ordering::Relaxed) == FREE
+                && entry
+                    .state
+                    .compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+        });
+        match free {
+            Some(entry) => break entry,
+            None => chunk = chunk_at(&chunk.next),
+        }
+    };
+    entry.key.store(key, Ordering::Relaxed);
+    entry.len.store(len, Ordering::Relaxed);
+    HELD[kind as usize].fetch_add(1, Ordering::Relaxed);
+    if let Some(external) = external_of(slot) {
+        external.more(kind);
+    }
+    entry.state.store(state(kind, slot), Ordering::Release);
+}
+
+/// Gives an entry its length, if it is still there. Only the thread that has added it does so, and
+/// the key is not used again.
+pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
+    let wanted = state(kind, slot);
+    let entry = entries().find(|entry| {
+        entry.state.load(Ordering::Acquire) == wanted && entry.key.load(Ordering::Relaxed) == key
+    });
+    if let Some(entry) = entry {
+        entry.len.store(len, Ordering::Release);
+    }
+}
+
+/// Takes an entry that is in a state. False: somebody else has.
+fn take_entry(entry: &Entry, seen: u64) -> Option<Taken> {
+    entry.state.compare_exchange(seen, BUSY, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+    let taken = Taken {
+        key: entry.key.swap(0, Ordering::Relaxed),
+        len: entry.len.load(Ordering::Relaxed),
+        slot: (seen as u32).wrapping_sub(1),
+    };
+    HELD[(seen >> 32) as usize - 1].fetch_sub(1, Ordering::Relaxed);
+    entry.state.store(FREE, Ordering::Release);
+    Some(taken)
+}
+
+/// Takes all entries of a kind for which `wanted` (key, length, slot).
+pub(super) fn take_all(kind: Kind, wanted: impl Fn(usize, usize, u32) -> bool) -> Vec<Taken> {
+    let mut all = Vec::new();
+    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || is_stopped() {
+        return all;
+    }
+    for entry in entries() {
+        if let Some(taken) = take_if(entry, kind, &wanted) {
+            all.push(taken);
+        }
+    }
+    all
+}
+
+fn take_if(
+    entry: &Entry,
+    kind: Kind,
+    wanted: &impl Fn(usize, usize, u32) -> bool,
+) -> Option<Taken> {
+    let seen = entry.state.load(Ordering::Acquire);
+    let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
+    let slot = (seen as u32).wrapping_sub(1);
+    if seen >> 32 != kind as u64 + 1 || !wanted(key, len, slot) {
+        return None;
+    }
+    let taken = take_entry(entry, seen)?;
+    if let Some(external) = external_of(taken.slot) {
+        external.less(kind);
+    }
+    Some(taken)
+}
+
+/// Something ends: takes one entry of it, the running rank's if that has one.
+pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
+    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || is_stopped() {
+        return None;
+    }
+    let mine = owner();
+    let own = |k: usize, _: usize, slot: u32| k == key && Some(slot) == mine;
+    entries()
+        .find_map(|entry| take_if(entry, kind, &own))
+        .or_else(|| entries().find_map(|entry| take_if(entry, kind, &|k, _, _| k == key)))
+}
+
+/// Whether the running rank holds something.
+pub(super) fn holds(kind: Kind, key: usize) -> bool {
+    let Some(slot) = running() else { return false };
+    let wanted = state(kind, slot.id().0);
+    entries().any(|entry| {
+        entry.state.load(Ordering::Acquire) == wanted && entry.key.load(Ordering::Relaxed) == key
+    })
+}
+
+/// A rank is over: forgets what it holds.
+pub(super) fn forget_of(slot: u32) {
+    for entry in entries() {
+        let seen = entry.state.load(Ordering::Acquire);
+        if seen > BUSY && seen as u32 == slot + 1 {
+            let _ = take_entry(entry, seen);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Spans of `tracing` that ranks are in, or hold.
+//!
+//! A span is a number that its subscriber has given it. Each PE has its own copy of the subscriber
+//! that the program has set for all threads; on another PE the number means another span, or none.
+//! A span refers to its subscriber by an address and a table of functions, side by side. So a rank
+//! stays while its memory has these two words.
+
+use std::cell::Cell;
+
+use tracing::dispatcher::{self, Dispatch};
+
+use super::counted::{count_of, is_mapped, search};
+use crate::SlotHeader;
+
+const WORD: usize = size_of::<usize>();
+
+thread_local! {
+    /// The two words, once they are known.
+    static SUBSCRIBER: Cell<Option<[usize; 2]>> = const { Cell::new(None) };
+}
+
+/// Why the rank of a slot stays, if it holds a span.
+///
+/// # Safety
+/// The slot is of a rank of this thread's PE.
+pub unsafe fn pin(slot: *mut SlotHeader) -> Option<&'static str> {
+    let words = SUBSCRIBER.get().or_else(subscriber)?;
+    // SAFETY: as the caller promises.
+    let holds = unsafe { search(slot, &words) };
+    holds.then_some("it is in a span of `tracing`, or holds one: spans are their PE's")
+}
+
+/// The words by which spans refer to the subscriber of all threads, if there is one. One that was set
+/// for a part of the program only is counted, and lies in the memory of the rank that has set it.
+fn subscriber() -> Option<[usize; 2]> {
+    if !dispatcher::has_been_set() {
+        return None;
+    }
+    let words =
+        dispatcher::get_default(
+            |dispatch| {
+                if count_of(dispatch) == 0 { words_of(dispatch) } else { None }
+            },
+        );
+    SUBSCRIBER.set(words);
+    words
+}
+
+fn words_of(dispatch: &Dispatch) -> Option<[usize; 2]> {
+    let words = std::ptr::from_ref(dispatch).cast::<usize>();
+    // SAFETY: inside the value. Beside a tag there may be bytes that are not initialised, which are
+    // no address of memory, or are not taken for one below.
+    let at = |i: usize| unsafe { words.add(i).read_volatile() };
+    let is_address = |word: usize| word.is_multiple_of(WORD) && is_mapped(word);
+    let mut pairs = (1..size_of::<Dispatch>() / WORD).map(|i| [at(i - 1), at(i)]);
+    // A subscriber without data is nobody's.
+    pairs.rfind(|pair| pair.iter().all(|word| is_address(*word)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    /// It depends on how `tracing` refers to subscribers.
+    #[test]
+    fn spans_have_the_words_of_their_subscriber() {
+        // For all threads of this process: other tests do without.
+        tracing_subscriber::fmt().with_writer(std::io::sink).init();
+        let words = subscriber().expect("look at how a `Dispatch` is made");
+        let has = |span: &tracing::Span| {
+            let first = std::ptr::from_ref(span).cast::<usize>();
+            // SAFETY: inside the span.
+            let at = |i: usize| unsafe { first.add(i).read_volatile() };
+            (1..size_of::<tracing::Span>() / WORD).any(|i| [at(i - 1), at(i)] == words)
+        };
+        assert!(has(&tracing::info_span!("a span")));
+    }
+}

@@ -1,0 +1,231 @@
+//! Threads that ranks start. Their stacks and thread-local storage, which libc keeps for the next
+//! thread, are the process's.
+//!
+//! A rank holds a thread in two ways, each with an entry of its own in the register, by the number
+//! that the thread gets here:
+//! - while it runs, to the end of the destructors of its thread-local variables;
+//! - until it is joined or detached: its identity, the length of the entry, means nothing in another
+//!   process, or another thread there.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Kind, owner, register};
+use crate::hooks::runtime_heap;
+use crate::interpose::Real;
+
+/// What a thread begins with, with the result that C's or POSIX's threads have.
+pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
+
+/// What a thread that a rank starts begins with.
+struct Begun<R> {
+    start: Start<R>,
+    argument: *mut c_void,
+    number: usize,
+    slot: u32,
+}
+
+/// Whose a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// Nobody's who is known here.
+    Unknown,
+    /// That of the PE's tokio runtime.
+    Tokio,
+    /// That of the rank in a slot which has started it, or the thread that started it.
+    Rank(u32),
+}
+
+thread_local! {
+    /// The number of this thread, if a rank has started it; or 0.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+    static WHOSE: Cell<Whose> = const { Cell::new(Whose::Unknown) };
+}
+
+/// The slot of the rank that has started this thread, itself or by other threads.
+pub(super) fn starter() -> Option<u32> {
+    match WHOSE.get() {
+        Whose::Rank(slot) => Some(slot),
+        Whose::Unknown | Whose::Tokio => None,
+    }
+}
+
+/// Whether this is a thread of the PE's tokio runtime.
+pub(super) fn is_tokios() -> bool {
+    WHOSE.get() == Whose::Tokio
+}
+
+/// The call starts a thread with what it is given, and returns 0 then, with the thread's identity.
+fn starts_thread<R>(
+    start: Start<R>,
+    argument: *mut c_void,
+    is_detached: bool,
+    call: impl FnOnce(Start<R>, *mut c_void) -> (c_int, libc::pthread_t),
+) -> c_int {
+    static NUMBERS: AtomicUsize = AtomicUsize::new(1);
+    let Some(slot) = owner() else {
+        return runtime_heap(|| call(start, argument).0);
+    };
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    register::add(Kind::Thread, number, 0, slot);
+    if !is_detached {
+        // Its identity is not known yet. The thread may end, or detach itself, before it is.
+        register::add(Kind::Unjoined, number, 0, slot);
+    }
+    let (status, thread) = runtime_heap(|| {
+        let begun = Box::into_raw(Box::new(Begun { start, argument, number, slot }));
+        let (status, thread) = call(run_thread::<R>, begun.cast());
+        if status != 0 {
+            // SAFETY: no thread has begun, so it is still ours.
+            drop(unsafe { Box::from_raw(begun) });
+        }
+        (status, thread)
+    });
+    if status != 0 {
+        register::take(Kind::Thread, number);
+        register::take(Kind::Unjoined, number);
+    } else {
+        register::set_len(Kind::Unjoined, number, thread as usize, slot);
+    }
+    status
+}
+
+extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
+    // SAFETY: `starts_thread` gave this thread its own box.
+    let begun = *unsafe { Box::from_raw(begun.cast::<Begun<R>>()) };
+    let Begun { start, argument, number, slot } = begun;
+    NUMBER.set(number);
+    WHOSE.set(Whose::Rank(slot));
+    let _ends = Ends::of(number);
+    start(argument)
+}
+
+/// Says at the end of a thread that it has ended, also when it ends by `pthread_exit` or is
+/// cancelled: both unwind, and run the destructors of keys.
+struct Ends(Option<usize>);
+
+impl Ends {
+    fn of(number: usize) -> Ends {
+        extern "C" fn ended(number: *mut c_void) {
+            register::take(Kind::Thread, number as usize);
+        }
+        static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: a place for the key, and a destructor of this type.
+            let status = unsafe { libc::pthread_key_create(&mut key, Some(ended)) };
+            (status == 0).then_some(key)
+        });
+        // Destructors of keys run after those of thread-local variables.
+        let is_set = key.is_some_and(|key| {
+            // SAFETY: a key that is never deleted; the number is only a number.
+            unsafe { libc::pthread_setspecific(key, number as *const c_void) == 0 }
+        });
+        Ends((!is_set).then_some(number))
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(number) = self.0 {
+            register::take(Kind::Thread, number);
+        }
+    }
+}
+
+/// The calling thread is one of the PE's tokio runtime, which joins it, not of the rank that happened
+/// to start it.
+pub fn is_of_tokio() {
+    WHOSE.set(Whose::Tokio);
+    detaches_itself();
+}
+
+fn detaches_itself() {
+    let number = NUMBER.get();
+    if number != 0 {
+        register::take_all(Kind::Unjoined, |of, _, _| of == number);
+    }
+}
+
+/// The call joins or detaches a thread, and returns 0 when it has done so.
+pub fn lets_go_of(thread: libc::pthread_t, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: a plain call.
+    if thread == unsafe { libc::pthread_self() } {
+        detaches_itself();
+    }
+    // Before, because its identity may be the next thread's at once.
+    let taken = register::take_all(Kind::Unjoined, |_, identity, _| identity == thread as usize);
+    let status = call();
+    if status != 0 {
+        for entry in taken {
+            register::add(Kind::Unjoined, entry.key, entry.len, entry.slot);
+        }
+    }
+    status
+}
+
+/// POSIX `pthread_create`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start<*mut c_void>,
+    argument: *mut c_void,
+) -> c_int {
+    type Create = unsafe extern "C" fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Start<*mut c_void>,
+        *mut c_void,
+    ) -> c_int;
+    static REAL: Real = Real::new(c"pthread_create");
+    // SAFETY: as the caller promises.
+    let is_detached = unsafe { is_detached(attributes) };
+    // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+    starts_thread(start, argument, is_detached, |start, argument| unsafe {
+        let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
+        let status = create(thread, attributes, start, argument);
+        (status, if status == 0 { *thread } else { 0 })
+    })
+}
+
+/// Whether a thread with these attributes is one that nobody joins.
+///
+/// # Safety
+/// Attributes, or null.
+unsafe fn is_detached(attributes: *const libc::pthread_attr_t) -> bool {
+    unsafe extern "C" {
+        fn pthread_attr_getdetachstate(of: *const libc::pthread_attr_t, state: *mut c_int)
+        -> c_int;
+    }
+    let mut state = libc::PTHREAD_CREATE_JOINABLE;
+    // SAFETY: as the caller promises, and a place for the answer.
+    !attributes.is_null()
+        && unsafe { pthread_attr_getdetachstate(attributes, &mut state) } == 0
+        && state == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// C11 `thrd_create`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn thrd_create(
+    thread: *mut libc::pthread_t,
+    start: Start<c_int>,
+    argument: *mut c_void,
+) -> c_int {
+    type Create = unsafe extern "C" fn(*mut libc::pthread_t, Start<c_int>, *mut c_void) -> c_int;
+    static REAL: Real = Real::new(c"thrd_create");
+    // SAFETY: as above.
+    starts_thread(start, argument, false, |start, argument| unsafe {
+        let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
+        let status = create(thread, start, argument);
+        (status, if status == 0 { *thread } else { 0 })
+    })
+}

@@ -1,0 +1,447 @@
+//! `malloc` and its family, defined by this crate in place of libc's.
+//!
+//! One thread-local word says whose heap is meant: anything but null is the header of the slot
+//! whose rank runs. The PE sets it when it resumes a rank. Where it is null, the runtime's own
+//! memory is libc's ([`runtime_heap`]), and everybody else's that of the PE's [`outside`] heap.
+//!
+//! A free goes by address, never by that word: a block outside the arena is libc's; a block of a
+//! slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and the
+//! PE has one thread); anything else goes on the slot's remote-free list, which the owner empties
+//! before it takes memory from the heap.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use crate::{Arena, SlotHeader, external, heap, outside};
+
+thread_local! {
+    static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
+    static PE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The slot whose heap serves this thread now; null: libc's heap.
+#[inline(always)]
+pub fn heap_in_use() -> *mut SlotHeader {
+    HEAP.get()
+}
+
+/// Whether a rank runs on this thread now, outside of the runtime.
+#[inline(always)]
+pub fn in_rank() -> bool {
+    !heap_in_use().is_null()
+}
+
+/// The rank that runs on this thread.
+pub fn current_rank() -> Option<u32> {
+    let slot = heap_in_use();
+    // SAFETY: the heap in use is the running rank's.
+    (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
+}
+
+/// The PE, by its unique number, and the rank that run on this thread.
+pub fn running_rank() -> Option<(u32, u32)> {
+    Some((pe_of_thread(), current_rank()?))
+}
+
+/// Says whose heap is meant from now on; returns whose it was.
+#[inline(always)]
+pub fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
+    HEAP.replace(slot)
+}
+
+/// Runs `f` on the PE's outside heap: what it allocates, a rank may hold. `f` must not suspend the
+/// rank.
+#[inline(always)]
+pub fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
+    runtime_heap(|| outside::within(f))
+}
+
+/// Runs `f` on the runtime's heap, of which a rank must not keep anything. `f` must not suspend the
+/// rank.
+#[inline(always)]
+pub fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
+    let result = on_runtime_heap(f);
+    crate::check::wipe_below();
+    result
+}
+
+/// Never inlined, so that nothing of `f` stays in the rank's own frames.
+#[inline(never)]
+fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(*mut SlotHeader);
+    impl Drop for Restore {
+        #[inline(always)]
+        fn drop(&mut self) {
+            HEAP.set(self.0);
+        }
+    }
+    let _restore = Restore(use_heap(std::ptr::null_mut()));
+    f()
+}
+
+/// The PE that this thread is the rank thread of (its unique number), or 0.
+#[inline(always)]
+pub fn pe_of_thread() -> u32 {
+    PE.get()
+}
+
+/// Makes the calling thread the rank thread of a PE (0: of none any more).
+pub fn set_pe_of_thread(pe: u32) {
+    PE.set(pe);
+}
+
+/// Says on stderr that the running rank's heap is full. Called inside the allocator: it allocates
+/// nothing.
+pub(crate) fn report_full_heap(asked: usize, size: usize) {
+    let slot = HEAP.get();
+    if slot.is_null() {
+        return;
+    }
+    // SAFETY: non-null means that the slot's rank runs on this thread.
+    let rank = unsafe { (*slot).rank.get() };
+    crate::report::say(format_args!(
+        "rank {rank}: its heap is full: {asked} more bytes do not fit into a slot of {} MiB; \
+         raise --slot (VRT_SLOT)",
+        size >> 20
+    ));
+}
+
+/// # Safety
+/// `slot` is the slot in use on this thread, `align` a power of two.
+#[inline]
+unsafe fn allocate(slot: *mut SlotHeader, align: usize, size: usize) -> *mut c_void {
+    // SAFETY: the slot in use belongs to this thread's PE; references end before returning.
+    unsafe {
+        if !(*slot).remote.is_empty() {
+            drain_remote(slot);
+        }
+        (*(*slot).heap.get()).allocate(align, size).cast()
+    }
+}
+
+/// Frees what others have freed.
+///
+/// # Safety
+/// The calling PE owns the slot.
+#[cold]
+pub unsafe fn drain_remote(slot: *mut SlotHeader) {
+    let Some(arena) = Arena::current() else { return };
+    // SAFETY: the owner may touch the heap; the list holds live blocks of it, and that of a pool
+    // those of its PE's outside heap, too.
+    unsafe {
+        (*slot).remote.drain(|block| match arena.layout.outside_at(block as usize) {
+            Some(pe) => outside::free(arena, pe, block),
+            None => (*(*slot).heap.get()).free(block),
+        });
+    }
+}
+
+/// Allocates from a slot's heap that is not the running rank's (the PE's pool of payloads).
+///
+/// # Safety
+/// The calling PE owns the slot.
+pub unsafe fn allocate_in(slot: *mut SlotHeader, size: usize) -> *mut u8 {
+    // SAFETY: as the caller promises.
+    unsafe { allocate(slot, 16, size).cast() }
+}
+
+/// Frees a block of the arena, whoever owns its slot.
+///
+/// # Safety
+/// `block` is live in a slot of the arena and nobody uses it.
+#[inline]
+pub unsafe fn free_in_arena(block: *mut u8) {
+    let Some(arena) = Arena::current() else { return };
+    if let Some(pe) = arena.layout.outside_at(block as usize) {
+        // SAFETY: as the caller promises.
+        return unsafe { outside::free(arena, pe, block) };
+    }
+    let slot = arena.header(arena.slot_at(block as usize));
+    let pe = PE.get();
+    // SAFETY: the owner frees directly; everybody else through the list.
+    unsafe {
+        if pe != 0 && (*slot).is_owned_by(pe) {
+            (*(*slot).heap.get()).free(block);
+        } else if !external::is_stopped() {
+            (*slot).remote.push(block);
+        }
+    }
+}
+
+/// This process was forked from a PE, with whom it shares the arena: it takes no memory from there, and
+/// what it frees stays as it is.
+pub(crate) fn leave_to_parent() {
+    PE.set(0);
+    outside::leave_to_parent();
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+}
+
+fn no_memory() -> *mut c_void {
+    // SAFETY: errno of this thread.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    std::ptr::null_mut()
+}
+
+/// C `malloc`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    let slot = HEAP.get();
+    if !slot.is_null() {
+        // SAFETY: a non-null word is the slot of the rank that runs here.
+        unsafe { allocate(slot, 16, size) }
+    } else if outside::serves() {
+        outside::allocate(16, size, false)
+    } else {
+        // SAFETY: libc's own.
+        unsafe { __libc_malloc(size) }
+    }
+}
+
+/// C `calloc`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let slot = HEAP.get();
+    if slot.is_null() && !outside::serves() {
+        // SAFETY: libc's own.
+        return unsafe { __libc_calloc(count, size) };
+    }
+    let Some(bytes) = count.checked_mul(size) else { return no_memory() };
+    if slot.is_null() {
+        return outside::allocate(16, bytes, true);
+    }
+    // SAFETY: as in `malloc`; the block has `bytes` bytes.
+    unsafe {
+        let block = allocate(slot, 16, bytes);
+        if !block.is_null() {
+            block.write_bytes(0, bytes);
+        }
+        block
+    }
+}
+
+/// C `realloc`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: `block` is null or live; where it lies says whose it is.
+    unsafe {
+        if block.is_null() {
+            return malloc(size);
+        }
+        let Some(arena) = Arena::current().filter(|_| Arena::contains(block as usize)) else {
+            return reallocate_of_libc(block, size);
+        };
+        let slot = HEAP.get();
+        let old = match arena.layout.outside_at(block as usize) {
+            Some(pe) => {
+                if slot.is_null() {
+                    let moved = outside::reallocate(pe, block.cast(), size);
+                    if !moved.is_null() {
+                        return moved;
+                    }
+                }
+                outside::usable_size(block.cast())
+            }
+            None if arena.header(arena.slot_at(block as usize)) == slot => {
+                return (*(*slot).heap.get()).reallocate(block.cast(), size).cast();
+            }
+            None => heap::usable_size(block.cast()),
+        };
+        move_block(block, old, size)
+    }
+}
+
+/// Copies a block of `old` bytes to a new one of `size`, and frees it.
+///
+/// # Safety
+/// The block is live and nobody else uses it.
+unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void {
+    // SAFETY: as the caller promises; the new block is another one.
+    unsafe {
+        let moved = malloc(size);
+        if !moved.is_null() {
+            std::ptr::copy_nonoverlapping(block.cast::<u8>(), moved.cast(), old.min(size));
+            free(block);
+        }
+        moved
+    }
+}
+
+/// Changes the length of a block of libc's, which stays libc's unless somebody changes it in whose
+/// hands it could leave the process: a rank, or what is outside of ranks.
+///
+/// # Safety
+/// The block is live in libc's heap and nobody else uses it.
+unsafe fn reallocate_of_libc(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if outside::exists() && (!HEAP.get().is_null() || outside::serves()) {
+            move_block(block, libc_usable_size(block), size)
+        } else {
+            __libc_realloc(block, size)
+        }
+    }
+}
+
+/// C `reallocarray`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn reallocarray(
+    block: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: as the caller promises.
+        Some(bytes) => unsafe { realloc(block, bytes) },
+        None => no_memory(),
+    }
+}
+
+/// C `free`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    // SAFETY: the address says whose block it is.
+    unsafe {
+        if Arena::contains(block as usize) {
+            free_in_arena(block.cast());
+        } else {
+            __libc_free(block);
+        }
+    }
+}
+
+/// C `memalign`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    let slot = HEAP.get();
+    let Some(align) = align.max(16).checked_next_power_of_two() else {
+        // SAFETY: errno of this thread.
+        unsafe { *libc::__errno_location() = libc::EINVAL };
+        return std::ptr::null_mut();
+    };
+    // SAFETY: as in `malloc`.
+    unsafe {
+        match slot.is_null() {
+            false => allocate(slot, align, size),
+            true if outside::serves() => outside::allocate(align, size, false),
+            true => __libc_memalign(align, size),
+        }
+    }
+}
+
+/// POSIX `posix_memalign`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
+        return libc::EINVAL;
+    }
+    // SAFETY: `out` is writable, says POSIX.
+    unsafe {
+        let block = memalign(align, size);
+        if block.is_null() {
+            return libc::ENOMEM;
+        }
+        out.write(block);
+    }
+    0
+}
+
+/// C11 `aligned_alloc`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    // SAFETY: as in `memalign`.
+    unsafe { memalign(align, size) }
+}
+
+/// The old `valloc`: aligned to a page.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+    // SAFETY: as in `memalign`.
+    unsafe { memalign(4096, size) }
+}
+
+/// The old `pvalloc`: whole pages.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    match size.checked_next_multiple_of(4096) {
+        // SAFETY: as in `memalign`.
+        Some(size) => unsafe { memalign(4096, size.max(4096)) },
+        None => no_memory(),
+    }
+}
+
+/// GNU `malloc_usable_size`.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    if block.is_null() {
+        return 0;
+    }
+    // SAFETY: a live block; libc keeps its chunks' sizes in the same place, with two flag words of
+    // overhead less one that the successor lends, as dlmalloc does (libc's malloc descends from it).
+    unsafe {
+        match Arena::current().filter(|_| Arena::contains(block as usize)) {
+            Some(arena) if arena.layout.outside_at(block as usize).is_some() => {
+                outside::usable_size(block.cast())
+            }
+            Some(_) => heap::usable_size(block.cast()),
+            None => libc_usable_size(block),
+        }
+    }
+}
+
+/// libc's own `malloc_usable_size`, which has no second name.
+fn libc_usable_size(block: *mut c_void) -> usize {
+    type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
+    static REAL: crate::interpose::Real = crate::interpose::Real::new(c"malloc_usable_size");
+    // SAFETY: the symbol has this type; `block` is libc's.
+    unsafe { std::mem::transmute::<*mut c_void, UsableSize>(REAL.get())(block) }
+}
+
+/// Makes the calling PE (by unique number) the owner of a slot.
+///
+/// # Safety
+/// No other PE owns or uses the slot.
+pub unsafe fn own(slot: *mut SlotHeader, pe: u32) {
+    // SAFETY: a header in the mapped arena.
+    unsafe { (*slot).owner.store(pe, Ordering::Release) };
+}

@@ -1,0 +1,90 @@
+//! What functions that are defined in front of libc's are made of; which these are says
+//! [`calls`](super::calls). And `exit`: a rank that exits with 0 has ended; with anything else it
+//! ends the job.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::hooks::{in_rank, outside_heap, runtime_heap};
+
+/// The next definition of a symbol, looked up once.
+pub struct Real {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Real {
+    /// Of this name.
+    pub const fn new(name: &'static CStr) -> Real {
+        Real { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// The address of libc's function.
+    #[inline(always)]
+    pub fn get(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() { known } else { self.look_up() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(&self) -> *mut c_void {
+        if !self.exists() {
+            crate::report::say(format_args!("libc has no {:?}", self.name));
+            std::process::abort();
+        }
+        self.address.load(Ordering::Relaxed)
+    }
+
+    /// Whether libc has such a function.
+    pub(crate) fn exists(&self) -> bool {
+        if self.address.load(Ordering::Relaxed).is_null() {
+            // SAFETY: a valid C string; the loader's own allocations belong to the process.
+            let found =
+                runtime_heap(|| unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) });
+            self.address.store(found, Ordering::Relaxed);
+        }
+        !self.address.load(Ordering::Relaxed).is_null()
+    }
+}
+
+/// The call keeps memory for the whole process: not in the heap of the rank that happens to make it.
+pub(crate) fn process_wide<R>(call: impl FnOnce() -> R) -> R {
+    outside_heap(call)
+}
+
+/// `sigaltstack`: a rank does not give its thread another signal stack. One in its own memory would be
+/// the thread's still when the rank has gone; that of the PE is long enough for backtraces, too.
+///
+/// # Safety
+/// As in C.
+pub(super) unsafe fn keeps_signal_stack(
+    new: *const libc::stack_t,
+    old: *mut libc::stack_t,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    if new.is_null() || !in_rank() || crate::thread::is_rank() {
+        return real();
+    }
+    // SAFETY: as the caller promises. It only asks, so it does not come back here.
+    unsafe { libc::sigaltstack(std::ptr::null(), old) }
+}
+
+/// C `exit`. In a rank: status 0 ends the rank, any other ends the job with that status. In a world of
+/// one it ends the process.
+///
+/// # Safety
+/// As in C.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn exit(status: c_int) -> ! {
+    crate::exit_guard::abandon_experiment();
+    if in_rank() && !crate::thread::is_rank() {
+        crate::exit_guard::clear();
+        crate::rank::exit_rank(status);
+    }
+    static REAL: Real = Real::new(c"exit");
+    // SAFETY: libc's `exit` has this type.
+    let real: unsafe extern "C" fn(c_int) -> ! = unsafe { std::mem::transmute(REAL.get()) };
+    // SAFETY: as the caller promises.
+    unsafe { real(status) }
+}

@@ -1,0 +1,396 @@
+//! A rank's memory, and what suspends and resumes it; knows nobody above.
+//!
+//! The arena is one address range, mapped at the same address in every PE of a node, in which every
+//! rank has a *slot* with its stack and its heap.
+//!
+//! Invariants:
+//! - The arena is reserved before PEs are forked; its base and layout never change in them. An
+//!   address in it means the same in every PE. A process that is no PE may release it when nothing is
+//!   in it, and reserve another one: for its next job, or for more ranks of its own (`run_local`).
+//! - A slot is touched by the PE that owns it ([`SlotHeader::owner`]) and by nobody else, with
+//!   three exceptions: freeing somebody else's block goes through the slot's remote-free list;
+//!   the receiver of a large message reads the sender's buffer while the sender waits; the crash
+//!   handler reads anything.
+//! - Pages are handed out lazily by the kernel. A slot's pages go back when its rank has ended.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `backing` | the file behind it, with 2 MiB pages where possible |
+//! | `layout` | where slots, stacks and heaps lie, and why there |
+//! | `slot` | the header of a slot: heap, owner, suspended rank |
+//! | `live` | what of a slot has to travel to another node |
+//! | `heap` | dlmalloc over a slot's two ranges |
+//! | `outside` | the heap of what is no rank: threads, tokio |
+//! | `hooks` | `malloc` and its family: whose heap is meant |
+//! | `calls` | the table of the libc calls that are defined in front of libc's |
+//! | `interpose` | what those are made of, and `exit` |
+//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |
+//! | `answers` | what libc returns in memory of the process: ranks get copies |
+//! | `search` | what ranks and statics refer to that would not move with a rank, or would |
+//! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
+//! | `rank` | a rank: its life, and what the layer above does for it |
+//! | `coroutine` | the suspended program in a slot |
+//! | `thread` | a rank that is a thread of the process |
+//! | `locals` | what a rank keeps for the runtime in its own heap |
+//! | `waker` | wakers of ranks |
+//! | `check` | the checking mode for stacks |
+//! | `report` | saying a line, and ending the job, from anywhere |
+
+pub mod allocator;
+pub mod answers;
+mod backing;
+mod calls;
+pub mod check;
+mod coroutine;
+pub mod exit_guard;
+pub mod external;
+pub mod heap;
+pub mod hooks;
+pub mod interpose;
+mod layout;
+pub mod live;
+pub mod locals;
+pub mod outside;
+pub mod rank;
+pub mod report;
+pub mod search;
+mod slot;
+pub mod thread;
+mod waker;
+
+pub(crate) use external::External;
+pub use layout::{Layout, LayoutError, SlotSizes};
+pub use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// First address and size, for the check in `free`; nothing is in an arena of size 0. The size is read
+/// first and written last, so that other threads find no size with a base that is not its own.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static SIZE: AtomicUsize = AtomicUsize::new(0);
+/// The description of the arena; those of earlier arenas of the process are not freed.
+static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The mapped arena of this process.
+#[derive(Debug)]
+pub struct Arena {
+    /// Where everything lies.
+    pub layout: Layout,
+    /// What its layout was made from.
+    sizes: SlotSizes,
+}
+
+/// Where an arena lies, for PEs that are no copies of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its first address.
+    pub base: usize,
+    /// Bytes of a slot's far heap.
+    pub far: usize,
+}
+
+/// Why there is no arena.
+#[derive(Debug, thiserror::Error)]
+pub enum ArenaError {
+    /// The layout asked for cannot exist.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The kernel would not map it anywhere.
+    #[error(
+        "cannot reserve {} of address space for {slots} slots ({} each){}: {source}; use fewer \
+         ranks, a smaller --slot or --stack, or raise `ulimit -v`",
+        readable(*.bytes), readable(*.bytes / slots.max(&1)), limit_in_words()
+    )]
+    Map {
+        /// Bytes asked for.
+        bytes: usize,
+        /// Number of slots.
+        slots: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// Ranks of this process use the arena that there is, and it is not what is asked for.
+    #[error(
+        "{asked} slots do not fit: the arena of this process has {slots}, and {in_use} of them are \
+         in use, by ranks that run or by memory that ranks have left; set VRT_STACK and VRT_SLOT \
+         once, run fewer ranks at the same time, or launch jobs before local runs"
+    )]
+    InUse {
+        /// Slots asked for.
+        asked: usize,
+        /// Slots that there are.
+        slots: usize,
+        /// Those of them that something is in.
+        in_use: usize,
+    },
+}
+
+/// A number of bytes for people, not more than there are.
+fn readable(bytes: usize) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= 4 * unit).unwrap_or((1, "B"));
+    format!("{} {name}", bytes / unit)
+}
+
+/// The limit on this process's address space, if it has one.
+fn limit_in_words() -> String {
+    // SAFETY: zeros are a valid limit, which the call fills in.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_AS, &raw mut limit);
+        limit.rlim_cur
+    };
+    match limit {
+        libc::RLIM_INFINITY => String::new(),
+        bytes => format!(" under a limit of {} (`ulimit -v`)", readable(bytes as usize)),
+    }
+}
+
+impl Arena {
+    /// The arena of this process, if it has one.
+    #[inline(always)]
+    pub fn current() -> Option<&'static Arena> {
+        // SAFETY: null, or an arena that is never freed.
+        unsafe { ARENA.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Reserves the arena for `slots` slots.
+    ///
+    /// # Safety
+    /// The process has no arena.
+    pub unsafe fn reserve(slots: usize, sizes: &SlotSizes) -> Result<&'static Arena, ArenaError> {
+        let (layout, _) = map_somewhere(slots, sizes)?;
+        Ok(Arena::install(layout, sizes))
+    }
+
+    fn install(layout: Layout, sizes: &SlotSizes) -> &'static Arena {
+        weigh_memory(layout.slots);
+        BASE.store(layout.base, Ordering::Relaxed);
+        SIZE.store(layout.size(), Ordering::Release);
+        let arena: &'static Arena = Box::leak(Box::new(Arena { layout, sizes: *sizes }));
+        ARENA.store(std::ptr::from_ref(arena).cast_mut(), Ordering::Release);
+        arena
+    }
+
+    /// Whether it has so many slots of such sizes.
+    pub fn serves(&self, slots: usize, sizes: &SlotSizes) -> bool {
+        slots <= self.layout.slots && *sizes == self.sizes
+    }
+
+    /// Gives the arena of this process back, if it has one.
+    ///
+    /// # Safety
+    /// Nothing in it is used, and no other thread asks for it meanwhile.
+    pub unsafe fn release() {
+        let Some(arena) = Arena::current() else { return };
+        ARENA.store(std::ptr::null_mut(), Ordering::Release);
+        SIZE.store(0, Ordering::Release);
+        // SAFETY: the mapping made by `reserve`, which nobody uses.
+        unsafe { libc::munmap(arena.layout.base as *mut libc::c_void, arena.layout.size()) };
+    }
+
+    /// Reserves an arena that other processes will [`attach`](Self::attach): somewhere, or at a
+    /// place. Returns the file behind it too.
+    pub fn reserve_to_share(
+        slots: usize,
+        sizes: &SlotSizes,
+        place: Option<Place>,
+    ) -> Result<(&'static Arena, OwnedFd), ArenaError> {
+        let (layout, file) = match place {
+            None => map_somewhere(slots, sizes)?,
+            Some(Place { base, far }) => {
+                let layout = Layout::new(base, slots, sizes, far)?;
+                let size = layout.size();
+                let (_, file) = map(base, size, libc::MAP_FIXED_NOREPLACE)
+                    .map_err(|source| ArenaError::Map { bytes: size, slots, source })?;
+                (layout, file)
+            }
+        };
+        Ok((Arena::install(layout, sizes), file))
+    }
+
+    /// Maps the arena of another process, whose file has been opened.
+    pub fn attach(
+        slots: usize,
+        sizes: &SlotSizes,
+        Place { base, far }: Place,
+        file: &OwnedFd,
+    ) -> Result<&'static Arena, ArenaError> {
+        let layout = Layout::new(base, slots, sizes, far)?;
+        let size = layout.size();
+        map_file(base, size, libc::MAP_FIXED_NOREPLACE, file)
+            .map_err(|source| ArenaError::Map { bytes: size, slots, source })?;
+        Ok(Arena::install(layout, sizes))
+    }
+
+    /// Where it lies.
+    pub fn place(&self) -> Place {
+        Place { base: self.layout.base, far: self.layout.far_stride }
+    }
+
+    /// Whether an address lies in the arena of this process.
+    #[inline(always)]
+    pub fn contains(address: usize) -> bool {
+        let size = SIZE.load(Ordering::Acquire);
+        address.wrapping_sub(BASE.load(Ordering::Relaxed)) < size
+    }
+
+    /// The slot in which an address of the arena lies.
+    #[inline]
+    pub fn slot_at(&self, address: usize) -> SlotId {
+        self.layout.slot_at(address)
+    }
+
+    /// The header of a slot. It is valid (zeroed) even before [`SlotHeader::prepare`].
+    #[inline(always)]
+    pub fn header(&self, slot: SlotId) -> *mut SlotHeader {
+        self.layout.top(slot) as *mut SlotHeader
+    }
+
+    /// Puts fresh, empty memory in place of the arena's: from now on what is here and what other
+    /// processes have mapped is not the same any more.
+    ///
+    /// # Safety
+    /// Nothing in the arena is used by this process.
+    pub unsafe fn renew(&self) -> std::io::Result<()> {
+        map(self.layout.base, self.layout.size(), libc::MAP_FIXED).map(|_| ())
+    }
+
+    /// Gives the pages of a slot back to the system; its contents become zero.
+    ///
+    /// # Safety
+    /// Nobody uses the slot: its rank has ended and no live block is left in its heap.
+    pub unsafe fn discard(&self, slot: SlotId) {
+        let (near, far) = self.layout.used_ranges(slot);
+        for (start, len) in [near, far] {
+            // SAFETY: a page-aligned range of our own shared mapping, no longer in use.
+            unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) };
+        }
+    }
+}
+
+/// Whether the arena is to have 2 MiB pages; once it is mapped, whether it has.
+static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
+
+/// Bytes of a large page.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// Says whether the arena is to have 2 MiB pages, if the system gives them. To be called before it
+/// is reserved; or before it is attached, when it is known whether it has.
+pub fn want_huge_pages(wanted: bool) {
+    HUGE_PAGES.store(wanted, Ordering::Relaxed);
+}
+
+/// Whether large ranges of the arena get 2 MiB pages.
+pub fn has_huge_pages() -> bool {
+    HUGE_PAGES.load(Ordering::Relaxed)
+}
+
+/// Whether there is memory enough for each slot to have a large page more than it needs.
+static AMPLE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the slots may waste part of a large page each: all of them together waste little of what
+/// the machine has.
+pub(crate) fn memory_is_ample() -> bool {
+    AMPLE.load(Ordering::Relaxed)
+}
+
+/// Looks whether memory is ample for so many slots.
+fn weigh_memory(slots: usize) {
+    AMPLE.store(slots * HUGE_PAGE <= machine_memory() / 16, Ordering::Relaxed);
+}
+
+/// Bytes of memory that the machine has.
+pub fn machine_memory() -> usize {
+    // SAFETY: plain calls.
+    let (pages, page) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    pages.max(0) as usize * page.max(0) as usize
+}
+
+/// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the
+/// last resort (0) lets the kernel choose, which is just as good because PEs are forked.
+const CANDIDATES: [usize; 4] = [0x2000_0000_0000, 0x3000_0000_0000, 0x10_0000_0000, 0];
+
+/// Maps the arena at the first address that is free, with smaller slots when the address space is
+/// limited.
+fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<(Layout, OwnedFd), ArenaError> {
+    let mut far = sizes.far_size(slots);
+    let mut error = std::io::Error::from_raw_os_error(libc::ENOMEM);
+    let mut size = 0;
+    while far >= sizes.smallest_far() {
+        for base in CANDIDATES {
+            let mut layout = Layout::new(base, slots, sizes, far)?;
+            size = layout.size();
+            // No mapping is ever replaced.
+            let place = if base == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+            match map(base, size, place) {
+                Ok((address, file)) => {
+                    layout.rebase(address);
+                    return Ok((layout, file));
+                }
+                Err(e) => error = e,
+            }
+        }
+        far /= 2;
+    }
+    Err(ArenaError::Map { bytes: size, slots, source: error })
+}
+
+fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, OwnedFd)> {
+    let (file, huge) = backing::open(HUGE_PAGES.load(Ordering::Relaxed))?;
+    HUGE_PAGES.store(huge, Ordering::Relaxed);
+    map_file(base, size, place, &file).map(|address| (address, file))
+}
+
+/// Maps an arena's file, and makes it as long.
+fn map_file(
+    base: usize,
+    size: usize,
+    place: libc::c_int,
+    file: &OwnedFd,
+) -> std::io::Result<usize> {
+    let fd = file.as_raw_fd();
+    // SAFETY: plain system calls; the file has no name. MAP_FIXED is given only for the arena's
+    // own range, which nobody uses then.
+    unsafe {
+        let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
+            libc::mmap(
+                base as *mut libc::c_void,
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | place,
+                fd,
+                0,
+            )
+        } else {
+            libc::MAP_FAILED
+        };
+        let error = std::io::Error::last_os_error();
+        if mapped == libc::MAP_FAILED {
+            return Err(error);
+        }
+        if base != 0 && mapped as usize != base {
+            // A kernel before 4.17 takes the address as a mere hint.
+            libc::munmap(mapped, size);
+            return Err(std::io::Error::from_raw_os_error(libc::EEXIST));
+        }
+        // A core dump would otherwise contain, and allocate, the whole arena.
+        libc::madvise(mapped, size, libc::MADV_DONTDUMP);
+        Ok(mapped as usize)
+    }
+}
+
+/// Asks for a cache line before it is used. Any address will do.
+#[inline(always)]
+pub fn fetch(at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and cannot fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

@@ -1,0 +1,133 @@
+//! What a rank keeps for the runtime in its own heap: it moves with the slot, as addresses.
+//!
+//! Two things: values that every call finds again under a number (the handles of the communicators
+//! that exist from the beginning), and tasks, operations that go on while the rank does something
+//! else. Tasks are polled whenever the rank is about to wait and whenever it is resumed; while
+//! there are any, the rank is woken by whatever happens to it.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use crate::hooks;
+use crate::rank::rank_waker;
+
+/// An operation that goes on by itself.
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a rank keeps for the runtime.
+#[derive(Default)]
+pub struct Locals {
+    kept: RefCell<Vec<(u32, Rc<dyn Any>)>>,
+    tasks: RefCell<Vec<Task>>,
+}
+
+/// The running rank's locals, made when they are first asked for.
+fn current() -> Option<&'static Locals> {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return None;
+    }
+    // SAFETY: the heap in use is the running rank's; nobody else touches its header's word. The
+    // locals live until `end`, which the rank's program does not outlive.
+    unsafe {
+        if (*slot).locals.get().is_null() {
+            (*slot).locals.set(Box::into_raw(Box::<Locals>::default()));
+        }
+        Some(&*(*slot).locals.get())
+    }
+}
+
+/// The running rank's locals, if there are any.
+#[inline(always)]
+fn existing() -> Option<&'static Locals> {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return None;
+    }
+    // SAFETY: as in `current`.
+    unsafe { (*slot).locals.get().as_ref() }
+}
+
+/// The value kept under a number, made if it is not there.
+///
+/// # Panics
+/// Outside of a rank.
+#[track_caller]
+pub fn keep<T: 'static>(number: u32, make: impl FnOnce() -> T) -> Rc<T> {
+    let Some(locals) = current() else {
+        panic!("this was called outside of a rank: it works in the program of a rank only");
+    };
+    let kept = locals.kept.borrow().iter().find(|(n, _)| *n == number).map(|(_, v)| Rc::clone(v));
+    match kept.and_then(|value| value.downcast::<T>().ok()) {
+        Some(value) => value,
+        None => {
+            let value = Rc::new(make());
+            locals.kept.borrow_mut().push((number, Rc::clone(&value) as Rc<dyn Any>));
+            value
+        }
+    }
+}
+
+/// Has a task polled until it is done. It is polled once at once.
+pub fn spawn(mut task: Task) {
+    let waker = rank_waker();
+    if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
+        && let Some(locals) = current()
+    {
+        locals.tasks.borrow_mut().push(task);
+    }
+}
+
+/// Has a task that has begun polled until it is done, from when the rank next waits; the caller sees to
+/// it that a rank that suspends is woken.
+pub fn adopt(task: Task) {
+    if let Some(locals) = current() {
+        locals.tasks.borrow_mut().push(task);
+    }
+}
+
+/// Whether any task is under way.
+#[inline(always)]
+pub fn has_tasks() -> bool {
+    existing().is_some_and(|locals| !locals.tasks.borrow().is_empty())
+}
+
+/// Polls all tasks of the running rank. Returns whether one is done: then whoever waits for it has
+/// to look again before the rank suspends.
+#[inline(always)]
+pub fn poll_tasks(context: &mut Context<'_>) -> bool {
+    has_tasks() && poll_all(context)
+}
+
+#[cold]
+fn poll_all(context: &mut Context<'_>) -> bool {
+    let Some(locals) = existing() else { return false };
+    // Taken out meanwhile: a task may complete something that asks for tasks.
+    let mut tasks = std::mem::take(&mut *locals.tasks.borrow_mut());
+    let before = tasks.len();
+    tasks.retain_mut(|task| matches!(task.as_mut().poll(context), Poll::Pending));
+    let one_is_done = tasks.len() < before;
+    let mut now = locals.tasks.borrow_mut();
+    tasks.append(&mut now);
+    *now = tasks;
+    one_is_done
+}
+
+/// The rank's program has ended.
+pub fn end() {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return;
+    }
+    // SAFETY: as in `current`; the box is taken out before it is dropped.
+    unsafe {
+        let locals = (*slot).locals.replace(std::ptr::null_mut());
+        if !locals.is_null() {
+            drop(Box::from_raw(locals));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A rank: the program of one virtual rank, suspended or running.
+//!
+//! A rank is a coroutine on the stack in its slot ([`Body`]). A blocking rank runs the program
+//! itself on it; an async rank runs a loop that polls the program's future, which lies in the
+//! slot's heap. So both suspend in one way, have the same guard, and move in the same way; an async
+//! rank pays one coroutine switch (5 ns) a poll.
+//!
+//! ```text
+//!             start                 future pending                event
+//! (no body) --------> Ready ----> Running ----------> Waiting ----------> Ready
+//!                       ^  resume |   |   \
+//!                       +---------+   |    `-- program returned, exit(n), panic --> Ended
+//!                        yield_now    `-- event came while running: Ready again
+//! ```
+//!
+//! Everything a rank waits for is a future; `block_on` drives one on the rank's stack and
+//! suspends the rank while it is pending. Whatever is alive across a suspend lies in the slot: the
+//! runtime's own state is reached only inside `pe::with`, which cannot suspend.
+
+pub use crate::coroutine::{Body, PANICKED, Resumed, forbid_blocking, take_panic};
+pub use crate::waker::{foreign_wakers, rank_waker, remember};
+
+use std::panic::Location;
+use std::sync::OnceLock;
+
+use crate::hooks;
+
+/// The program that every rank of a job runs; returns the rank's exit status.
+pub type Program = &'static (dyn Fn() -> i32 + Sync);
+
+/// What the layer above does for ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Runtime {
+    /// Wakes a rank of the PE with this unique number, from any thread.
+    pub wake: fn(uid: u32, rank: u32),
+    /// Notes that the running rank, which suspends next, has called `exit`.
+    pub exit: fn(status: i32),
+}
+
+pub(crate) static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// Says what does these things; the same throughout a process.
+pub fn set_runtime(runtime: Runtime) {
+    let _: &Runtime = RUNTIME.get_or_init(|| runtime);
+}
+
+/// Checks that the caller is a blocking rank.
+#[inline(always)]
+pub fn expect_blocking(call: &'static str, location: &'static Location<'static>) {
+    if !crate::coroutine::may_block() {
+        refuse_blocking(call, location);
+    }
+}
+
+/// [`suspend`], and what has to follow it.
+#[inline(always)]
+pub fn suspend_and_resume() {
+    suspend();
+    crate::coroutine::wake_inner();
+}
+
+/// Gives the PE to others until something wakes this rank.
+#[inline]
+pub fn suspend() {
+    if std::thread::panicking() {
+        crate::coroutine::die_suspending_in_panic();
+    }
+    crate::coroutine::suspend();
+}
+
+#[cold]
+fn refuse_blocking(call: &str, location: &Location<'_>) -> ! {
+    match hooks::current_rank() {
+        None => panic!(
+            "`{call}` at {location} was called outside of a rank: it works in the program given \
+             to `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
+        ),
+        Some(rank) => panic!(
+            "rank {rank} is async, so the blocking call `{call}` at {location} would stop its \
+             whole PE: use its async twin `{call}_async(..).await`"
+        ),
+    }
+}
+
+/// Ends the current rank (status 0) or the job, from `exit`.
+pub(crate) fn exit_rank(status: i32) -> ! {
+    if let Some(runtime) = RUNTIME.get() {
+        (runtime.exit)(status);
+    }
+    loop {
+        crate::coroutine::suspend();
+    }
+}

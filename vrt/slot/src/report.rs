@@ -1,0 +1,95 @@
+//! What everything in a process may need to do, wherever it is: say a line on stderr, and end the job.
+//!
+//! Nothing is relied on for saying: no allocation, no locks, no panic when it cannot be written, and no
+//! endless wait for whoever should read it. How the job is ended depends on what the process is; who
+//! made it a PE, or a thread of it ranks, says so with [`set_end`].
+
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A rank panicked.
+pub const STATUS_PANIC: i32 = 101;
+/// The runtime had to end the job.
+pub const STATUS_RUNTIME: i32 = 70;
+
+/// Ends the job of this process with a status.
+pub type End = fn(i32) -> !;
+
+/// An [`End`], or null.
+static END: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How this process ends its job from now on.
+pub fn set_end(end: End) {
+    END.store(end as *mut (), Ordering::Release);
+}
+
+/// Ends the whole job with a status; a process that is no part of a job ends alone.
+pub fn end_job(status: i32) -> ! {
+    let end = END.load(Ordering::Acquire);
+    if end.is_null() {
+        std::process::exit(status);
+    }
+    // SAFETY: stored by `set_end`, which takes this type.
+    let end: End = unsafe { std::mem::transmute(end) };
+    end(status)
+}
+
+/// How long a message waits for room in a pipe or terminal, in milliseconds. What nobody reads then
+/// is lost: a job ends whether or not somebody listens.
+const PATIENCE: libc::c_int = 2_000;
+/// What a pipe that is ready takes without making the writer wait.
+const PIECE: usize = 4096;
+
+/// A line on the stack.
+struct Line {
+    bytes: [u8; 1024],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - 1 - self.len;
+        let part = &text.as_bytes()[..text.len().min(room)];
+        self.bytes[self.len..self.len + part.len()].copy_from_slice(part);
+        self.len += part.len();
+        Ok(())
+    }
+}
+
+/// Writes one line to stderr, in one piece, from anywhere: `vrt: ` and the text, of which what is
+/// beyond a KiB is cut off.
+pub fn say(text: fmt::Arguments<'_>) {
+    let mut line = Line { bytes: [0; 1024], len: 0 };
+    let _ = line.write_str("vrt: ");
+    let _ = line.write_fmt(text);
+    line.bytes[line.len] = b'\n';
+    write_out(&line.bytes[..=line.len]);
+}
+
+/// Writes text of any length to stderr.
+pub fn write_out(mut text: &[u8]) {
+    while !text.is_empty() {
+        let piece = &text[..text.len().min(PIECE)];
+        let mut ready = libc::pollfd { fd: 2, events: libc::POLLOUT, revents: 0 };
+        // SAFETY: one descriptor, which is valid or not; `piece` is readable.
+        let written = unsafe {
+            if libc::poll(&raw mut ready, 1, PATIENCE) == 0 {
+                return;
+            }
+            libc::write(2, piece.as_ptr().cast(), piece.len())
+        };
+        if written > 0 {
+            text = &text[written as usize..];
+        } else if !may_try_again() {
+            return;
+        }
+    }
+}
+
+/// Whether what was tried last failed only for now.
+fn may_try_again() -> bool {
+    matches!(
+        std::io::Error::last_os_error().kind(),
+        std::io::ErrorKind::Interrupted | std::io::ErrorKind::WouldBlock
+    )
+}

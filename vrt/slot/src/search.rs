@@ -1,0 +1,598 @@
+//! What a rank refers to that is not its own, and who else refers to what is.
+//!
+//! A rank that moves takes its stack and its heap along. That is right only if nothing else is
+//! meant by the addresses in them: not the memory of another rank, which stays; not a thread-local
+//! variable of its PE; and, when it leaves the memory it shares, not the PE's outside heap. And it
+//! must not take away what the PE's statics or other ranks refer to. So before it moves its memory
+//! is searched, conservatively: every aligned word that is an address is taken as a reference.
+//!
+//! | the rank goes | its stack | its heap | what statics refer to |
+//! |---|---|---|---|
+//! | to another PE of the node | searched | searched where statics refer to any rank's memory | stays where it is in the arena; who shares it with a thread-local stays too |
+//! | away from the memory it shares | searched | searched, and whether it reaches all its blocks | must not be its memory |
+//! | by its state | dropped | dropped; does it reach all its blocks? | must not be its memory |
+//!
+//! Inside the node what threads may share processes may share, too, so a rank that goes to another PE
+//! may leave behind, or go on using, what it shares with statics or other ranks; but not what a
+//! thread-local refers to (an `Rc`, a `Cell`).
+//!
+//! Ranks come to share memory through what their PE shares: statics, thread-locals. While none of
+//! these refers to any rank's memory, nothing is shared, and the heap of a rank that stays in the
+//! node is not searched: its length does not matter to a hand-over.
+//!
+//! A rank whose memory the stack of another refers to does not take it away. A block that a rank
+//! does not reach from its own stack is held by something else, or leaked: the heaps of the other
+//! ranks are searched then; what nobody refers to is leaked, and of no matter. Threads are not
+//! searched: while some run, one of them may hold such a block (a queue's, from which it has taken
+//! the last item and which it is about to free).
+//!
+//! Statics, and what was allocated before the PEs were forked, are alike in all PEs and do not
+//! hold a rank, but for a lock in a static that is locked: one that the rank's stack refers to, or one
+//! that the program's code does; as any rank may have run that, all ranks of the PE stay. By its state
+//! a rank does not go either, because nobody would unlock it. Not found is what is no address: a
+//! reference that a rank keeps as a difference or hidden in other bits, and one that only memory from
+//! before the fork contains.
+
+mod blocks;
+mod code;
+mod locks;
+mod roots;
+mod variables;
+mod words;
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use crate::rank::Body;
+use crate::{Arena, SlotHeader, SlotId, hooks};
+use blocks::Blocks;
+use roots::Roots;
+
+/// Start and end of a range of memory.
+pub type Range = (usize, usize);
+
+/// Blocks of more bytes are looked into last, and perhaps not at all, when a rank leaves by its state.
+const LONG: usize = 64 << 10;
+
+/// How far a rank goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journey {
+    /// To another PE of its node: all memory of the arena stays readable.
+    InNode,
+    /// To another node, or into a file: only its own memory goes along.
+    Away,
+    /// Its memory is dropped; it begins again from its state.
+    ByState,
+}
+
+/// Why a rank must stay: a reference that would not be right any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Where it is.
+    from: Place,
+    /// What it refers to.
+    to: Target,
+}
+
+/// Where a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On the rank's stack, so many bytes above its end.
+    Stack(usize),
+    /// In its heap.
+    Heap(usize),
+    /// In a static or thread-local variable, or in memory that such a one refers to.
+    Static,
+    /// In the memory of another rank of the PE.
+    Rank(u32),
+    /// In the registers or on the stack of a thread, perhaps.
+    Thread,
+    /// In the program's code, which does not say who has run it.
+    Code,
+}
+
+/// What a word refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// Memory of another rank.
+    Rank(u32),
+    /// Memory of a PE, outside of ranks.
+    Outside(u32),
+    /// A thread-local variable, with its name, if that is known.
+    ThreadLocal(&'static str),
+    /// A lock of the PE's that is locked, with its name, if that is known.
+    Lock(&'static str),
+    /// Memory of the rank itself that a thread-local variable refers to.
+    Shared,
+    /// Memory of the rank itself.
+    Own,
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from {
+            Place::Stack(at) => write!(f, "its stack ({at} bytes above its end) refers to ")?,
+            Place::Heap(at) => write!(f, "its heap (at {at:#x}) refers to ")?,
+            Place::Static => {
+                write!(f, "a static or thread-local variable of the program refers to ")?
+            }
+            Place::Rank(rank) => write!(f, "rank {rank} refers to ")?,
+            Place::Thread => f.write_str("perhaps a thread of its PE refers to ")?,
+            Place::Code => f.write_str("perhaps it has taken ")?,
+        }
+        match self.to {
+            Target::Rank(rank) => write!(f, "memory of rank {rank}"),
+            Target::Outside(pe) => {
+                write!(f, "memory that a thread, a task or the system library of PE {pe} allocated")
+            }
+            Target::ThreadLocal(name) => write!(f, "the thread-local variable {name} of its PE"),
+            Target::Lock("") => f.write_str("a lock of its PE that is locked"),
+            Target::Lock(name) => write!(f, "the lock {name} of its PE, which is locked"),
+            Target::Shared => {
+                f.write_str("memory that it shares with a thread-local variable of its PE")
+            }
+            Target::Own => f.write_str("its memory"),
+        }
+    }
+}
+
+/// Who may refer to a rank's memory, beside itself and statics.
+pub trait Others {
+    /// The slots of the PE's other ranks.
+    fn slots(&self) -> Vec<*mut SlotHeader>;
+    /// Whether the process has threads that are not the runtime's.
+    fn have_threads(&self) -> bool;
+}
+
+/// What a PE knows of references between its ranks and its statics.
+#[derive(Debug, Default)]
+pub struct Search {
+    roots: Roots,
+    /// How many ranks had been resumed when the statics were searched; what was found holds until
+    /// the next is.
+    at: Option<u32>,
+    /// The blocks of each rank of the PE that statics and thread-locals refer to, by where they
+    /// begin, and whether it is a thread-local that does.
+    kept: FxHashMap<SlotId, FxHashMap<usize, bool>>,
+    /// Blocks of ranks that nobody was found to refer to: their number, and the sum of their
+    /// addresses.
+    leaked: FxHashMap<SlotId, (usize, usize)>,
+    /// What the stacks of ranks of this PE refer to in each other's slots, by slot: the address, and
+    /// the rank whose stack it is. Where no rank leaves the memory it shares, this is not looked for.
+    between: FxHashMap<SlotId, Vec<(usize, u32)>>,
+    /// Blocks of slots of this PE, found while none of its ranks has run.
+    blocks: FxHashMap<SlotId, Blocks>,
+}
+
+/// Reads what the search needs to know of the program, before PEs are forked whose ranks may move.
+pub fn prepare() {
+    roots::prepare();
+}
+
+impl Search {
+    /// Searches the statics and the thread-locals of the calling thread, and the stacks of the ranks
+    /// of a PE whose ranks may leave the memory they share, unless that was done since a rank was
+    /// resumed for the `resumes`-th time and none runs now.
+    ///
+    /// # Safety
+    /// The calling thread is its PE's rank thread; the slots that `header_of` knows are that PE's,
+    /// and none of their ranks runs but the one that calls.
+    pub unsafe fn look(
+        &mut self,
+        resumes: u32,
+        one_runs: bool,
+        header_of: &dyn Fn(SlotId) -> Option<*mut SlotHeader>,
+        may_leave: &mut dyn Iterator<Item = *mut SlotHeader>,
+    ) {
+        if !one_runs && self.at == Some(resumes) {
+            return;
+        }
+        self.at = (!one_runs).then_some(resumes);
+        self.kept.clear();
+        self.blocks.clear();
+        let Some(arena) = Arena::current() else { return };
+        self.roots.refresh();
+        // SAFETY: writable segments of loaded objects and this thread's storage are readable.
+        unsafe {
+            self.mark(arena, self.roots.thread_locals().collect(), true, header_of);
+            self.mark(arena, self.roots.statics().collect(), false, header_of);
+            self.between.clear();
+            for slot in may_leave {
+                let (own, rank) = ((*slot).id(), (*slot).rank.get());
+                words::each_in_arena(arena, stack_of(arena, slot), |_, address| {
+                    if arena.layout.outside_at(address).is_none() {
+                        let of = arena.slot_at(address);
+                        if of != own {
+                            self.between.entry(of).or_default().push((address, rank));
+                        }
+                    }
+                    true
+                });
+            }
+        }
+    }
+
+    /// Marks what is referred to from some ranges, and what that refers to.
+    ///
+    /// # Safety
+    /// As [`look`](Self::look); the ranges are readable.
+    unsafe fn mark(
+        &mut self,
+        arena: &Arena,
+        mut todo: Vec<Range>,
+        by_thread_local: bool,
+        header_of: &dyn Fn(SlotId) -> Option<*mut SlotHeader>,
+    ) {
+        while let Some(range) = todo.pop() {
+            // SAFETY: as the caller promises; blocks are live, as nobody else touches these slots.
+            unsafe {
+                words::each_in_arena(arena, range, |_, address| {
+                    if arena.layout.outside_at(address).is_some() {
+                        return true;
+                    }
+                    let slot = arena.slot_at(address);
+                    let Some(header) = header_of(slot) else { return true };
+                    let blocks = self.blocks.entry(slot).or_insert_with(|| Blocks::of(header));
+                    if let Some(block) = blocks.at(address) {
+                        self.kept.entry(slot).or_default().entry(block.0).or_insert_with(|| {
+                            todo.push(block);
+                            by_thread_local
+                        });
+                    }
+                    true
+                });
+            }
+        }
+    }
+
+    /// Whether statics refer to memory of any rank of this PE.
+    pub(crate) fn finds_sharing(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Whether statics refer to memory of a rank.
+    fn is_kept(&self, slot: SlotId) -> bool {
+        self.kept.contains_key(&slot)
+    }
+
+    /// Notes in the slot of a rank that leaves for another PE of the node whether statics of this
+    /// PE refer to its memory: then it must not leave the node from there.
+    ///
+    /// # Safety
+    /// As [`obstacle`](Self::obstacle), which was called before.
+    pub unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
+        // SAFETY: as the caller promises.
+        if unsafe { self.is_kept((*slot).id()) } {
+            // SAFETY: as the caller promises.
+            unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
+        }
+    }
+
+    /// Why a rank must not make a journey. It is suspended, or it runs and its own stack ends at
+    /// `frame`. With `thorough` its heap is searched even if nothing seems to be shared.
+    ///
+    /// # Safety
+    /// As [`look`](Self::look), which was called before; `slot` is a slot of this PE, `own_roots`
+    /// what the runtime keeps addresses of in it; `others` knows the slots of the PE's other ranks
+    /// and whether it has threads that are not the runtime's.
+    pub unsafe fn obstacle(
+        &mut self,
+        slot: *mut SlotHeader,
+        journey: Journey,
+        thorough: bool,
+        frame: Option<usize>,
+        own_roots: &[usize],
+        others: &dyn Others,
+    ) -> Option<Reference> {
+        let arena = Arena::current()?;
+        // SAFETY: as the caller promises, for this and all that follows.
+        let (id, (low, high)) = unsafe { ((*slot).id(), stack_of(arena, slot)) };
+        let stack = (frame.unwrap_or(low).next_multiple_of(size_of::<usize>()), high);
+        // SAFETY: the header of a slot of this PE.
+        let kept_by = unsafe { (*slot).kept_by.get() };
+        if journey != Journey::InNode && (kept_by != 0 || self.is_kept(id)) {
+            return Some(Reference { from: Place::Static, to: Target::Own });
+        }
+        let mut seen = Seen { arena, id, journey, search: self, found: None, reached: Vec::new() };
+        if journey != Journey::ByState {
+            // SAFETY: see above.
+            unsafe { seen.stack(stack) };
+            if seen.found.is_some() {
+                return seen.found;
+            }
+        }
+        if let Some(name) = seen.search.roots.taken_lock() {
+            return Some(Reference { from: Place::Code, to: Target::Lock(name) });
+        }
+        if journey == Journey::InNode && !thorough && !seen.search.finds_sharing() {
+            return None;
+        }
+        // SAFETY: see above.
+        let blocks = match seen.search.blocks.remove(&id) {
+            Some(blocks) => blocks,
+            // SAFETY: see above.
+            None => unsafe { Blocks::of(slot) },
+        };
+        let outcome = if journey == Journey::InNode {
+            // SAFETY: see above.
+            unsafe { seen.heap(&blocks) };
+            seen.found
+        } else {
+            // SAFETY: see above.
+            unsafe { seen.reachable(slot, stack, &blocks, own_roots, others) }
+        };
+        self.blocks.insert(id, blocks);
+        outcome
+    }
+}
+
+/// A PE in [`SlotHeader::kept_by`].
+fn bit(pe: u32) -> u64 {
+    1 << (pe % u64::BITS)
+}
+
+/// A rank has come to one of so many PEs: what the statics of that PE refer to is seen there again.
+///
+/// # Safety
+/// The slot is the PE's, and its rank suspended.
+pub unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
+    // Of more PEs several share a bit.
+    if pes <= u64::BITS as usize {
+        // SAFETY: as the caller promises.
+        unsafe { (*slot).kept_by.set((*slot).kept_by.get() & !bit(pe)) };
+    }
+}
+
+/// The live part of a suspended rank's stack, with what the switch saves.
+///
+/// # Safety
+/// The rank is suspended, or it calls this, and the slot is the PE's.
+unsafe fn stack_of(arena: &Arena, slot: *mut SlotHeader) -> Range {
+    // SAFETY: as the caller promises.
+    let (live, id) = unsafe { (Body::live_stack(slot), (*slot).id()) };
+    if live.is_empty() {
+        return (0, 0);
+    }
+    // SAFETY: as the caller promises.
+    let (low, _) = unsafe { Body::saved(slot) };
+    (low.max(arena.layout.stack_limit(id)) & !7, live.end)
+}
+
+/// A search through one rank's memory.
+struct Seen<'a> {
+    arena: &'static Arena,
+    id: SlotId,
+    journey: Journey,
+    search: &'a mut Search,
+    found: Option<Reference>,
+    /// Addresses in the rank's own slot that were come upon.
+    reached: Vec<usize>,
+}
+
+impl Seen<'_> {
+    /// # Safety
+    /// As [`Search::obstacle`].
+    unsafe fn stack(&mut self, stack: Range) {
+        let thread_locals: Vec<Range> = self.search.roots.thread_locals().collect();
+        let arena = self.arena;
+        let mut before = 0;
+        // SAFETY: as the caller promises.
+        unsafe {
+            words::each(stack, |at, word| {
+                let before = std::mem::replace(&mut before, word);
+                if let Some((start, _)) =
+                    thread_locals.iter().find(|(start, end)| (*start..*end).contains(&word))
+                {
+                    if let Some(name) = self.search.roots.thread_local(*start, word) {
+                        self.note(Place::Stack(at - stack.0), Target::ThreadLocal(name));
+                    }
+                } else if Arena::contains(word)
+                    && let Some(to) = self.target(arena, word)
+                {
+                    self.note(Place::Stack(at - stack.0), to);
+                } else if self.search.roots.is_static(word)
+                    && (locks::is_locked(word) || locks::is_read_by(before, word))
+                    && let Some(name) = self.search.roots.static_at(word)
+                {
+                    self.note(Place::Stack(at - stack.0), Target::Lock(name));
+                }
+                self.found.is_none()
+            });
+        }
+    }
+
+    /// Searches the heap but for what statics share of it.
+    ///
+    /// # Safety
+    /// As [`Search::obstacle`].
+    unsafe fn heap(&mut self, blocks: &Blocks) {
+        for block in blocks.iter() {
+            let kept = self.search.kept.get(&self.id);
+            if !kept.is_some_and(|kept| kept.contains_key(&block.0)) {
+                // SAFETY: as the caller promises.
+                unsafe { self.block(block) };
+            }
+            if self.found.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The block is live in the rank's heap.
+    unsafe fn block(&mut self, block: Range) {
+        let arena = self.arena;
+        // SAFETY: as the caller promises.
+        unsafe {
+            words::each_in_arena(arena, block, |at, word| {
+                if let Some(to) = self.target(arena, word) {
+                    self.note(Place::Heap(at), to);
+                }
+                self.found.is_none()
+            });
+        }
+    }
+
+    fn note(&mut self, from: Place, to: Target) {
+        self.found.get_or_insert(Reference { from, to });
+    }
+
+    /// What an address in the arena refers to, if that is in the way.
+    fn target(&mut self, arena: &Arena, address: usize) -> Option<Target> {
+        if let Some(pe) = arena.layout.outside_at(address) {
+            let is_foreign = self.journey == Journey::Away && is_resident(address);
+            return is_foreign.then_some(Target::Outside(pe));
+        }
+        let slot = arena.slot_at(address);
+        if slot == self.id {
+            if self.journey != Journey::InNode {
+                self.reached.push(address);
+                return None;
+            }
+            let kept = self.search.kept.get(&slot)?;
+            let blocks = self.search.blocks.get(&slot)?;
+            let block = blocks.at(address)?;
+            return kept.get(&block.0)?.then_some(Target::Shared);
+        }
+        if self.journey == Journey::ByState || slot.0 as usize >= arena.layout.first_pool() {
+            return None;
+        }
+        self.is_live_in(arena, slot, address).then_some(Target::Rank(slot.0))
+    }
+
+    /// Whether an address is that of live memory of another rank that this one must not share. A
+    /// stack is nobody else's: no reference into it outlives the call that it was given to, but
+    /// messages are copied to and from it, and leave its addresses behind.
+    fn is_live_in(&mut self, arena: &Arena, slot: SlotId, address: usize) -> bool {
+        let header = arena.header(slot);
+        // SAFETY: headers are valid; the rank of a slot of this PE is suspended.
+        let is_own = unsafe { (*header).is_owned_by(hooks::pe_of_thread()) };
+        let in_node = self.journey == Journey::InNode;
+        if is_own {
+            // SAFETY: as above.
+            let blocks = || unsafe { Blocks::of(header) };
+            let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
+            let Some(block) = blocks.at(address) else { return false };
+            let kept = self.search.kept.get(&slot).and_then(|kept| kept.get(&block.0));
+            return !in_node || kept == Some(&true);
+        }
+        // The rank may be on another PE of the node, so its heap's own data is not looked at.
+        let (near, _) = arena.layout.near_heap(slot, size_of::<SlotHeader>());
+        !in_node && address >= near && is_resident(address)
+    }
+
+    /// Goes from the rank's stack from block to block. What that does not reach somebody else may
+    /// hold.
+    ///
+    /// # Safety
+    /// As [`Search::obstacle`].
+    unsafe fn reachable(
+        &mut self,
+        slot: *mut SlotHeader,
+        stack: Range,
+        blocks: &Blocks,
+        own_roots: &[usize],
+        others: &dyn Others,
+    ) -> Option<Reference> {
+        let theirs = self.search.between.get(&self.id).into_iter().flatten();
+        if let Some((_, rank)) = theirs.into_iter().find(|(at, _)| blocks.at(*at).is_some()) {
+            return Some(Reference { from: Place::Rank(*rank), to: Target::Own });
+        }
+        let mut marked = vec![false; blocks.len()];
+        let mut unmarked = blocks.len();
+        // A rank that leaves by its state only has to reach all its blocks, for which the short ones
+        // often do.
+        let by_state = self.journey == Journey::ByState;
+        let mut long = Vec::new();
+        self.reached.extend_from_slice(own_roots);
+        // SAFETY: as the caller promises.
+        unsafe {
+            if by_state {
+                self.block(stack);
+            }
+            let (_, beside) = Body::saved(slot);
+            self.block((beside.start, beside.end));
+            self.reached.push((*slot).locals.get() as usize);
+            loop {
+                while let Some(address) = self.reached.pop() {
+                    if let Some(number) = blocks.number_at(address)
+                        && !std::mem::replace(&mut marked[number], true)
+                    {
+                        unmarked -= 1;
+                        let block = blocks.get(number);
+                        if by_state && block.1 - block.0 > LONG {
+                            long.push(block);
+                        } else {
+                            self.block(block);
+                        }
+                        if self.found.is_some() {
+                            return self.found;
+                        }
+                    }
+                }
+                match long.pop() {
+                    Some(block) if unmarked > 0 => self.block(block),
+                    _ => break,
+                }
+            }
+        }
+        let lost: Vec<Range> =
+            blocks.iter().zip(&marked).filter(|(_, marked)| !**marked).map(|(b, _)| b).collect();
+        let sum = lost.iter().fold(0usize, |sum, (start, _)| sum.wrapping_add(*start));
+        let print = (lost.len(), sum);
+        if lost.is_empty() {
+            return None;
+        }
+        if others.have_threads() {
+            return Some(Reference { from: Place::Thread, to: Target::Own });
+        }
+        if self.search.leaked.get(&self.id) == Some(&print) {
+            return None;
+        }
+        let holder = others.slots().into_iter().find_map(|other| {
+            // SAFETY: a suspended rank of this PE.
+            unsafe { holds_one_of(self.arena, other, &lost) }
+        });
+        if holder.is_none() {
+            self.search.leaked.insert(self.id, print);
+        }
+        holder.map(|rank| Reference { from: Place::Rank(rank), to: Target::Own })
+    }
+}
+
+/// The rank of a slot, if its stack or heap refers to one of some blocks, which are in order.
+///
+/// # Safety
+/// The rank is suspended, and the slot is the PE's.
+unsafe fn holds_one_of(arena: &Arena, slot: *mut SlotHeader, lost: &[Range]) -> Option<u32> {
+    let mut found = false;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mut look = |range| {
+            words::each_in_arena(arena, range, |_, word| {
+                let before = lost.partition_point(|(start, _)| *start <= word);
+                found |= before > 0 && word < lost[before - 1].1;
+                !found
+            });
+            found
+        };
+        let _ = look(stack_of(arena, slot)) || Blocks::of(slot).iter().any(look);
+        found.then(|| (*slot).rank.get())
+    }
+}
+
+/// Whether a page of the arena has ever been written and not been given back; or may have been, where
+/// the system could have swapped it out.
+fn is_resident(address: usize) -> bool {
+    let mut resident = 0u8;
+    // SAFETY: asks about one page of our mapping; zeros are a valid answer of the system's.
+    unsafe {
+        let page = (address & !4095) as *mut libc::c_void;
+        if libc::mincore(page, 4096, (&raw mut resident).cast()) != 0 || resident & 1 != 0 {
+            return true;
+        }
+        let mut system: libc::sysinfo = std::mem::zeroed();
+        libc::sysinfo(&mut system) != 0 || system.freeswap < system.totalswap
+    }
+}

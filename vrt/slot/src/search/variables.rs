@@ -1,0 +1,200 @@
+//! The thread-local variables and the statics of the program, by name.
+//!
+//! Polling a timer, drawing a random number, suspending itself: each leaves the address of some
+//! library's thread-local variable on the stack, which nobody uses any more. Those libraries do not
+//! wait inside a borrow of theirs, so their variables are no obstacle to a move; a variable of the
+//! program itself may be borrowed. Which is which the program's table of symbols says; without
+//! one every variable may be borrowed.
+
+use std::sync::OnceLock;
+
+use object::{Object, ObjectSymbol, SymbolKind};
+
+use crate::search::Range;
+
+/// Crates that do not call the program while they borrow a thread-local variable, or only where the
+/// rank is pinned for another reason.
+const LIBRARIES: [&str; 16] = [
+    "std",
+    "core",
+    "alloc",
+    "vrt",
+    "vrt_shm",
+    "vrt_slot",
+    "tokio",
+    "mio",
+    "tracing",
+    "tracing_core",
+    "tracing_subscriber",
+    "rand",
+    "regex_automata",
+    "rayon_core",
+    "crossbeam_epoch",
+    "parking_lot_core",
+];
+
+/// What the program's table of symbols says of its variables.
+#[derive(Debug)]
+pub(super) struct Variables {
+    /// By offset in the thread-local storage; `None`: nothing is known of the program.
+    thread_locals: Option<Vec<Variable>>,
+    /// Those that may be locks, or have locks in them, by offset in the program; likewise.
+    statics: Option<Vec<Variable>>,
+}
+
+#[derive(Debug)]
+struct Variable {
+    start: usize,
+    end: usize,
+    /// As the compiler calls it.
+    symbol: Box<str>,
+    /// Made when it is first asked for, and kept for good: reports refer to it.
+    name: OnceLock<&'static str>,
+}
+
+impl Variable {
+    fn name(&self) -> &'static str {
+        self.name.get_or_init(|| Box::leak(readable(&self.symbol).into_boxed_str()))
+    }
+}
+
+impl Variables {
+    /// Reads the table of symbols of this program, whose writable memory is in these ranges of it.
+    pub(super) fn read(writable: &[Range]) -> Variables {
+        match read(writable) {
+            Ok((thread_locals, statics)) => Variables {
+                thread_locals: (!thread_locals.is_empty()).then_some(thread_locals),
+                statics: (!statics.is_empty()).then_some(statics),
+            },
+            Err(_) => Variables { thread_locals: None, statics: None },
+        }
+    }
+
+    /// The name of the variable at an offset in the thread-local storage of the program, empty if it
+    /// is not known; nothing if the variable is a library's.
+    pub(super) fn thread_local(&self, offset: usize) -> Option<&'static str> {
+        let known = self.thread_locals.as_ref().and_then(|all| at(all, offset));
+        let name = known.map(Variable::name).unwrap_or_default();
+        (!is_a_librarys(name)).then_some(name)
+    }
+
+    /// The name of the static at an offset in the program, empty if it is not known; nothing if it
+    /// is a library's own, or too short for a lock. What is locked of the standard library's is one
+    /// of the standard streams.
+    pub(super) fn of_static(&self, offset: usize) -> Option<&'static str> {
+        let Some(statics) = &self.statics else { return Some("") };
+        let name = at(statics, offset)?.name();
+        let is_open = !is_a_librarys(name) || name.starts_with("std::io::stdio::");
+        is_open.then_some(name)
+    }
+}
+
+fn at(variables: &[Variable], offset: usize) -> Option<&Variable> {
+    variables.iter().find(|variable| (variable.start..variable.end).contains(&offset))
+}
+
+/// Bytes of the shortest lock of the standard library.
+const LOCK: usize = size_of::<std::sync::Mutex<()>>();
+
+/// The thread-local variables, and the statics that may be locks. Names are read of those alone:
+/// there are tens of thousands of symbols, and this happens while ranks wait.
+fn read(writable: &[Range]) -> Result<(Vec<Variable>, Vec<Variable>), Box<dyn std::error::Error>> {
+    // Only what is needed of it is read.
+    let program = object::ReadCache::new(std::fs::File::open("/proc/self/exe")?);
+    let program = object::File::parse(&program)?;
+    let mut thread_locals = Vec::new();
+    let mut statics = Vec::new();
+    for symbol in program.symbols().filter(|symbol| !symbol.is_undefined()) {
+        let start = symbol.address() as usize;
+        let end = start + symbol.size().max(1) as usize;
+        let variables = match symbol.kind() {
+            SymbolKind::Tls => &mut thread_locals,
+            SymbolKind::Data
+                if end - start >= LOCK
+                    && writable.iter().any(|(first, last)| (*first..*last).contains(&start)) =>
+            {
+                &mut statics
+            }
+            _ => continue,
+        };
+        variables.push(Variable {
+            start,
+            end,
+            symbol: symbol.name()?.into(),
+            name: OnceLock::new(),
+        });
+    }
+    Ok((thread_locals, statics))
+}
+
+/// `program::module::NAME` of what the compiler calls the variable.
+fn readable(symbol: &str) -> String {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    let end = name.find("::{").unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+fn is_a_librarys(name: &str) -> bool {
+    // `<std::hash::RandomState>::new::KEYS` is in `std`, too.
+    let name = name.trim_start_matches('<');
+    let first = name.split("::").next().unwrap_or_default();
+    LIBRARIES.contains(&first) || name.starts_with("_mi_") || name == "recurse"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(1) };
+    }
+
+    #[test]
+    fn libraries_keep_their_variables_to_themselves() {
+        for name in ["std::thread::current::CURRENT", "<std::hash::RandomState>::new::KEYS"] {
+            assert!(is_a_librarys(name), "{name}");
+        }
+        for name in ["program::NUMBERS", "standard::X", "<program::A as std::B>::c::KEYS"] {
+            assert!(!is_a_librarys(name), "{name}");
+        }
+    }
+
+    /// The offset of the variable of the test with this name.
+    fn offset(all: &[Variable], of: &str) -> usize {
+        let all: Vec<_> = all.iter().filter(|v| v.name().ends_with(of)).collect();
+        assert_eq!(all.len(), 1, "{of}: {all:?}");
+        all[0].start
+    }
+
+    const EVERYWHERE: [Range; 1] = [(0, usize::MAX)];
+
+    #[test]
+    fn a_static_is_known_by_its_name() {
+        static LOCKED: std::sync::Mutex<u64> = std::sync::Mutex::new(1);
+        static SHORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(1);
+        *LOCKED.lock().expect("no panic") += u64::from(SHORT.load(Relaxed));
+        let known = Variables::read(&EVERYWHERE);
+        let statics = known.statics.as_ref().expect("a test has a table of symbols");
+        assert!(!statics.iter().any(|v| v.name().ends_with("SHORT")), "no lock");
+        let of_this_crate = offset(statics, "is_known_by_its_name::LOCKED");
+        assert_eq!(known.of_static(of_this_crate), None);
+        let stdout = known.of_static(offset(statics, "io::stdio::STDOUT"));
+        assert_eq!(stdout, Some("std::io::stdio::STDOUT"));
+        let read_only = Variables::read(&[]);
+        assert!(read_only.statics.is_none(), "{read_only:?}");
+    }
+
+    #[test]
+    fn a_variable_is_known_by_its_name() {
+        // Nothing would be left of a variable that nobody reads.
+        NUMBER.with(|number| std::hint::black_box(number).set(2));
+        let known = Variables::read(&EVERYWHERE);
+        let all = known.thread_locals.as_ref().expect("a test has a table of symbols");
+        let number = offset(all, "variables::tests::NUMBER");
+        assert_eq!(known.thread_local(number + 7), None, "it is of this crate");
+        let nowhere = all.iter().map(|v| v.end).max().expect("there are some");
+        assert_eq!(known.thread_local(nowhere), Some(""));
+    }
+}

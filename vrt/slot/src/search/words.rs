@@ -1,0 +1,159 @@
+//! Goes through the words of memory, fast where few of them are addresses.
+
+use crate::search::Range;
+use crate::{Arena, fetch};
+
+const WORD: usize = size_of::<usize>();
+/// Words that are looked at together.
+const GROUP: usize = 16;
+/// Bytes ahead that are asked for: processors do so by themselves, but stop at the end of each page.
+const AHEAD: usize = 8 << 10;
+/// A range of no more bytes is likely to be in a cache, where asking ahead takes longer than reading.
+const CACHED: usize = 256 << 10;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Calls `f` with the place and the value of each aligned word of a range, until it says false.
+///
+/// # Safety
+/// The range is readable.
+pub(super) unsafe fn each((start, end): Range, mut f: impl FnMut(usize, usize) -> bool) {
+    for at in (start.next_multiple_of(WORD)..end.saturating_sub(WORD - 1)).step_by(WORD) {
+        // SAFETY: in the range. Other threads may write there: the word is only a number.
+        if !f(at, unsafe { (at as *const usize).read_volatile() }) {
+            return;
+        }
+    }
+}
+
+/// [`each`] of the words that are addresses in the arena.
+///
+/// # Safety
+/// The range is readable.
+pub(super) unsafe fn each_in_arena(
+    arena: &Arena,
+    (start, end): Range,
+    mut f: impl FnMut(usize, usize) -> bool,
+) {
+    let bounds = Bounds { base: arena.layout.base, size: arena.layout.size() };
+    let mut at = start.next_multiple_of(WORD);
+    // SAFETY: groups and words lie in the range.
+    unsafe {
+        while at < end {
+            let group = (at, (at + GROUP * WORD).min(end));
+            let is_full = group.1 - at == GROUP * WORD;
+            if !is_full || bounds.any_in(at as *const [usize; GROUP]) {
+                let mut goes_on = true;
+                each(group, |at, word| {
+                    goes_on = !bounds.contain(word) || f(at, word);
+                    goes_on
+                });
+                if !goes_on {
+                    return;
+                }
+            }
+            at = group.1;
+            if is_full {
+                at = bounds.skip(at, end);
+            }
+        }
+    }
+}
+
+/// A range of addresses.
+#[derive(Clone, Copy)]
+struct Bounds {
+    base: usize,
+    size: usize,
+}
+
+impl Bounds {
+    #[inline(always)]
+    fn contain(self, word: usize) -> bool {
+        word.wrapping_sub(self.base) < self.size
+    }
+
+    /// Whether any word of a group is in the range.
+    ///
+    /// # Safety
+    /// The group is readable.
+    #[inline(always)]
+    unsafe fn any_in(self, group: *const [usize; GROUP]) -> bool {
+        // SAFETY: as the caller promises.
+        let words = unsafe { group.read_unaligned() };
+        words.iter().fold(false, |any, word| any | self.contain(*word))
+    }
+
+    /// The first group from `at` on that has a word in the range, or the last, shorter one.
+    ///
+    /// # Safety
+    /// The range up to `end` is readable.
+    #[inline]
+    unsafe fn skip(self, at: usize, end: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor can; the rest is as the caller promises.
+            return unsafe { self.skip_avx512(at, end) };
+        } else if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { self.skip_avx2(at, end) };
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.skip_any(at, end) }
+    }
+
+    /// [`skip`](Self::skip), to be compiled for several kinds of processors.
+    #[inline(always)]
+    unsafe fn skip_any(self, mut at: usize, end: usize) -> usize {
+        let is_group_without = |at| {
+            // SAFETY: as the caller promises.
+            at + GROUP * WORD <= end && !unsafe { self.any_in(at as *const [usize; GROUP]) }
+        };
+        let far = if end - at > CACHED { end - AHEAD } else { at };
+        while at < far && is_group_without(at) {
+            (0..GROUP * WORD).step_by(LINE).for_each(|line| fetch(at + AHEAD + line));
+            at += GROUP * WORD;
+        }
+        while is_group_without(at) {
+            at += GROUP * WORD;
+        }
+        at
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn skip_avx2(self, at: usize, end: usize) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.skip_any(at, end) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn skip_avx512(self, at: usize, end: usize) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.skip_any(at, end) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bounds;
+
+    #[test]
+    fn groups_with_an_address_are_found_wherever_it_is() {
+        let bounds = Bounds { base: 1 << 40, size: 1 << 30 };
+        let mut words = vec![7usize; 16 * 20 + 5];
+        let range = words.as_ptr_range();
+        let (start, end) = (range.start as usize, range.end as usize);
+        // SAFETY: the vector's own memory.
+        unsafe { assert_eq!(bounds.skip(start, end), start + 16 * 20 * 8, "none") };
+        for (at, word) in words[..16 * 20].iter_mut().enumerate() {
+            for address in [1 << 40, (1 << 40) + (1 << 30) - 1] {
+                *word = address;
+                // SAFETY: as above.
+                unsafe { assert_eq!(bounds.skip(start, end), start + at / 16 * 16 * 8) };
+            }
+            *word = (1 << 40) + (1 << 30);
+        }
+    }
+}

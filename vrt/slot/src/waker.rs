@@ -1,0 +1,88 @@
+//! Wakers of ranks.
+//!
+//! A waker is a rank's number and nothing else: it needs no memory, and it means the same in every
+//! PE. `vrt`'s own operations never clone it. Whoever does (a tokio timer, a socket, a channel)
+//! waits for something outside, so the number of clones alive says whether the rank is pinned.
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+use crate::{Arena, SlotHeader, hooks};
+
+/// Clones alive in this process, over all ranks; while it is zero tokio gets no turns.
+static CLONES: AtomicI64 = AtomicI64::new(0);
+
+/// Wakers of ranks that something outside `vrt` holds.
+pub fn foreign_wakers() -> i64 {
+    CLONES.load(Ordering::Relaxed)
+}
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_clone);
+
+/// A waker that is not counted, for use as a reference only.
+pub struct RankWaker(ManuallyDrop<Waker>);
+
+impl Deref for RankWaker {
+    type Target = Waker;
+
+    #[inline(always)]
+    fn deref(&self) -> &Waker {
+        &self.0
+    }
+}
+
+/// The waker of the rank that runs on this thread.
+#[inline]
+pub fn rank_waker() -> RankWaker {
+    let slot = hooks::heap_in_use();
+    // SAFETY: the functions of the table only look at the address, which stays mapped.
+    RankWaker(ManuallyDrop::new(unsafe { Waker::new(slot.cast_const().cast(), &VTABLE) }))
+}
+
+/// Makes sure that whoever polled with this waker polls again after the rank is resumed. The
+/// rank's own waker needs nothing: the rank polls from its top.
+#[inline]
+pub fn remember(waker: &Waker) {
+    if !std::ptr::eq(waker.vtable(), &VTABLE) {
+        crate::coroutine::remember_inner(waker);
+    }
+}
+
+unsafe fn clone(slot: *const ()) -> RawWaker {
+    count(slot, 1);
+    RawWaker::new(slot, &VTABLE)
+}
+
+unsafe fn wake(slot: *const ()) {
+    // SAFETY: the same contract.
+    unsafe {
+        wake_by_ref(slot);
+        drop_clone(slot);
+    }
+}
+
+unsafe fn wake_by_ref(slot: *const ()) {
+    if let (Some(slot), Some(runtime)) = (header(slot), crate::rank::RUNTIME.get()) {
+        (runtime.wake)(slot.owner.load(Ordering::Acquire), slot.rank.get());
+    }
+}
+
+unsafe fn drop_clone(slot: *const ()) {
+    count(slot, -1);
+}
+
+fn count(slot: *const (), by: i64) {
+    CLONES.fetch_add(by, Ordering::Relaxed);
+    if let Some(slot) = header(slot) {
+        // Released: who sees that there is none any more sees whom they have woken, too.
+        slot.wakers.fetch_add(by as i32, Ordering::Release);
+    }
+}
+
+fn header(slot: *const ()) -> Option<&'static SlotHeader> {
+    // SAFETY: a slot header of the arena, which stays mapped while the process lives. A slot is
+    // not reused while wakers of its rank are alive (it is retired then).
+    (Arena::current().is_some() && !slot.is_null()).then(|| unsafe { &*slot.cast::<SlotHeader>() })
+}
