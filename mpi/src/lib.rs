@@ -5,13 +5,13 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! mpi = { git = "https://github.com/vrt-rs/vrt" }
+//! mpi = { path = "../vrt/mpi" }
 //! ```
 //!
 //! It has the version of the crate whose place it takes, because cargo asks for that: a `Cargo.lock`
-//! that names an older one needs `cargo update -p mpi` first. (A line such as `mpi = { package = "vrt",
+//! that names an older one needs `cargo update -p mpi` first. (A line such as `mpi = { package = "virtual-ranks",
 //! .. }` under `[patch.crates-io]` does nothing, and cargo does not say so.) A program that is alone in
-//! using `mpi` needs no patch: `mpi = { package = "vrt", .. }` among its dependencies does.
+//! using `mpi` needs no patch: `mpi = { package = "virtual-ranks", .. }` among its dependencies does.
 //!
 //! The program's `main` gets `#[mpi::main]`; libraries are not changed.
 //!

@@ -20,7 +20,7 @@ if rustup toolchain install nightly --profile minimal --component miri,rust-src 
     export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=8
     try "${miri[@]}" -p vrt-shm --lib
     # Without most of what calls them, many functions are unused.
-    RUSTFLAGS=-Awarnings try "${miri[@]}" -p vrt --lib -- mailbox:: datatype::
+    RUSTFLAGS=-Awarnings try "${miri[@]}" -p virtual-ranks --lib -- mailbox:: datatype::
     unset MIRIFLAGS PROPTEST_CASES
 else
     cat "$log"
@@ -33,7 +33,7 @@ if ! rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1; then
     cat "$log"
     echo "   the standard library for aarch64 cannot be had: not checked"
 elif have aarch64-linux-gnu-gcc crossbuild-essential-arm64; then
-    try cargo clippy --quiet -p vrt -p uts --target aarch64-unknown-linux-gnu -- -D warnings
+    try cargo clippy --quiet -p virtual-ranks -p uts --target aarch64-unknown-linux-gnu -- -D warnings
 else
     echo "   a C compiler for aarch64 cannot be had: not checked"
 fi
@@ -122,7 +122,7 @@ for library in openmpi mpich; do
     step "more jobs whose PEs are MPI processes: $library"
     on_mpi $library
     if [[ $library = openmpi ]]; then
-        try cargo clippy "${mpi[@]}" -p vrt --all-targets -- -D warnings
+        try cargo clippy "${mpi[@]}" -p virtual-ranks --all-targets -- -D warnings
     fi
     try cargo build "${mpi[@]}" --profile quick --bins
     programs=$target/$library/quick

@@ -3,8 +3,8 @@
 //! A virtual rank calls `send`, `receive`, `barrier` like an MPI process, and while it waits, its
 //! processor runs another rank. The face has the names, types and traits of the `mpi` crate
 //! (rsmpi): a program written for that crate is ported by its dependency line,
-//! `mpi = { package = "vrt", .. }`, and `#[mpi::main]` above its `main`. (Beside it stands a crate `mpi`
-//! for `[patch.crates-io]`.)
+//! `mpi = { package = "virtual-ranks", .. }`, and `#[mpi::main]` above its `main`. (Beside it stands a
+//! crate `mpi` for `[patch.crates-io]`.)
 //!
 //! ```no_run
 //! use vrt::collective::SystemOperation;
@@ -47,6 +47,14 @@
 //!     assert_eq!(from_root, 42);
 //! });
 //! ```
+//!
+//! # What linking it replaces
+//!
+//! A program that links `vrt` has some functions of libc's from here, for all of the process: `malloc`
+//! and its family, `exit`, `fork`, `pthread_create`, the calls that open, close, map and duplicate
+//! (`open`, `socket`, `mmap`, `dup`, ...), those that wait (`nanosleep`, `poll`, the futexes of locks),
+//! and those that answer in memory of their own (`localtime`, `getpwnam`, ...). Outside of ranks they do
+//! what libc's do. It works on Linux with glibc, on x86_64 and aarch64, and does not compile elsewhere.
 //!
 //! # Words
 //!

@@ -71,7 +71,12 @@ fn vrt_path() -> Tokens {
         Ok(FoundCrate::Itself) => Ok(FoundCrate::Name("mpi".to_owned())),
         found => found,
     };
-    match crate_name("vrt").or_else(|_| named_mpi()) {
+    let by_package = crate_name("virtual-ranks").map(|found| match found {
+        // Under the package's own name the crate is the library's.
+        FoundCrate::Name(name) if name == "virtual_ranks" => FoundCrate::Name("vrt".to_owned()),
+        found => found,
+    });
+    match by_package.or_else(|_| named_mpi()) {
         Ok(FoundCrate::Name(name)) => {
             let name = Ident::new(&name, Span::call_site());
             quote!(::#name)

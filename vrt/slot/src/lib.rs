@@ -36,6 +36,16 @@
 //! | `check` | the checking mode for stacks |
 //! | `report` | saying a line, and ending the job, from anywhere |
 
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!(
+    "vrt needs Linux with glibc, on x86_64 or aarch64: it defines functions in front of glibc's, shares \
+     memory between processes as Linux does, and knows the registers of these processors"
+);
+
 pub mod allocator;
 pub mod answers;
 mod backing;
