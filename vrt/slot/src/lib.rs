@@ -36,6 +36,8 @@
 //! | `check` | the checking mode for stacks |
 //! | `report` | saying a line, and ending the job, from anywhere |
 
+#![allow(rustdoc::private_intra_doc_links, reason = "its readers work on it, and see all of it")]
+
 #[cfg(not(all(
     target_os = "linux",
     target_env = "gnu",
