@@ -17,11 +17,13 @@ use std::time::Duration;
 use clap::Parser;
 use lb_strategies::predict::Forecast;
 
+use crate::balance::{Balancing, LbReport, MovePinned};
 use crate::config::values::{
     Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
     watch,
 };
 use crate::exchange::{LogGp, Protocol};
+use crate::migrate::MoveBy;
 use crate::pe::Options;
 use vrt_slot::SlotSizes;
 
@@ -152,43 +154,6 @@ pub struct Config {
     statistics: bool,
 }
 
-/// How a job balances its load.
-#[derive(Clone)]
-pub(crate) struct Balancing {
-    pub(crate) strategy: &'static dyn lb_strategies::Strategy,
-    pub(crate) config: lb_strategies::Config,
-    /// Time between two steps; `None`: they happen when all ranks call `migrate`.
-    pub(crate) period: Option<Duration>,
-    pub(crate) move_by: MoveBy,
-    pub(crate) move_pinned: MovePinned,
-    pub(crate) forecast: Forecast,
-    /// The name of the files that the loads are written to.
-    pub(crate) dump: Option<PathBuf>,
-    pub(crate) report: LbReport,
-}
-
-/// What is said about balancing, on stderr.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LbReport {
-    /// A line for each step, and a summary when the job ends
-    Steps,
-    /// A summary when the job ends
-    #[default]
-    End,
-    /// Nothing
-    Off,
-}
-
-/// What to do about ranks that cannot be moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum MovePinned {
-    /// Say so once on each PE; they are load that stays
-    #[default]
-    Warn,
-    /// End the job
-    Error,
-}
-
 /// What core files of crashed PEs have beside what every core file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Core {
@@ -203,27 +168,6 @@ pub enum Net {
     Local,
     /// MPI, and shared memory inside a machine; a launcher has started the PEs
     Mpi,
-}
-
-/// How ranks move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum MoveBy {
-    /// With their memory, as they are
-    Memory,
-    /// By the state they give to `migrate`: their program begins again from it
-    State,
-    /// With their memory; each state given to `migrate` is encoded and decoded in place, to test
-    /// that
-    InPlace,
-}
-
-impl std::fmt::Debug for Balancing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.period {
-            Some(period) => write!(f, "{} every {period:?}", self.strategy.name()),
-            None => write!(f, "{} at migrate", self.strategy.name()),
-        }
-    }
 }
 
 /// The most ranks that a job may have.

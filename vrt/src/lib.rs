@@ -180,6 +180,7 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
+pub use balance::{LbReport, MovePinned};
 /// The configuration of a job.
 ///
 /// It is a `clap::Args`: a program flattens it into its own command line.
@@ -191,11 +192,12 @@ pub mod window;
 /// assert_eq!(config.ranks(), 16);
 /// ```
 pub use config::Config;
-pub use config::{ConfigError, Core, LbReport, MoveBy, MovePinned, Net};
+pub use config::{ConfigError, Core, Net};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
+pub use migrate::MoveBy;
 pub use migrate::offer::CannotMove;
 pub use operation::{
     Elapsed, Statistics, Timeout, block_on, pinned, sleep, sleep_async, statistics, timeout,

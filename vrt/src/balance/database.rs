@@ -12,10 +12,10 @@ use lb_strategies::predict::History;
 use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
 
+use crate::balance::Balancing;
 use crate::balance::dump::{Dump, DumpError};
 use crate::balance::measure::Moving;
 use crate::balance::step::{Loads, Order};
-use crate::config::Balancing;
 use crate::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.

@@ -28,6 +28,7 @@ pub(crate) mod dump;
 #[path = "no_dump.rs"]
 pub(crate) mod dump;
 pub(crate) mod measure;
+mod options;
 mod step;
 
 use std::time::{Duration, Instant};
@@ -35,12 +36,13 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
+pub(crate) use options::Balancing;
+pub use options::{LbReport, MovePinned};
 use step::Order;
 pub(crate) use step::human_bytes;
 use step::{Loads, Stage, Step};
 
-use crate::config::{Balancing, LbReport, MoveBy, MovePinned};
-use crate::migrate::Stays;
+use crate::migrate::{MoveBy, Stays};
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Shared;
 use crate::pe::{self, Engine, Status};

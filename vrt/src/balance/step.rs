@@ -10,7 +10,7 @@ use crate::balance::Moved;
 use crate::balance::database::{Database, Verdict};
 use crate::balance::dump::DumpError;
 use crate::balance::measure::PeLoad;
-use crate::config::{Balancing, LbReport};
+use crate::balance::{Balancing, LbReport};
 use crate::net::shared::Shared;
 
 /// Pinned ranks of which a PE tells the reason in a step.

@@ -4,9 +4,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::balance::{LbReport, MovePinned};
 use crate::config::values::Watch;
-use crate::config::{Config, Core, LbReport, MoveBy, MovePinned, Net};
+use crate::config::{Config, Core, Net};
 use crate::exchange::Protocol;
+use crate::migrate::MoveBy;
 
 impl Config {
     /// Sets the number of PEs; 0 means one per available core.

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::balance::Balancer;
+use crate::balance::{Balancer, Balancing};
 use crate::blocking;
-use crate::config::{Balancing, Config, Core};
+use crate::config::{Config, Core};
 use crate::launch::crash;
 use crate::launch::watchdog::Watchdog;
 use crate::net::local::Events;

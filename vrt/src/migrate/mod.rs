@@ -25,13 +25,13 @@
 
 pub(crate) mod address;
 pub(crate) mod offer;
+mod options;
 pub(crate) mod ship;
 mod state;
 
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-use crate::config::MoveBy;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
@@ -39,11 +39,12 @@ use crate::pe::{
     Awaiting, Body, Completion, Encoded, Engine, Offer, Parked, RankState, Request, Started,
     Status, Told, Wait,
 };
+pub use options::MoveBy;
 pub(crate) use ship::{LeftBehind, SHIPPED};
 use state::MovingRank;
 use vrt_slot::external::{counted, spans};
 use vrt_slot::search::{self, Journey, Reference};
-use vrt_slot::{self, Arena, HUGE_PAGE, SlotHeader, SlotId, allocator, hooks, live};
+use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, SlotId, allocator, hooks, live};
 
 /// Why a rank stays where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::config::MoveBy;
+use crate::migrate::MoveBy;
 use crate::operation::{self, Lasting, Pending, Site};
 use crate::pe::{self, Completion, Encoded, Engine, Started};
 use vrt_slot::rank;
