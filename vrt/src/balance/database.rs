@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::balance::measure::PeLoad;
     use crate::balance::step::RankLoad;
-    use crate::config::MoveBy;
+    use crate::migrate::MoveBy;
 
     fn database(strategy: &str) -> Database {
         let strategy = lb_strategies::find(strategy).unwrap();
@@ -236,10 +236,10 @@ mod tests {
             config,
             period: None,
             move_by: MoveBy::Memory,
-            move_pinned: crate::config::MovePinned::Warn,
+            move_pinned: crate::balance::MovePinned::Warn,
             forecast: Default::default(),
             dump: None,
-            report: crate::config::LbReport::Off,
+            report: crate::balance::LbReport::Off,
         };
         Database::new(&balancing, Shared::map(2, 16, 2).unwrap())
     }

@@ -328,7 +328,8 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{MoveBy, MovePinned};
+    use crate::balance::MovePinned;
+    use crate::migrate::MoveBy;
 
     fn step(pes: usize) -> Step {
         let strategy = lb_strategies::find("rotate").unwrap();
