@@ -118,6 +118,7 @@ impl ThreadRank {
 
 /// The running rank, if it is a thread.
 #[cold]
+#[inline(never)]
 pub(super) fn current() -> Option<&'static ThreadRank> {
     let slot = hooks::heap_in_use();
     if slot.is_null() {
@@ -131,6 +132,8 @@ pub(super) fn current() -> Option<&'static ThreadRank> {
 }
 
 /// Whether the running rank is a thread.
+#[cold]
+#[inline(never)]
 pub fn is_rank() -> bool {
     current().is_some()
 }
