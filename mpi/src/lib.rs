@@ -9,9 +9,10 @@
 //! ```
 //!
 //! It has the version of the crate whose place it takes, because cargo asks for that: a `Cargo.lock`
-//! that names an older one needs `cargo update -p mpi` first. (A line such as `mpi = { package = "virtual-ranks",
-//! .. }` under `[patch.crates-io]` does nothing, and cargo does not say so.) A program that is alone in
-//! using `mpi` needs no patch: `mpi = { package = "virtual-ranks", .. }` among its dependencies does.
+//! that names an older one needs `cargo update -p mpi` first. (A line such as
+//! `mpi = { package = "virtual-ranks", .. }` under `[patch.crates-io]` does nothing, and cargo does not
+//! say so.) A program that is alone in using `mpi` needs no patch: such a line among its dependencies
+//! does.
 //!
 //! The program's `main` gets `#[mpi::main]`; libraries are not changed.
 //!

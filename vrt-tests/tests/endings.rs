@@ -61,6 +61,13 @@ fn a_panic_names_rank_and_pe() {
     assert!(text.contains("rank 5 panicked; ending the job"), "{text}");
 }
 
+/// Nothing is torn down that might wait.
+#[test]
+fn a_job_ends_whatever_tasks_are_there() {
+    ends("panic-beside-task", 101, &["rank 5 panicked; ending the job"]);
+    ends("exit-beside-task", 3, &[]);
+}
+
 #[test]
 fn a_caught_panic_is_none() {
     let (output, text) = run(&["catch-panic"]);

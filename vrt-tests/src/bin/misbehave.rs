@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use vrt::topology::Color;
+use vrt::topology::{Color, SimpleCommunicator};
 use vrt::traits::*;
 
 #[derive(Parser)]
@@ -22,6 +23,10 @@ enum What {
     /// Nothing: all is well
     Nothing,
     Panic,
+    /// Panic beside a task whose destructor waits for a lock that another rank of the PE holds
+    PanicBesideTask,
+    /// Exit while there is such a task on the other PE
+    ExitBesideTask,
     Exit3,
     Exit0,
     /// Every rank leaves while a buffered message of its own is on its way
@@ -61,6 +66,34 @@ fn main() -> ExitCode {
     vrt::launch(arguments.vrt, move || misbehave(what))
 }
 
+static LOCK: Mutex<()> = Mutex::new(());
+
+/// Takes [`LOCK`] when it is dropped.
+struct Waits;
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        drop(LOCK.lock());
+    }
+}
+
+/// Waits with the lock, and tells a rank that it has it.
+fn hold_lock(world: &SimpleCommunicator, tell: i32) {
+    let _lock = LOCK.lock().expect("no panic");
+    world.process_at_rank(tell).send(&0u8);
+    world.barrier();
+}
+
+/// A task whose destructor waits for the lock that a rank has.
+fn begin_task_that_waits(world: &SimpleCommunicator, holder: i32) {
+    world.process_at_rank(holder).receive::<u8>();
+    let waits = Waits;
+    drop(tokio::spawn(async move {
+        std::future::pending::<()>().await;
+        drop(waits);
+    }));
+}
+
 fn misbehave(what: What) {
     let world = vrt::initialize().expect("in a rank").world();
     let me = world.rank();
@@ -80,6 +113,12 @@ fn misbehave(what: What) {
                 println!("{} ranks went on", half.size());
             }
             return;
+        }
+        What::PanicBesideTask if me == 4 => hold_lock(&world, 5),
+        What::ExitBesideTask if me == 0 => hold_lock(&world, 1),
+        What::ExitBesideTask if me == 1 => {
+            begin_task_that_waits(&world, 0);
+            five.send(&0u8);
         }
         What::LeaveEarly => return leave_early(&world),
         What::Deadlock => {
@@ -113,7 +152,7 @@ fn misbehave(what: What) {
 
 /// The first half of the ranks send long buffered messages to the others and return; those ask for
 /// them only later.
-fn leave_early(world: &vrt::topology::SimpleCommunicator) {
+fn leave_early(world: &SimpleCommunicator) {
     let (me, half) = (world.rank(), world.size() / 2);
     let bytes = vec![me as u8; 1 << 20];
     if me < half {
@@ -133,9 +172,17 @@ fn leave_early(world: &vrt::topology::SimpleCommunicator) {
 }
 
 /// What only rank 5 does.
-fn alone(what: What, world: &vrt::topology::SimpleCommunicator) {
+fn alone(what: What, world: &SimpleCommunicator) {
     match what {
         What::Panic => panic!("this is what went wrong"),
+        What::PanicBesideTask => {
+            begin_task_that_waits(world, 4);
+            panic!("there is a task");
+        }
+        What::ExitBesideTask => {
+            world.process_at_rank(1).receive::<u8>();
+            std::process::exit(3);
+        }
         What::Exit3 => std::process::exit(3),
         What::Recursion => {
             black_box(recurse(1));
@@ -166,7 +213,7 @@ fn alone(what: What, world: &vrt::topology::SimpleCommunicator) {
             assert!(status.success());
         }
         What::BlockInDrop => {
-            struct Blocks<'a>(&'a vrt::topology::SimpleCommunicator);
+            struct Blocks<'a>(&'a SimpleCommunicator);
             impl Drop for Blocks<'_> {
                 fn drop(&mut self) {
                     self.0.barrier();
@@ -217,7 +264,7 @@ fn big_frame(n: u64) -> u64 {
     black_box(&mut frame)[black_box(1)] + big_frame(n + 1)
 }
 
-fn forever(world: &vrt::topology::SimpleCommunicator, wait: bool) {
+fn forever(world: &SimpleCommunicator, wait: bool) {
     println!("rank {} in process {}", world.rank(), std::process::id());
     let _ = std::io::stdout().flush();
     loop {

@@ -5,7 +5,7 @@
 //! made it a PE, or a thread of it ranks, says so with [`set_end`].
 
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
 
 /// A rank panicked.
 pub const STATUS_PANIC: i32 = 101;
@@ -15,23 +15,19 @@ pub const STATUS_RUNTIME: i32 = 70;
 /// Ends the job of this process with a status.
 pub type End = fn(i32) -> !;
 
-/// An [`End`], or null.
-static END: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+static END: OnceLock<End> = OnceLock::new();
 
-/// How this process ends its job from now on.
+/// How this process ends its job; the same from the first time on.
 pub fn set_end(end: End) {
-    END.store(end as *mut (), Ordering::Release);
+    let _: &End = END.get_or_init(|| end);
 }
 
 /// Ends the whole job with a status; a process that is no part of a job ends alone.
 pub fn end_job(status: i32) -> ! {
-    let end = END.load(Ordering::Acquire);
-    if end.is_null() {
-        std::process::exit(status);
+    match END.get() {
+        Some(end) => end(status),
+        None => std::process::exit(status),
     }
-    // SAFETY: stored by `set_end`, which takes this type.
-    let end: End = unsafe { std::mem::transmute(end) };
-    end(status)
 }
 
 /// How long a message waits for room in a pipe or terminal, in milliseconds. What nobody reads then

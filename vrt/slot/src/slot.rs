@@ -28,7 +28,7 @@ pub struct SlotHeader {
     pub slot: Cell<u32>,
     /// The PE (its process-wide unique number, never 0) that may touch the slot; 0: nobody.
     pub owner: AtomicU32,
-    /// Wakers of the rank that something outside `vrt` holds (see `rank::waker`).
+    /// Wakers of the rank that something outside `vrt` holds (see `waker`).
     pub wakers: AtomicI32,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub locals: Cell<*mut Locals>,
