@@ -22,7 +22,7 @@ use crate::config::values::{
     Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
     watch,
 };
-use crate::exchange::{LogGp, Protocol};
+use crate::exchange::{Exchanges, LogGp, Protocol};
 use crate::migrate::MoveBy;
 use crate::pe::Options;
 use vrt_slot::SlotSizes;
@@ -372,7 +372,7 @@ impl Config {
                 return Err(ConfigError::Option(text));
             }
         }
-        self.options()?;
+        self.exchanges()?;
         self.balancing().map(|_| ())
     }
 
@@ -382,6 +382,13 @@ impl Config {
     }
 
     /// How sparse exchanges go.
+    pub(crate) fn exchanges(&self) -> Result<Exchanges, ConfigError> {
+        Ok(Exchanges {
+            protocol: self.protocol()?,
+            model: self.loggp.as_deref().map_or(Ok(LogGp::RANKS), read_network)?,
+        })
+    }
+
     fn protocol(&self) -> Result<Protocol, ConfigError> {
         let Some(name) = &self.exchange else { return Ok(Protocol::Auto) };
         name.parse().map_err(|error| ConfigError::Option(format!("--exchange: {error}")))
@@ -425,8 +432,8 @@ impl Config {
         SlotSizes { stack: self.stack, heap: self.slot, pes: self.pes() as usize }
     }
 
-    pub(crate) fn options(&self) -> Result<Options, ConfigError> {
-        Ok(Options {
+    pub(crate) fn options(&self) -> Options {
+        Options {
             eager: self.eager.unwrap_or(8 << 10),
             unexpected: self.unexpected.unwrap_or_else(|| share_of_memory(self.ranks())),
             local: false,
@@ -435,9 +442,7 @@ impl Config {
             check_leaks: self.check_leaks,
             check_moves: self.check_moves,
             check_stacks: self.check_stacks,
-            exchange: self.protocol()?,
-            loggp: self.loggp.as_deref().map_or(Ok(LogGp::RANKS), read_network)?,
-        })
+        }
     }
 
     /// The environment variables that say what this configuration says, for a program that is

@@ -176,6 +176,7 @@ mod pe;
 pub mod point_to_point;
 pub mod raw;
 pub mod request;
+mod statistics;
 pub mod topology;
 pub mod trace;
 pub mod window;
@@ -198,14 +199,14 @@ pub use environment::{
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
 pub use migrate::MoveBy;
-pub use migrate::offer::CannotMove;
+
 pub use operation::{
-    Elapsed, Statistics, Timeout, block_on, pinned, sleep, sleep_async, statistics, timeout,
-    yield_now, yield_now_async,
+    Elapsed, Timeout, block_on, sleep, sleep_async, timeout, yield_now, yield_now_async,
 };
 pub use vrt_slot::check::stack_words_found;
 
-pub use topology::Rank;
+pub use statistics::{Statistics, pinned, statistics};
+pub use topology::{CannotMove, Rank};
 pub use vrt_derive::main;
 
 /// Number of elements of a message.

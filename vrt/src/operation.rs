@@ -12,20 +12,17 @@
 //! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
 //! | `background` | operations that go on when their future is dropped |
 //! | `drive` | polling futures on the stack of a rank |
-//! | `statistics` | what a rank learns about itself |
 //! | `timeout` | giving up after a time |
 
 mod background;
 mod drive;
 mod landing;
-mod statistics;
 mod timeout;
 
 pub(crate) use background::{Lasting, background};
 pub use drive::{block_on, yield_now, yield_now_async};
 pub(crate) use drive::{block_on_at, drive_async_main, finish_tasks};
 pub(crate) use landing::Landing;
-pub use statistics::{Statistics, pinned, statistics};
 pub use timeout::{Elapsed, Timeout, timeout};
 
 use std::cell::Cell;

@@ -23,6 +23,7 @@ pub(crate) mod handle;
 mod inter;
 mod neighbors;
 mod number;
+mod offer;
 
 use crate::{Count, pe};
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dimensions};
@@ -33,6 +34,7 @@ pub(crate) use handle::CommunicatorHandle;
 use handle::{Info, Members, Shape};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use neighbors::NeighborCollectives;
+pub use offer::CannotMove;
 use vrt_slot::locals;
 
 /// Number of a rank in a communicator.

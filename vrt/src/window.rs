@@ -28,10 +28,11 @@ use std::panic::Location;
 use crate::collective::SystemOperation;
 use crate::collective::operator::Operator;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
+use crate::net::Kind;
 use crate::net::shared::Leased;
 use crate::operation::block_on_at;
 use crate::operation::{Site, background};
-use crate::pe::{self, WindowPart};
+use crate::pe::{self, Extension, Handlers, WindowPart};
 use crate::point_to_point::site;
 use crate::topology::handle::{CommunicatorHandle, Shape};
 use crate::topology::{Communicator, Rank, create};
@@ -39,6 +40,15 @@ use access::{Access, Elsewhere, Target};
 pub use epoch::LockKind;
 use epoch::{Control, Epoch};
 use vrt_slot::Arena;
+
+/// The part of a PE that lets ranks of other nodes at the windows of its own.
+pub(crate) struct Windows;
+
+impl Extension for Windows {
+    const PLACE: usize = 3;
+    const HANDLERS: Handlers =
+        Handlers { packets: &[(Kind::Access, remote::access_came)], ..Handlers::NONE };
+}
 
 /// The traits of this module.
 pub mod traits {

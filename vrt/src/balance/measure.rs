@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::migrate::Costs;
+
 /// The kernel accounts by ticks of some milliseconds: a shorter time says nothing about the share.
 const SHORTEST: Duration = Duration::from_millis(50);
 /// Seconds that a PE has to have been ready to run in for its share to mean something.
@@ -52,6 +54,15 @@ pub(crate) struct Moving {
 }
 
 impl Moving {
+    fn between(before: Costs, now: Costs) -> Moving {
+        Moving {
+            ranks: now.ranks - before.ranks,
+            seconds: now.packing - before.packing,
+            bytes: now.bytes - before.bytes,
+            copying: now.copying - before.copying,
+        }
+    }
+
     pub(crate) fn add(&mut self, other: &Moving) {
         self.ranks += other.ranks;
         self.seconds += other.seconds;
@@ -71,7 +82,8 @@ pub(crate) struct Meter {
     read: (Instant, (u64, u64)),
     share: f64,
     speed: f64,
-    pub(crate) moving: Moving,
+    /// What moving ranks had taken here at the last report.
+    costs: Costs,
 }
 
 impl Meter {
@@ -87,12 +99,19 @@ impl Meter {
             read: (now, first),
             share: 1.0,
             speed: speed(),
-            moving: Moving::default(),
+            costs: Costs::default(),
         }
     }
 
-    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles.
-    pub(crate) fn report(&mut self, busy: u64, idle: u64, cycles_per_second: f64) -> PeLoad {
+    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles,
+    /// `costs` those of moving ranks.
+    pub(crate) fn report(
+        &mut self,
+        busy: u64,
+        idle: u64,
+        costs: Costs,
+        cycles_per_second: f64,
+    ) -> PeLoad {
         let now = Instant::now();
         let seconds = now.duration_since(self.last).as_secs_f64();
         let since = |counter: u64, last: u64| counter.wrapping_sub(last) as f64 / cycles_per_second;
@@ -102,15 +121,15 @@ impl Meter {
             idle: since(idle, self.cycles.1),
             share: self.look_at_share(now),
             speed: self.speed,
-            moving: self.moving,
+            moving: Moving::between(self.costs, costs),
         }
     }
 
     /// A step has been decided by what was reported: the next report is about the time from now.
-    pub(crate) fn begin(&mut self, busy: u64, idle: u64) {
+    pub(crate) fn begin(&mut self, busy: u64, idle: u64, costs: Costs) {
         self.last = Instant::now();
         self.cycles = (busy, idle);
-        self.moving = Moving::default();
+        self.costs = costs;
     }
 
     fn look_at_share(&mut self, now: Instant) -> f64 {
@@ -194,12 +213,14 @@ mod tests {
         while began.elapsed() < SHORTEST * 2 {
             black_box(speed());
         }
-        let load = meter.report(2_000, 1_000, 1e6);
+        let costs = |ranks| Costs { ranks, bytes: 100 * ranks, ..Costs::default() };
+        let load = meter.report(2_000, 1_000, costs(1), 1e6);
         assert!(load.seconds >= 0.1 && load.speed > 0.0, "{load:?}");
         assert_eq!((load.busy, load.idle), (0.002, 0.001));
         assert!(load.share > 0.0 && load.share <= 1.0, "{load:?}");
-        meter.begin(2_000, 1_000);
-        let load = meter.report(2_500, 1_000, 1e6);
+        meter.begin(2_000, 1_000, costs(1));
+        let load = meter.report(2_500, 1_000, costs(3), 1e6);
         assert_eq!((load.busy, load.idle), (0.0005, 0.0));
+        assert_eq!((load.moving.ranks, load.moving.bytes), (2, 200));
     }
 }

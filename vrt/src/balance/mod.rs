@@ -31,6 +31,7 @@ pub(crate) mod measure;
 mod options;
 mod step;
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -42,44 +43,38 @@ use step::Order;
 pub(crate) use step::human_bytes;
 use step::{Loads, Stage, Step};
 
-use crate::migrate::{MoveBy, Stays};
-use crate::net::parcel::{self, Topic};
+use crate::migrate::{self, Migration, Stays};
+use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
-use crate::pe::{self, Engine, Status};
+use crate::pe::{self, Core, Engine, Extension, Handlers, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]
 pub(crate) struct Balancer {
-    /// Cycle counter at which the next step begins; far away when there is none.
-    pub(crate) due: u64,
-    /// Whether and how ranks move here.
-    move_by: Option<MoveBy>,
     period: Option<Duration>,
-    /// On PE 0, if balancing is on.
+    /// On PE 0.
     step: Option<Step>,
-    /// Ranks that want to move, each with the PE to which.
-    going: Vec<(u32, u32)>,
-    /// Whether ranks move by their state, those that go by `migrate_to` too.
-    by_state: bool,
-    /// Bytes of states that have gone since the last step, and the time that took.
-    between: (u64, Duration),
-    /// The ranks here that wait in `migrate`, each with the number of that call.
-    offering: Vec<(u32, u32)>,
     /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
     round: u32,
-    /// Something happened after which all may have arrived there.
-    changed: bool,
     /// What this PE measures of itself.
-    meter: Option<Meter>,
+    meter: Meter,
     /// The strategy wants to know who sends how much to whom.
     wants_sent: bool,
-    /// Ranks that have come here in a step with a period, of which PE 0 has not been told.
-    came: u32,
-    /// The time that copying memory of ranks has taken here since it was told.
-    copying: Duration,
+    /// Of the seconds that copying memory of ranks has taken here, those that PE 0 was told of.
+    copying_told: f64,
     /// What to do about ranks that cannot move, and whether that was said.
     move_pinned: MovePinned,
     warned: bool,
+}
+
+impl Extension for Balancer {
+    const PLACE: usize = 2;
+    const HANDLERS: Handlers = Handlers {
+        parcels: &[(Topic::Balance, message_came)],
+        rank_ended: Some(rank_ended),
+        due: Some(balance),
+        ..Handlers::NONE
+    };
 }
 
 /// What PEs say to each other.
@@ -140,95 +135,23 @@ impl Moved {
 }
 
 impl Balancer {
-    /// For a PE of a job with this configuration.
-    pub(crate) fn new(
-        balancing: Option<&Balancing>,
-        by_state: bool,
-        id: u32,
-        shared: &Shared,
-    ) -> Balancer {
-        let decides = balancing.filter(|_| id == 0);
-        let step = decides.map(|b| Step::new(b.clone(), *shared));
-        let period = balancing.and_then(|balancing| balancing.period);
-        let now = pe::cycle_counter();
-        let due = if step.is_some() && period.is_some() { now } else { now.wrapping_add(NEVER) };
-        let move_by = balancing.map(|balancing| balancing.move_by);
+    /// For a PE of a job that balances so.
+    pub(crate) fn new(balancing: &Balancing, id: u32, shared: &Shared) -> Balancer {
         Balancer {
-            due,
-            move_by,
-            period,
-            step,
-            going: Vec::new(),
-            by_state,
-            between: (0, Duration::ZERO),
-            offering: Vec::new(),
+            period: balancing.period,
+            step: (id == 0).then(|| Step::new(balancing.clone(), *shared)),
             round: 1,
-            changed: false,
-            meter: balancing.map(|_| Meter::new()),
-            wants_sent: balancing
-                .is_some_and(|b| b.strategy.heeds_communication() || b.dump.is_some()),
-            came: 0,
-            copying: Duration::ZERO,
-            move_pinned: balancing.map_or(MovePinned::Warn, |b| b.move_pinned),
+            meter: Meter::new(),
+            wants_sent: balancing.strategy.heeds_communication() || balancing.dump.is_some(),
+            copying_told: 0.0,
+            move_pinned: balancing.move_pinned,
             warned: false,
         }
     }
 
-    /// A rank was packed to be moved.
-    fn moved_one(&mut self, seconds: f64) {
-        if let Some(meter) = &mut self.meter {
-            meter.moving.ranks += 1;
-            meter.moving.seconds += seconds;
-        }
-    }
-
-    /// Bytes were copied or encoded for the sake of a move.
-    pub(crate) fn copied(&mut self, bytes: u64, seconds: f64) {
-        if let Some(meter) = &mut self.meter {
-            meter.moving.bytes += bytes;
-            meter.moving.copying += seconds;
-            self.copying += Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        }
-    }
-
-    /// Something was done between two steps for a rank that moves by its state.
-    pub(crate) fn went_by_itself(&mut self, bytes: u64, taken: Duration) {
-        self.between.0 += bytes;
-        self.between.1 += taken;
-    }
-
-    /// How ranks move, if they do.
-    pub(crate) fn move_by(&self) -> Option<MoveBy> {
-        self.move_by
-    }
-
     /// Whether steps are taken by time.
-    pub(crate) fn is_periodic(&self) -> bool {
+    fn is_periodic(&self) -> bool {
         self.period.is_some()
-    }
-
-    /// A rank waits in its `round`-th `migrate`.
-    pub(crate) fn offered(&mut self, rank: u32, round: u32) {
-        self.offering.push((rank, round));
-        self.look_soon();
-    }
-
-    /// A rank wants to move to another PE, and waits.
-    pub(crate) fn goes(&mut self, rank: u32, to: u32) {
-        self.going.push((rank, to));
-        self.look_soon();
-    }
-
-    /// Whether `migrate_to` moves ranks by their state.
-    pub(crate) fn goes_by_state(&self) -> bool {
-        self.by_state
-    }
-
-    /// A rank has ended here.
-    pub(crate) fn rank_ended(&mut self) {
-        if self.move_by.is_some() && !self.is_periodic() {
-            self.look_soon();
-        }
     }
 
     /// A rank of this PE cannot be moved.
@@ -247,17 +170,6 @@ impl Balancer {
         }
     }
 
-    /// A rank that a step with a period has moved has come here.
-    pub(crate) fn rank_came(&mut self) {
-        self.came += 1;
-        self.due = pe::cycle_counter();
-    }
-
-    fn look_soon(&mut self) {
-        self.changed = true;
-        self.due = pe::cycle_counter();
-    }
-
     /// Writes what was to be recorded of the loads, on the PE that decides.
     pub(crate) fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
@@ -273,6 +185,15 @@ impl Balancer {
             step.tell_totals();
         }
     }
+
+    /// Says when the next step begins, if this one is over and they go by time.
+    fn rest_if_over(&mut self, core: &mut Core) {
+        let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
+        let Some(cost) = step.take_cost() else { return };
+        let pause = rest(period, cost).as_secs_f64() * core.cycles_per_second();
+        step.begins_at = pe::cycle_counter().wrapping_add((pause as u64).max(1));
+        core.call_at(step.begins_at);
+    }
 }
 
 /// The next step begins at least so many times as long after a step as that kept PEs from running
@@ -284,307 +205,246 @@ fn rest(period: Duration, cost: Duration) -> Duration {
     period.max(cost.saturating_mul(REST))
 }
 
-/// A time that is never near: half the counter's range away.
+/// Stamps of the cycle counter that are less than so many ahead are in the future.
 const NEVER: u64 = 1 << 63;
 
-impl Engine {
-    /// Does what is due: begins a step on PE 0, or sees to the ranks that wait in `migrate`.
-    #[cold]
-    pub(crate) fn balance(&mut self) {
-        let now = pe::cycle_counter();
-        self.balancer.due = now.wrapping_add(NEVER);
-        if std::mem::take(&mut self.balancer.changed) {
-            for (rank, to) in std::mem::take(&mut self.balancer.going) {
-                let began = Instant::now();
-                match self.go(rank, to) {
-                    Ok(bytes) => self.balancer.went_by_itself(bytes, began.elapsed()),
-                    Err(why) => {
-                        if let (Stays::Pinned(why), Some(state)) = (why, self.rank(rank)) {
-                            state.refused = Some(why);
-                        }
-                        self.end_offer(rank);
-                    }
-                }
-            }
-            self.see_to_offers();
-        }
-        if self.balancer.came > 0 {
-            let ranks = std::mem::take(&mut self.balancer.came);
-            let copying = std::mem::take(&mut self.balancer.copying).as_nanos() as u64;
-            self.tell(0, &Message::Came { ranks, copying });
-        }
-        if self.balancer.period.is_none() {
-            return;
-        }
-        // While a step is under way nothing is due: its end says when the next one is.
-        let Some(step) = &mut self.balancer.step else { return };
-        if !matches!(step.stage, Stage::Resting) {
-            return;
-        }
-        if step.begins_at.wrapping_sub(now) < NEVER && step.begins_at != now {
-            self.balancer.due = step.begins_at;
-            return;
-        }
-        step.ask();
-        let ask = Message::Ask { step: step.number };
-        for pe in 0..self.shared.pes() as u32 {
-            self.tell(pe, &ask);
-        }
+/// Does what is due: sees to the ranks that wait in `migrate`, or begins a step on PE 0.
+fn balance(engine: &mut Engine) {
+    let migration = engine.extension::<Migration>();
+    let came = std::mem::take(&mut migration.came);
+    let (copying, changed) = (migration.costs.copying, migration.offers.take_changed());
+    if changed {
+        see_to_offers(engine);
     }
-
-    /// The time until something is due here, for a PE that is about to sleep.
-    pub(crate) fn until_balance(&self) -> Option<Duration> {
-        let cycles = self.balancer.due.wrapping_sub(pe::cycle_counter());
-        let overdue = cycles > NEVER;
-        let steps = self.balancer.step.as_ref().filter(|_| self.balancer.period.is_some());
-        let far = steps.is_none_or(|step| !matches!(step.stage, Stage::Resting));
-        match (overdue, far) {
-            (true, _) => Some(Duration::ZERO),
-            (false, true) => None,
-            (false, false) => {
-                Some(Duration::from_secs_f64(cycles as f64 / self.cycles_per_second()))
-            }
-        }
+    if came > 0 {
+        let told = &mut engine.extension::<Balancer>().copying_told;
+        let since = Duration::try_from_secs_f64(copying - *told).unwrap_or_default();
+        *told = copying;
+        tell(engine, 0, Message::Came { ranks: came, copying: since.as_nanos() as u64 });
     }
-
-    /// Whether something is due here.
-    #[inline(always)]
-    pub(crate) fn balance_is_due(&self, now: u64) -> bool {
-        now.wrapping_sub(self.balancer.due) < NEVER
+    let (balancer, core) = engine.part::<Balancer>();
+    if balancer.period.is_none() {
+        return;
     }
-
-    fn see_to_offers(&mut self) {
-        let Balancer { offering, round, .. } = &self.balancer;
-        if self.balancer.move_by.is_none() || self.balancer.is_periodic() {
-            return;
-        }
-        let ranks = self.ranks.iter().flatten();
-        let here = ranks.filter(|state| state.status != Status::Ended).count();
-        if offering.iter().filter(|(_, of)| of == round).count() == here {
-            let loads = self.loads();
-            self.tell(0, &Message::Arrived { loads });
-        }
+    // While a step is under way nothing is due: its end says when the next one is.
+    let Some(step) = &mut balancer.step else { return };
+    if !matches!(step.stage, Stage::Resting) {
+        return;
     }
-
-    /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
-    fn go(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
-        let began = Instant::now();
-        if self.balancer.by_state || self.options.memory_moves {
-            self.may_go(rank, to)?;
-        }
-        let bytes = match self.balancer.by_state {
-            true => self.move_by_state(rank, to)?,
-            false if !self.options.memory_moves => {
-                return Err(Stays::Pinned("ranks of this job can only move by their state"));
-            }
-            false => {
-                self.end_offer(rank);
-                if self.shared.is_near(to) {
-                    self.hand_over(rank, to)?
-                } else {
-                    self.ship(rank, to)?
-                }
-            }
-        };
-        self.balancer.moved_one(began.elapsed().as_secs_f64());
-        Ok(bytes)
+    let now = pe::cycle_counter();
+    if step.begins_at.wrapping_sub(now) < NEVER && step.begins_at != now {
+        return core.call_at(step.begins_at);
     }
-
-    /// [`go`](Self::go) in a step: with a period, the other PE tells when the rank has come.
-    fn go_in_step(&mut self, rank: u32, to: u32) -> Result<u64, Stays> {
-        let periodic = self.balancer.is_periodic();
-        if let Some(state) = self.rank(rank) {
-            state.moved_in_step = periodic;
-        }
-        let moved = self.go(rank, to);
-        if moved.is_err()
-            && let Some(state) = self.rank(rank)
-        {
-            state.moved_in_step = false;
-        }
-        moved
+    step.ask();
+    let step = step.number;
+    for pe in 0..engine.shared.pes() as u32 {
+        tell(engine, pe, Message::Ask { step });
     }
+}
 
-    /// Whether a rank has run since it was last moved by a step with a period, if it was.
-    fn has_run_since_it_came(&self, rank: u32) -> bool {
-        let state = self.ranks.get(rank as usize).and_then(Option::as_deref);
-        state.is_none_or(|state| state.came_at != Some(state.counters.switches))
+/// A rank has ended here: perhaps all others wait in `migrate`.
+fn rank_ended(engine: &mut Engine, _: u32) {
+    if !engine.extension::<Balancer>().is_periodic() {
+        let (migration, core) = engine.part::<Migration>();
+        migration.look_soon(core);
     }
+}
 
-    fn follow(&mut self, step: u32, orders: &[Order]) -> Moved {
-        let began = Instant::now();
-        let mut outcome = Moved::default();
-        if let Some(meter) = &mut self.balancer.meter {
-            meter.begin(self.busy, self.idle);
-        }
-        for state in self.ranks.iter_mut().flatten() {
-            state.counters.reported = state.counters.run;
-        }
-        let (bytes, taken) = std::mem::take(&mut self.balancer.between);
-        outcome.bytes = bytes;
-        let periodic = u32::from(self.balancer.is_periodic());
-        for Order { rank, to } in orders.iter().copied() {
-            let moved = match self.balancer.by_state {
-                true => self.order(rank, to).map(|()| 0),
-                false if self.has_run_since_it_came(rank) => {
-                    self.go_in_step(rank, to).inspect(|_| outcome.under_way += periodic)
-                }
-                false => Err(Stays::InUse),
-            };
-            match moved {
-                Ok(bytes) => {
-                    outcome.moved += 1;
-                    outcome.bytes += bytes;
-                }
-                Err(why) => {
-                    outcome.stayed += 1;
-                    outcome.pinned += u32::from(matches!(why, Stays::Pinned(_)));
-                }
-            }
-        }
-        if !self.balancer.is_periodic() {
-            // A rank that another PE has moved here in this step may wait for the next one already.
-            let (now, later) = std::mem::take(&mut self.balancer.offering)
-                .into_iter()
-                .partition::<Vec<_>, _>(|(_, round)| *round == step);
-            self.balancer.offering = later;
-            for (rank, _) in now {
-                self.end_offer(rank);
-            }
-            self.balancer.round = step.wrapping_add(1);
-            self.balancer.look_soon();
-        }
-        outcome.nanoseconds = (began.elapsed() + taken).as_nanos() as u64;
-        outcome
+fn see_to_offers(engine: &mut Engine) {
+    let balancer = engine.extension::<Balancer>();
+    if balancer.is_periodic() {
+        return;
     }
-
-    /// Another PE, or this one, has said something about balancing.
-    pub(crate) fn balance_message(&mut self, from: u32, bytes: &[u8]) {
-        match crate::encoding::decode_own(bytes) {
-            Ok(message) => self.take_message(from, message),
-            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
-        }
+    let round = balancer.round;
+    let (migration, core) = engine.part::<Migration>();
+    let ranks = core.ranks.iter().flatten();
+    let here = ranks.filter(|state| state.status != Status::Ended).count();
+    if migration.offers.waiting.iter().filter(|(_, of)| *of == round).count() == here {
+        let loads = loads(engine);
+        tell(engine, 0, Message::Arrived { loads });
     }
+}
 
-    fn take_message(&mut self, from: u32, message: Message) {
-        match message {
-            Message::Ask { step } => {
-                let loads = self.loads();
-                self.tell(from, &Message::Report { step, loads });
-            }
-            Message::Report { step, loads } => {
-                let Some(this) = &mut self.balancer.step else { return };
-                if let Some(orders) = this.report(step, from, loads) {
-                    self.give(orders);
-                }
-            }
-            Message::Arrived { loads } => {
-                let left = self.shared.job().ranks_left.load(std::sync::atomic::Ordering::Acquire);
-                let Some(this) = &mut self.balancer.step else { return };
-                if let Some(orders) = this.arrived(from, loads, left) {
-                    self.give(orders);
-                }
-            }
-            Message::Move { step, orders } => {
-                let moved = self.follow(step, &orders);
-                self.tell(from, &Message::Moved { step, moved });
-            }
-            Message::Moved { step, moved } => {
-                if let Some(this) = &mut self.balancer.step {
-                    this.moved(step, moved);
-                    self.rest_if_over();
-                }
-            }
-            Message::Came { ranks, copying } => {
-                if let Some(this) = &mut self.balancer.step {
-                    this.came(from, ranks, Duration::from_nanos(copying));
-                    self.rest_if_over();
-                }
-            }
-        }
+/// Moves a rank in a step: with a period, the other PE tells when the rank has come.
+fn go_in_step(engine: &mut Engine, rank: u32, to: u32, periodic: bool) -> Result<u64, Stays> {
+    if let Some(state) = engine.rank(rank) {
+        state.moved_in_step = periodic;
     }
-
-    /// Says when the next step begins, if this one is over and they go by time.
-    fn rest_if_over(&mut self) {
-        let cycles = self.cycles_per_second();
-        let Balancer { step: Some(step), period: Some(period), .. } = &mut self.balancer else {
-            return;
-        };
-        let Some(cost) = step.take_cost() else { return };
-        let pause = rest(*period, cost);
-        let begins_at = ((pause.as_secs_f64() * cycles) as u64).max(1);
-        step.begins_at = pe::cycle_counter().wrapping_add(begins_at);
-        // What is due already is seen to first, and then this is found.
-        if !self.balance_is_due(pe::cycle_counter()) {
-            self.balancer.due = pe::cycle_counter().wrapping_add(begins_at);
-        }
+    let moved = migrate::go(engine, rank, to);
+    if moved.is_err()
+        && let Some(state) = engine.rank(rank)
+    {
+        state.moved_in_step = false;
     }
+    moved
+}
 
-    fn give(&mut self, orders: Vec<Vec<Order>>) {
-        let Some(step) = self.balancer.step.as_ref().map(|step| step.number) else { return };
-        for (to, orders) in orders.into_iter().enumerate() {
-            self.tell(to as u32, &Message::Move { step, orders });
-        }
+/// Whether a rank has run since it was last moved by a step with a period, if it was.
+fn has_run_since_it_came(core: &mut Core, rank: u32) -> bool {
+    core.rank(rank).is_none_or(|state| state.came_at != Some(state.counters.switches))
+}
+
+fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
+    let began = Instant::now();
+    let mut outcome = Moved::default();
+    let migration = engine.extension::<Migration>();
+    let (costs, by_state) = (migration.costs, migration.rules.by_state);
+    let (bytes, taken) = std::mem::take(&mut migration.offers.gone);
+    outcome.bytes = bytes;
+    let (balancer, core) = engine.part::<Balancer>();
+    balancer.meter.begin(core.busy, core.idle, costs);
+    let periodic = balancer.is_periodic();
+    for state in core.ranks.iter_mut().flatten() {
+        state.counters.reported = state.counters.run;
     }
-
-    /// What the ranks here have cost since the last step.
-    fn loads(&mut self) -> Loads {
-        let began = Instant::now();
-        let cycles = self.cycles_per_second();
-        let mut loads = Loads::default();
-        if let Some(meter) = &mut self.balancer.meter {
-            loads.pe = meter.report(self.busy, self.idle, cycles);
-        }
-        let mut pinned = None;
-        for rank in 0..self.ranks.len() {
-            let why = self.known_pin(rank as u32);
-            let Some(state) = self.ranks[rank].as_deref() else { continue };
-            if state.status == Status::Ended {
-                continue;
-            }
-            let since = state.counters.run - state.counters.reported;
-            // SAFETY: the slot of a rank of this PE.
-            let bytes = unsafe {
-                let stack = vrt_slot::rank::Body::live_stack(state.slot).len();
-                (*(*state.slot).heap.get()).bytes + stack
-            };
-            pinned = pinned.or(why.map(|why| (rank, why)));
-            if let Some(why) = why
-                && loads.pinned.len() < step::PINNED_TOLD
-            {
-                loads.pinned.push((rank as u32, why.to_owned()));
-            }
-            loads.ranks.push(step::RankLoad {
-                rank: rank as u32,
-                seconds: since as f64 / cycles,
-                bytes: bytes as u64,
-                pinned: why.is_some(),
-                coordinates: state.coordinates,
-            });
-            if self.balancer.wants_sent {
-                let sent = state.peers.iter();
-                let sent = sent.map(|(to, peer)| (rank as u32, to, peer.messages, peer.bytes));
-                loads.sent.extend(sent);
-            }
-        }
-        if let Some((rank, why)) = pinned {
-            self.balancer.tell_pinned(self.id, rank, why);
-        }
-        loads.nanoseconds = began.elapsed().as_nanos() as u64;
-        loads
-    }
-
-    fn tell(&mut self, to: u32, message: &Message) {
-        let bytes = match crate::encoding::encode(message) {
-            Ok(bytes) => bytes,
-            Err(error) => unreachable!("plain numbers can be encoded: {error}"),
-        };
-        if to == self.id {
-            self.balance_message(to, &bytes);
+    for Order { rank, to } in orders.iter().copied() {
+        let moved = if by_state {
+            let (migration, core) = engine.part::<Migration>();
+            migration.order(core, rank, to).map(|()| 0)
+        } else if has_run_since_it_came(engine, rank) {
+            go_in_step(engine, rank, to, periodic)
+                .inspect(|_| outcome.under_way += u32::from(periodic))
         } else {
-            parcel::send(&mut self.net, self.id, to, Topic::Balance, &bytes);
+            Err(Stays::InUse)
+        };
+        match moved {
+            Ok(bytes) => {
+                outcome.moved += 1;
+                outcome.bytes += bytes;
+            }
+            Err(why) => {
+                outcome.stayed += 1;
+                outcome.pinned += u32::from(matches!(why, Stays::Pinned(_)));
+            }
         }
     }
+    if !periodic {
+        // A rank that another PE has moved here in this step may wait for the next one already.
+        let (migration, core) = engine.part::<Migration>();
+        let (now, later) = std::mem::take(&mut migration.offers.waiting)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, round)| *round == step);
+        migration.offers.waiting = later;
+        for (rank, _) in now {
+            migrate::end_offer(core, rank);
+        }
+        migration.look_soon(core);
+        engine.extension::<Balancer>().round = step.wrapping_add(1);
+    }
+    outcome.nanoseconds = (began.elapsed() + taken).as_nanos() as u64;
+    outcome
+}
+
+/// Another PE has said something about balancing.
+fn message_came(engine: &mut Engine, parcel: &Parcel) {
+    take_message(engine, parcel.from, parcel.read());
+}
+
+fn take_message(engine: &mut Engine, from: u32, message: Message) {
+    let (balancer, core) = engine.part::<Balancer>();
+    match message {
+        Message::Ask { step } => {
+            let loads = loads(engine);
+            tell(engine, from, Message::Report { step, loads });
+        }
+        Message::Report { step, loads } => {
+            let Some(this) = &mut balancer.step else { return };
+            if let Some(orders) = this.report(step, from, loads) {
+                give(engine, orders);
+            }
+        }
+        Message::Arrived { loads } => {
+            let left = core.shared.job().ranks_left.load(Ordering::Acquire);
+            let Some(this) = &mut balancer.step else { return };
+            if let Some(orders) = this.arrived(from, loads, left) {
+                give(engine, orders);
+            }
+        }
+        Message::Move { step, orders } => {
+            let moved = follow(engine, step, &orders);
+            tell(engine, from, Message::Moved { step, moved });
+        }
+        Message::Moved { step, moved } => {
+            if let Some(this) = &mut balancer.step {
+                this.moved(step, moved);
+                balancer.rest_if_over(core);
+            }
+        }
+        Message::Came { ranks, copying } => {
+            if let Some(this) = &mut balancer.step {
+                this.came(from, ranks, Duration::from_nanos(copying));
+                balancer.rest_if_over(core);
+            }
+        }
+    }
+}
+
+fn give(engine: &mut Engine, orders: Vec<Vec<Order>>) {
+    let balancer = engine.extension::<Balancer>();
+    let Some(step) = balancer.step.as_ref().map(|step| step.number) else { return };
+    for (to, orders) in orders.into_iter().enumerate() {
+        tell(engine, to as u32, Message::Move { step, orders });
+    }
+}
+
+/// What the ranks here have cost since the last step.
+fn loads(engine: &mut Engine) -> Loads {
+    let began = Instant::now();
+    let cycles = engine.cycles_per_second();
+    let costs = engine.extension::<Migration>().costs;
+    let (balancer, core) = engine.part::<Balancer>();
+    let wants_sent = balancer.wants_sent;
+    let mut loads = Loads {
+        pe: balancer.meter.report(core.busy, core.idle, costs, cycles),
+        ..Loads::default()
+    };
+    let mut pinned = None;
+    let (migration, core) = engine.part::<Migration>();
+    for rank in 0..core.ranks.len() {
+        let why = migration.known_pin(core, rank as u32);
+        let Some(state) = core.ranks[rank].as_deref() else { continue };
+        if state.status == Status::Ended {
+            continue;
+        }
+        let since = state.counters.run - state.counters.reported;
+        // SAFETY: the slot of a rank of this PE.
+        let bytes = unsafe {
+            let stack = vrt_slot::rank::Body::live_stack(state.slot).len();
+            (*(*state.slot).heap.get()).bytes + stack
+        };
+        pinned = pinned.or(why.map(|why| (rank, why)));
+        if let Some(why) = why
+            && loads.pinned.len() < step::PINNED_TOLD
+        {
+            loads.pinned.push((rank as u32, why.to_owned()));
+        }
+        loads.ranks.push(step::RankLoad {
+            rank: rank as u32,
+            seconds: since as f64 / cycles,
+            bytes: bytes as u64,
+            pinned: why.is_some(),
+            coordinates: state.coordinates,
+        });
+        if wants_sent {
+            let sent = state.peers.iter();
+            let sent = sent.map(|(to, peer)| (rank as u32, to, peer.messages, peer.bytes));
+            loads.sent.extend(sent);
+        }
+    }
+    if let Some((rank, why)) = pinned {
+        let (balancer, core) = engine.part::<Balancer>();
+        balancer.tell_pinned(core.id, rank, why);
+    }
+    loads.nanoseconds = began.elapsed().as_nanos() as u64;
+    loads
+}
+
+fn tell(engine: &mut Engine, to: u32, message: Message) {
+    if to == engine.id {
+        return take_message(engine, to, message);
+    }
+    let core = &mut engine.core;
+    parcel::send(&mut core.net, core.id, to, Topic::Balance, &message);
 }
 
 #[cfg(test)]

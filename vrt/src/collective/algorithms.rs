@@ -26,7 +26,7 @@
 use std::cell::Cell;
 
 pub(crate) use crate::collective::bytes::{In, Out};
-use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What};
+use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What, combine};
 use crate::collective::fold::Fold;
 use crate::collective::operator::Operator;
 use crate::collective::start;
@@ -72,7 +72,7 @@ impl Collective {
     pub(crate) fn number(&self) -> u32 {
         self.number.get().unwrap_or_else(|| {
             let context = self.context();
-            let number = pe::with(|pe| pe.engine.next_collective(context));
+            let number = pe::with(|pe| pe.engine.running().collectives.next(context));
             self.number.set(Some(number));
             number
         })
@@ -437,7 +437,8 @@ impl Collective {
         let number = Some((self.number() << PHASE_BITS) | phase);
         let spec = spec(&self.comm, what, root, &input);
         // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { pe.engine.combine(&spec, number, input.0, out.0) });
+        let started =
+            pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input.0, out.0) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request, _) => Pending::new(request, self.site, None).await,
@@ -546,7 +547,7 @@ pub(crate) unsafe fn combine_now(
     }
     let spec = spec(comm, what, root, input);
     // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { engine.combine(&spec, None, input.0, out.0) };
+    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input.0, out.0) };
     let outcome = operation::block_on_request(start, None, site);
     check_agreement(comm, site, &outcome, &spec);
     true

@@ -24,15 +24,17 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::groups::Groups;
+use crate::collective::groups::{self, Groups};
 use crate::collective::operator::Operator;
 use crate::collective::parts::{EVERYBODY, Operation};
 use crate::datatype::Signature;
 use crate::net::local::MAX_BESIDE;
-use crate::net::parcel::{self, Topic};
+use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
-use crate::pe::{Completion, Ended, Engine, Request, Room, Started, copy_short};
+use crate::pe::{
+    Completion, Core, Ended, Engine, Extension, Handlers, Request, Room, Started, copy_short,
+};
 use vrt_slot::Arena;
 
 /// What an operation makes of the contributions.
@@ -111,7 +113,7 @@ pub(super) struct Waiting {
     /// Its rank in the communicator.
     pub(super) place: u32,
     pub(super) request: u32,
-    #[serde(with = "crate::migrate::address")]
+    #[serde(with = "crate::net::address")]
     pub(super) out: *mut u8,
 }
 
@@ -151,20 +153,60 @@ struct Contribution<'a> {
     bytes: &'a [u8],
 }
 
-impl Engine {
-    /// The number of the running rank's next operation on a context.
-    #[inline]
-    pub(crate) fn next_collective(&mut self, context: u32) -> u32 {
-        self.running().collectives.next(context)
-    }
+/// Starts a small collective operation of the running rank.
+///
+/// # Safety
+/// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
+/// for the result (if the rank gets it) until the request is done.
+#[inline]
+pub(crate) unsafe fn combine(
+    engine: &mut Engine,
+    spec: &Spec,
+    number: Option<u32>,
+    input: *const u8,
+    out: *mut u8,
+) -> Started {
+    let (combining, core) = engine.part::<Combining>();
+    // SAFETY: as the caller promises.
+    unsafe { combining.combine(core, spec, number, input, out) }
+}
 
+/// A rank that began here, but lives elsewhere, takes part in an operation.
+fn contribution_came(engine: &mut Engine, parcel: &Parcel) {
+    let Contribution { spec, number, waiting, bytes } = parcel.read();
+    let (combining, core) = engine.part::<Combining>();
+    combining.contribute(core, &spec, number, waiting, bytes);
+}
+
+/// Parts have come from another PE.
+///
+/// # Safety
+/// `beside` is readable for `packet.beside()` bytes.
+unsafe fn parts_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+    let (combining, core) = engine.part::<Combining>();
+    // SAFETY: as the caller promises.
+    unsafe { combining.take_packet(core, packet, beside) };
+}
+
+impl Extension for Combining {
+    const PLACE: usize = 1;
+    const HANDLERS: Handlers = Handlers {
+        packets: &[(Kind::Collective, parts_came)],
+        parcels: &[(Topic::Contribution, contribution_came), (Topic::Group, groups::parcel_came)],
+        rank_over: Some(groups::leave_all),
+        ..Handlers::NONE
+    };
+}
+
+impl Combining {
     /// Starts a small collective operation of the running rank.
     ///
     /// # Safety
     /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
     /// for the result (if the rank gets it) until the request is done.
-    pub(crate) unsafe fn combine(
+    unsafe fn combine(
         &mut self,
+        core: &mut Core,
         spec: &Spec,
         number: Option<u32>,
         input: *const u8,
@@ -175,12 +217,12 @@ impl Engine {
         let broadcast = spec.what == What::Broadcast;
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
-        let begun = &mut self.running().collectives;
+        let begun = &mut core.running().collectives;
         begun.contribute(context, spec.first);
         let number = number.unwrap_or_else(|| begun.next(context) << PHASE_BITS);
         if broadcast && unit <= INLINE - PART_HEADER {
             // SAFETY: as the caller promises.
-            if let Some(done) = unsafe { self.broadcast_alone(spec, number, input, out) } {
+            if let Some(done) = unsafe { self.broadcast_alone(core, spec, number, input, out) } {
                 return done;
             }
         }
@@ -188,9 +230,9 @@ impl Engine {
             let len = spec.result_len();
             let mut request = Request::receive(Room::untyped(out, len), None);
             request.outcome.bytes = len as u64;
-            self.running().new_request(request)
+            core.running().new_request(request)
         });
-        let me = self.current;
+        let me = core.current;
         let bytes: &[u8] = match unit {
             _ if !contributes => &[],
             0 => &[],
@@ -198,41 +240,19 @@ impl Engine {
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
         let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
-        if self.begin_here.contains(&me) {
-            self.contribute(spec, number, waiting, bytes);
+        if core.begin_here.contains(&me) {
+            self.contribute(core, spec, number, waiting, bytes);
         } else {
-            let home = self.shared.home(me);
+            let home = core.shared.home(me);
             let contribution = Contribution { spec: *spec, number, waiting, bytes };
-            match crate::encoding::encode(&contribution) {
-                Ok(all) => {
-                    parcel::send(&mut self.net, self.id, home, Topic::Contribution, &all);
-                }
-                Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
-            }
+            parcel::send(&mut core.net, core.id, home, Topic::Contribution, &contribution);
         }
         let request = match request {
             Some(request) => request,
-            None if broadcast => return self.when_sent(),
-            None => return Started::Done(Completion::default()),
+            None if broadcast => return core.when_sent(),
+            None => return Started::done(),
         };
-        match self.running().take_if_done(request) {
-            Some(outcome) => Started::Done(outcome),
-            None => Started::pending(request),
-        }
-    }
-
-    /// The running rank has sent something to many: it shall not flood those who come later.
-    #[inline]
-    pub(crate) fn when_sent(&mut self) -> Started {
-        if !self.net.has_backlog() {
-            return Started::Done(Completion::default());
-        }
-        let me = self.current;
-        let request = self.running().new_request(Request::send());
-        if !self.net.finish_when_sent(me, request) {
-            self.complete(me, request);
-        }
-        match self.running().take_if_done(request) {
+        match core.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
             None => Started::pending(request),
         }
@@ -247,24 +267,25 @@ impl Engine {
     #[inline(never)]
     unsafe fn broadcast_alone(
         &mut self,
+        core: &mut Core,
         spec: &Spec,
         number: u32,
         input: *const u8,
         out: *mut u8,
     ) -> Option<Started> {
         let Spec { unit, context, .. } = *spec;
-        let known = self.combining.key == Some((context, number));
-        if known || !self.combining.others.is_empty() || !self.begin_here.contains(&self.current) {
+        let known = self.key == Some((context, number));
+        if known || !self.others.is_empty() || !core.begin_here.contains(&core.current) {
             return None;
         }
         let is_root = spec.root == Some(spec.rank);
         let meant = spec.disagreement();
         let mut outcome = Completion::default();
         if is_root {
-            if !self.combining.early.is_empty() {
+            if !self.early.is_empty() {
                 return None;
             }
-            let targets = self.combining.groups.alone(self.shared, self.id, spec)?;
+            let targets = self.groups.alone(core.shared, core.id, spec)?;
             let mut packet = Packet::new(Kind::Collective, 0, 0);
             meant.write_to(&mut packet);
             packet.context = context;
@@ -276,54 +297,53 @@ impl Engine {
             unsafe { copy_short(input, rest.as_mut_ptr(), unit) };
             for target in targets.iter() {
                 // SAFETY: nothing lies beside the packet.
-                unsafe { self.net.send(*target as usize, &packet, std::ptr::null()) };
+                unsafe { core.net.send(*target as usize, &packet, std::ptr::null()) };
             }
         } else {
-            let front = self.combining.early.front()?;
+            let front = self.early.front()?;
             let means_it = (front.context, front.order) == (context, number)
                 && Disagreement::of(front) == meant;
             if !means_it || front.len as usize != PART_HEADER + unit {
                 return None;
             }
-            self.combining.groups.alone(self.shared, self.id, spec)?;
-            let packet = self.combining.early.pop_front()?;
+            self.groups.alone(core.shared, core.id, spec)?;
+            let packet = self.early.pop_front()?;
             // SAFETY: the packet has `unit` bytes behind the header, and `out` has room for them.
             unsafe { copy_short(packet.data.0.as_ptr().add(PART_HEADER), out, unit) };
             outcome.bytes = unit as u64;
         }
-        self.combining.groups.contributed(spec, 1);
-        if is_root { Some(self.when_sent()) } else { Some(Started::Done(outcome)) }
-    }
-
-    /// A rank that began here, but lives elsewhere, takes part in an operation.
-    pub(crate) fn contribution_came(&mut self, bytes: &[u8]) {
-        match crate::encoding::decode_borrowed::<Contribution<'_>>(bytes) {
-            Ok(it) => self.contribute(&it.spec, it.number, it.waiting, it.bytes),
-            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
-        }
+        self.groups.contributed(spec, 1);
+        if is_root { Some(core.when_sent()) } else { Some(Started::Done(outcome)) }
     }
 
     /// A rank that began here takes part in an operation. `bytes` is what it contributes, if it
     /// does; `waiting` says where it wants the result, if it does.
-    fn contribute(&mut self, spec: &Spec, number: u32, waiting: Option<Waiting>, bytes: &[u8]) {
+    fn contribute(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: u32,
+        waiting: Option<Waiting>,
+        bytes: &[u8],
+    ) {
         let Spec { root, rank, context, .. } = *spec;
         let broadcast = spec.what == What::Broadcast;
         let is_root = root == Some(rank);
-        if self.combining.operation(context, number).spec.is_none() {
-            self.combining.begin(self.shared, self.id, spec, number);
-            if !self.combining.early.is_empty() {
-                self.take_early((context, number));
+        if self.operation(context, number).spec.is_none() {
+            self.begin(core.shared, core.id, spec, number);
+            if !self.early.is_empty() {
+                self.take_early(core, (context, number));
             }
         }
-        let operation = &mut *self.combining.at_hand;
+        let operation = &mut *self.at_hand;
         if let Some(known) = &operation.spec
             && !known.agrees_with(spec)
         {
             let known = *known;
             operation.conflict = Some(known.disagreement());
             operation.waiting.extend(waiting);
-            self.spread_conflict(spec, &known, number);
-            return self.report_conflict(context, number);
+            self.spread_conflict(core, spec, &known, number);
+            return self.report_conflict(core, context, number);
         }
         operation.arrived += 1;
         if !broadcast {
@@ -337,44 +357,47 @@ impl Engine {
             operation.waiting.push(waiting);
         }
         if operation.conflict.is_some() {
-            return self.report_conflict(context, number);
+            return self.report_conflict(core, context, number);
         }
         let last = operation.arrived == operation.here;
         if if broadcast { is_root } else { last } {
-            self.send_parts(spec, number);
+            self.send_parts(core, spec, number);
         }
         if broadcast || last {
             // SAFETY: the outputs of all who wait are writable, as each promised.
-            unsafe { self.finish_if_complete(context, number) };
+            unsafe { self.finish_if_complete(core, context, number) };
         }
     }
 
     /// Parts have come from another PE.
-    pub(crate) fn collective_packet(&mut self, packet: &Packet, beside: *const u8) {
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) {
         let len = packet.len as usize;
-        if len <= INLINE && self.combining.is_early((packet.context, packet.order)) {
-            return self.combining.early.push_back(*packet);
+        if len <= INLINE && self.is_early((packet.context, packet.order)) {
+            return self.early.push_back(*packet);
         }
-        if self.store_parts(packet, beside) {
+        if self.store_parts(core, packet, beside) {
             // SAFETY: as in `combine`.
-            unsafe { self.finish_if_complete(packet.context, packet.order) };
+            unsafe { self.finish_if_complete(core, packet.context, packet.order) };
         }
     }
 
     /// Keeps the parts in a packet; false if its sender means another operation.
-    fn store_parts(&mut self, packet: &Packet, beside: *const u8) -> bool {
+    fn store_parts(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) -> bool {
         let len = packet.len as usize;
         let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
-        let operation = self.combining.operation(packet.context, packet.order);
+        let operation = self.operation(packet.context, packet.order);
         let theirs = Disagreement::of(packet);
         if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
             || operation.others.is_some_and(|others| others != theirs)
         {
             operation.conflict = Some(theirs);
-            self.report_conflict(packet.context, packet.order);
+            self.report_conflict(core, packet.context, packet.order);
             return false;
         }
         operation.others = Some(theirs);
@@ -390,14 +413,14 @@ impl Engine {
     }
 
     /// Takes what came of an operation before it was begun, which it is now.
-    fn take_early(&mut self, key: Key) {
+    fn take_early(&mut self, core: &mut Core, key: Key) {
         let mut at = 0;
-        while let Some(packet) = self.combining.early.get(at) {
+        while let Some(packet) = self.early.get(at) {
             if (packet.context, packet.order) != key {
                 at += 1;
-            } else if let Some(packet) = self.combining.early.remove(at) {
-                self.store_parts(&packet, std::ptr::null());
-                let operation = self.combining.operation(key.0, key.1);
+            } else if let Some(packet) = self.early.remove(at) {
+                self.store_parts(core, &packet, std::ptr::null());
+                let operation = self.operation(key.0, key.1);
                 let size = operation.spec.map_or(0, |spec| spec.size);
                 if operation.covered(size) + operation.here >= size {
                     // Nothing more comes from elsewhere.
@@ -409,50 +432,48 @@ impl Engine {
 
     /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
     #[cold]
-    fn spread_conflict(&mut self, one: &Spec, other: &Spec, number: u32) {
-        for &target in self.combining.groups.elsewhere(one).iter() {
+    fn spread_conflict(&mut self, core: &mut Core, one: &Spec, other: &Spec, number: u32) {
+        for &target in self.groups.elsewhere(one).iter() {
             for spec in [one, other] {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
                 spec.disagreement().write_to(&mut packet);
                 packet.context = spec.context;
                 packet.order = number;
                 // SAFETY: nothing lies beside a packet without data.
-                unsafe { self.net.send(target as usize, &packet, std::ptr::null()) };
+                unsafe { core.net.send(target as usize, &packet, std::ptr::null()) };
             }
         }
     }
 
     /// Ranks disagree about what an operation is: those that wait are told, and say so.
     #[cold]
-    fn report_conflict(&mut self, context: u32, number: u32) {
-        let operation = self.combining.operation(context, number);
+    fn report_conflict(&mut self, core: &mut Core, context: u32, number: u32) {
+        let operation = self.operation(context, number);
         let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
         let (other, signature) = conflict.map_or((0, Signature::ANY), |it| (it.unit, it.signature));
         for Waiting { rank, request, .. } in waiting {
-            match self.rank(rank) {
+            match core.rank(rank) {
                 Some(state) => {
                     let outcome = &mut state.request_mut(request).outcome;
                     outcome.ended = Ended::Cancelled;
                     outcome.bytes = u64::from(other);
                     outcome.tag = i32::from(signature.number());
-                    self.complete(rank, request);
+                    core.complete(rank, request);
                 }
-                None => self.send_conflict(rank, request, other, signature),
+                None => core.send_conflict(rank, request, other, signature),
             }
         }
     }
 
     /// Sends what this PE has to those who need it.
-    fn send_parts(&mut self, spec: &Spec, number: u32) {
+    fn send_parts(&mut self, core: &mut Core, spec: &Spec, number: u32) {
         let rooted = spec.root.is_some() && spec.what != What::Broadcast;
         let targets = match spec.root {
-            Some(root) if rooted => {
-                [self.shared.home(self.combining.groups.job_rank(spec, root))].into()
-            }
-            _ => self.combining.groups.elsewhere(spec),
+            Some(root) if rooted => [core.shared.home(self.groups.job_rank(spec, root))].into(),
+            _ => self.groups.elsewhere(spec),
         };
-        let mut bytes = std::mem::take(&mut self.combining.outgoing);
-        let operation = self.combining.operation(spec.context, number);
+        let mut bytes = std::mem::take(&mut self.outgoing);
+        let operation = self.operation(spec.context, number);
         operation.fold();
         let mut packet = Packet::new(Kind::Collective, 0, 0);
         spec.disagreement().write_to(&mut packet);
@@ -472,15 +493,15 @@ impl Engine {
             if bytes.len() <= INLINE {
                 packet.data.0[..bytes.len()].copy_from_slice(&bytes);
             }
-            for target in targets.iter().filter(|target| **target != self.id) {
+            for target in targets.iter().filter(|target| **target != core.id) {
                 // SAFETY: `bytes` is what lies beside the packet, if anything does.
-                unsafe { self.net.send(*target as usize, &packet, bytes.as_ptr()) };
+                unsafe { core.net.send(*target as usize, &packet, bytes.as_ptr()) };
             }
         }
-        self.combining.outgoing = bytes;
-        if rooted && !targets.contains(&self.id) {
+        self.outgoing = bytes;
+        if rooted && !targets.contains(&core.id) {
             // The root's PE has it all now; nobody waits here.
-            self.combining.close(spec.context, number);
+            self.close(spec.context, number);
         }
     }
 
@@ -488,8 +509,8 @@ impl Engine {
     ///
     /// # Safety
     /// The outputs of those who wait are writable for the result.
-    unsafe fn finish_if_complete(&mut self, context: u32, number: u32) {
-        let operation = self.combining.operation(context, number);
+    unsafe fn finish_if_complete(&mut self, core: &mut Core, context: u32, number: u32) {
+        let operation = self.operation(context, number);
         let Some(spec) = operation.spec else { return };
         if operation.covered(spec.size) < spec.size {
             return;
@@ -500,30 +521,30 @@ impl Engine {
         let result = operation.result(&spec);
         let mut away = Vec::new();
         for waiting in &operation.waiting {
-            let Some(state) = self.ranks[waiting.rank as usize].as_deref_mut() else {
+            let Some(state) = core.ranks[waiting.rank as usize].as_deref_mut() else {
                 away.push(*waiting);
                 continue;
             };
             // SAFETY: as the caller promises: `out` has room for the result.
             unsafe { operation.hand_out(&spec, &result, waiting) };
             if state.finish(waiting.request) {
-                self.ready.push_back(waiting.rank);
+                core.ready.push_back(waiting.rank);
             }
         }
         operation.waiting.clear();
         for mut waiting in away {
-            let operation = self.combining.operation(context, number);
+            let operation = self.operation(context, number);
             let mut bytes = vec![0u8; spec.result_len()];
             let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
             // SAFETY: the bytes have room for the result; `out` has, says the caller.
             unsafe {
                 operation.hand_out(&spec, &result, &waiting);
-                self.finish_away(Waiting { out, ..waiting }, &bytes);
+                self.finish_away(core, Waiting { out, ..waiting }, &bytes);
             }
         }
-        let operation = self.combining.operation(context, number);
+        let operation = self.operation(context, number);
         if operation.arrived == operation.here {
-            self.combining.close(context, number);
+            self.close(context, number);
         }
     }
 
@@ -532,18 +553,18 @@ impl Engine {
     /// # Safety
     /// Its output is writable for the result.
     #[cold]
-    unsafe fn finish_away(&mut self, waiting: Waiting, result: &[u8]) {
+    unsafe fn finish_away(&mut self, core: &mut Core, waiting: Waiting, result: &[u8]) {
         let Waiting { rank, request, out, .. } = waiting;
         {
             // The rank's memory can be written here if it is its slot's and in this node.
-            let leased = Arena::contains(out as usize).then(|| self.shared.lease_of(rank));
+            let leased = Arena::contains(out as usize).then(|| core.shared.lease_of(rank));
             if !result.is_empty() && !matches!(leased, Some(Some(_))) {
-                return self.send_result(rank, request, result.to_vec());
+                return core.send_result(rank, request, result.to_vec());
             }
             // SAFETY: as the caller promises.
             unsafe { copy_short(result.as_ptr(), out, result.len()) };
         }
-        self.complete(rank, request);
+        core.complete(rank, request);
     }
 }
 

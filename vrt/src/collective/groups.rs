@@ -18,11 +18,11 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::combine::Spec;
-use crate::net::parcel::{self, Topic};
+use crate::collective::combine::{Combining, Spec};
+use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{Kind, Packet};
-use crate::pe::{Completion, ContextUse, Engine, Owned, RankState, Request, Started};
+use crate::pe::{ContextUse, Core, Engine, RankState, Request, Started};
 use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT};
 
 /// Stands for a first rank: the members are registered.
@@ -166,6 +166,20 @@ impl Groups {
             .or_insert_with(|| Group::new(shared, id, members.to_vec(), members.iter().copied()));
     }
 
+    /// A rank of this PE leaves a group that it has used so.
+    fn leave_of(&mut self, core: &mut Core, rank: u32, context: u32, used: ContextUse) {
+        let ContextUse { first, contributions, .. } = used;
+        if first != REGISTERED && contributions == 0 {
+            return;
+        }
+        let home = core.shared.home(rank);
+        if home == core.id {
+            self.leave(context, first, contributions);
+        } else {
+            tell_home(core, home, &Telling::Leave { context, first, contributions });
+        }
+    }
+
     fn leave(&mut self, context: u32, first: u32, contributions: u32) {
         let key = (context, first);
         let group = self.0.entry(key).or_default();
@@ -177,94 +191,75 @@ impl Groups {
     }
 }
 
-impl Engine {
-    /// The running rank is in a group of these ranks; its home PE has to know them.
-    pub(crate) fn join_group(&mut self, context: u32, members: &[u32]) -> Started {
-        let (rank, shared, id) = (self.current, self.shared, self.id);
-        self.running().collectives.join(context, REGISTERED);
-        let home = shared.home(rank);
-        if home == id {
-            self.combining.groups.join(shared, id, context, members);
-            return Started::Done(Completion::default());
-        }
-        let request = self.running().new_request(Request::send());
-        let members: Vec<u8> = members.iter().flat_map(|member| member.to_ne_bytes()).collect();
-        let telling = Telling::Join { context, rank, request, members: &members };
-        self.tell_home(home, &telling);
-        Started::pending(request)
+/// The running rank is in a group of these ranks; its home PE has to know them.
+pub(crate) fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
+    let (combining, core) = engine.part::<Combining>();
+    let (rank, shared, id) = (core.current, core.shared, core.id);
+    core.running().collectives.join(context, REGISTERED);
+    let home = shared.home(rank);
+    if home == id {
+        combining.groups.join(shared, id, context, members);
+        return Started::done();
     }
+    let request = core.running().new_request(Request::send());
+    let members: Vec<u8> = members.iter().flat_map(|member| member.to_ne_bytes()).collect();
+    let telling = Telling::Join { context, rank, request, members: &members };
+    tell_home(core, home, &telling);
+    Started::pending(request)
+}
 
-    /// The running rank has made a communicator, whose first context this is.
-    pub(crate) fn count_communicator(&mut self, context: u32) {
-        if context.is_multiple_of(CONTEXTS) {
-            self.running().owned.communicators += 1;
-            self.used.made.communicators += 1;
-        }
+/// The running rank has made a communicator, whose first context this is.
+pub(crate) fn count_communicator(core: &mut Core, context: u32) {
+    if context.is_multiple_of(CONTEXTS) {
+        core.running().owned.communicators += 1;
+        core.used.made.communicators += 1;
     }
+}
 
-    /// The running rank has dropped a communicator, whose first context this is.
-    pub(crate) fn forget_communicator(&mut self, context: u32) {
-        let rank = self.current;
-        let state = self.running();
-        if context.is_multiple_of(CONTEXTS) {
-            state.owned.communicators = state.owned.communicators.saturating_sub(1);
-        }
-        // Exchanges are counted on the first one, collective operations on the other.
-        state.collectives.forget(context);
-        if let Some(used) = state.collectives.forget(context + 1) {
-            self.leave_group(rank, context + 1, used);
-        }
+/// The running rank has dropped a communicator, whose first context this is.
+pub(crate) fn forget_communicator(engine: &mut Engine, context: u32) {
+    let (combining, core) = engine.part::<Combining>();
+    let rank = core.current;
+    let state = core.running();
+    if context.is_multiple_of(CONTEXTS) {
+        state.owned.communicators = state.owned.communicators.saturating_sub(1);
     }
+    // Exchanges are counted on the first one, collective operations on the other.
+    state.collectives.forget(context);
+    if let Some(used) = state.collectives.forget(context + 1) {
+        combining.groups.leave_of(core, rank, context + 1, used);
+    }
+}
 
-    /// A rank of this PE ends or begins again: it has left all groups but those that are there from
-    /// the beginning.
-    pub(crate) fn leave_groups(&mut self, rank: u32, state: &mut RankState) {
-        state.owned = Owned::default();
-        state.windows.clear();
-        state.counters_of_exchanges.clear();
-        for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {
-            self.leave_group(rank, context, used);
-        }
+/// A rank of this PE ends or begins again: it has left all groups but those that are there from
+/// the beginning.
+pub(super) fn leave_all(engine: &mut Engine, rank: u32, state: &mut RankState) {
+    let (combining, core) = engine.part::<Combining>();
+    for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {
+        combining.groups.leave_of(core, rank, context, used);
     }
+}
 
-    fn leave_group(&mut self, rank: u32, context: u32, used: ContextUse) {
-        let ContextUse { first, contributions, .. } = used;
-        if first != REGISTERED && contributions == 0 {
-            return;
+/// A rank that lives elsewhere has told its home PE something.
+pub(super) fn parcel_came(engine: &mut Engine, parcel: &Parcel) {
+    let (combining, core) = engine.part::<Combining>();
+    match parcel.read() {
+        Telling::Join { context, rank, request, members } => {
+            let word = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let members: Vec<u32> = members.chunks_exact(4).map(word).collect();
+            combining.groups.join(core.shared, core.id, context, &members);
+            let mut answer = Packet::new(Kind::Finished, rank, rank);
+            answer.request = request;
+            core.post(&answer);
         }
-        let home = self.shared.home(rank);
-        if home == self.id {
-            self.combining.groups.leave(context, first, contributions);
-        } else {
-            self.tell_home(home, &Telling::Leave { context, first, contributions });
+        Telling::Leave { context, first, contributions } => {
+            combining.groups.leave(context, first, contributions);
         }
     }
+}
 
-    fn tell_home(&mut self, home: u32, telling: &Telling<'_>) {
-        match crate::encoding::encode(telling) {
-            Ok(bytes) => parcel::send(&mut self.net, self.id, home, Topic::Group, &bytes),
-            Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
-        }
-    }
-
-    /// A rank that lives elsewhere has told its home PE something.
-    pub(crate) fn group_parcel(&mut self, bytes: &[u8]) {
-        match crate::encoding::decode_borrowed::<Telling<'_>>(bytes) {
-            Ok(Telling::Join { context, rank, request, members }) => {
-                let word =
-                    |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                let members: Vec<u32> = members.chunks_exact(4).map(word).collect();
-                self.combining.groups.join(self.shared, self.id, context, &members);
-                let mut answer = Packet::new(Kind::Finished, rank, rank);
-                answer.request = request;
-                self.post(&answer);
-            }
-            Ok(Telling::Leave { context, first, contributions }) => {
-                self.combining.groups.leave(context, first, contributions);
-            }
-            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
-        }
-    }
+fn tell_home(core: &mut Core, home: u32, telling: &Telling<'_>) {
+    parcel::send(&mut core.net, core.id, home, Topic::Group, telling);
 }
 
 #[cfg(test)]

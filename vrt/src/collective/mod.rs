@@ -19,7 +19,7 @@ mod bytes;
 mod combine;
 mod communicator;
 pub(crate) mod fold;
-mod groups;
+pub(crate) mod groups;
 mod operation;
 pub(crate) mod operator;
 mod parts;
@@ -30,7 +30,7 @@ pub(crate) mod start;
 pub use async_twins::{AsyncCollectives, AsyncRoot};
 pub(crate) use combine::Combining;
 pub use communicator::CommunicatorCollectives;
-pub(crate) use groups::REGISTERED;
+
 pub use operation::{
     Operation, SystemOperation, UnsafeUserFunction, UnsafeUserOperation, UserOperation,
     reduce_local_into,

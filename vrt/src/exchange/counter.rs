@@ -7,38 +7,39 @@
 
 use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Completion, Engine, Request, Started};
+use crate::pe::{Core, Engine, Request, Started};
 
-impl Engine {
-    /// Adds to a counter of a rank of the job, on behalf of the running one; done when the
-    /// addition has happened.
-    pub(crate) fn count_up(&mut self, rank: u32, counter: (u32, u32), amount: u64) -> Started {
-        let pe = self.shared.place(rank);
-        if pe == ENDED || (pe == self.id && self.add_here(rank, counter, amount)) {
-            return Started::Done(Completion::default());
-        }
-        let mut packet = Packet::new(Kind::CountUp, self.current, rank);
-        (packet.context, packet.order) = counter;
-        packet.data = Data::words([amount, 0, 0]);
-        packet.request = self.running().new_request(Request::send());
-        self.post(&packet);
-        self.outcome(packet.request)
+/// Adds to a counter of a rank of the job, on behalf of the running one; done when the addition has
+/// happened.
+pub(super) fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> Started {
+    let pe = core.shared.place(rank);
+    if pe == ENDED || (pe == core.id && add_here(core, rank, counter, amount)) {
+        return Started::done();
     }
+    let mut packet = Packet::new(Kind::CountUp, core.current, rank);
+    (packet.context, packet.order) = counter;
+    packet.data = Data::words([amount, 0, 0]);
+    packet.request = core.running().new_request(Request::send());
+    core.post(&packet);
+    core.outcome(packet.request)
+}
 
-    fn add_here(&mut self, rank: u32, counter: (u32, u32), amount: u64) -> bool {
-        let Some(state) = self.rank(rank) else { return false };
-        *state.counters_of_exchanges.entry(counter).or_default() += amount;
-        true
-    }
+fn add_here(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> bool {
+    let Some(state) = core.rank(rank) else { return false };
+    *state.counters_of_exchanges.entry(counter).or_default() += amount;
+    true
+}
 
-    /// Somebody adds to a counter of a rank of this PE.
-    pub(crate) fn counted_up(&mut self, packet: &Packet) {
-        let counter = (packet.context, packet.order);
-        if self.add_here(packet.to, counter, packet.data.word(0)) {
-            self.tell_finished(packet);
-        } else {
-            // SAFETY: nothing lies beside this kind.
-            unsafe { self.pass_on(packet, std::ptr::null()) };
-        }
+/// Somebody adds to a counter of a rank of this PE.
+///
+/// # Safety
+/// None: nothing lies beside this kind.
+pub(super) unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
+    let counter = (packet.context, packet.order);
+    if add_here(engine, packet.to, counter, packet.data.word(0)) {
+        engine.tell_finished(packet);
+    } else {
+        // SAFETY: nothing lies beside this kind.
+        unsafe { engine.pass_on(packet, std::ptr::null()) };
     }
 }

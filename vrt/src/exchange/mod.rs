@@ -46,9 +46,10 @@ pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};
 
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
+use crate::net::Kind;
 use crate::operation::block_on_at;
 use crate::operation::{Site, background};
-use crate::pe;
+use crate::pe::{self, Extension, Handlers};
 use crate::point_to_point::site;
 use crate::topology::{Communicator, CommunicatorHandle, Rank};
 use rank::{RankParty, Values};
@@ -122,8 +123,22 @@ pub trait SparseExchange: Communicator {
 
 impl<C: Communicator + ?Sized> SparseExchange for C {}
 
+/// How the sparse exchanges of a job go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchanges {
+    pub(crate) protocol: Protocol,
+    /// The network that protocols are chosen for.
+    pub(crate) model: LogGp,
+}
+
+impl Extension for Exchanges {
+    const PLACE: usize = 4;
+    const HANDLERS: Handlers =
+        Handlers { packets: &[(Kind::CountUp, counter::counted_up)], ..Handlers::NONE };
+}
+
 fn job_protocol() -> Protocol {
-    pe::with(|pe| pe.engine.options.exchange)
+    pe::with(|pe| pe.engine.extension::<Exchanges>().protocol)
 }
 
 /// Checks that messages can be sent.

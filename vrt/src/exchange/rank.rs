@@ -16,8 +16,8 @@ use crate::collective::fold::Fold;
 use crate::collective::{Operation, SystemOperation, start};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::exchange::LogGp;
 use crate::exchange::party::{All, Found, Inbox, Party, Sent};
+use crate::exchange::{Exchanges, LogGp, counter};
 use crate::mailbox::{ANY, Pattern};
 use crate::operation::{self, Pending, Site, Ticket};
 use crate::pe::{self, Mode, Outbound, Room, Started};
@@ -58,7 +58,7 @@ impl RankParty {
     ) -> RankParty {
         let comm = exchange_communicator(comm, site).await;
         let context = comm.context;
-        let number = pe::with(|pe| pe.engine.next_collective(context));
+        let number = pe::with(|pe| pe.engine.running().collectives.next(context));
         RankParty { comm, number, signature, site }
     }
 
@@ -151,7 +151,7 @@ impl Party for RankParty {
     }
 
     fn parameters(&self) -> LogGp {
-        pe::with(|pe| pe.engine.options.loggp)
+        pe::with(|pe| pe.engine.extension::<Exchanges>().model)
     }
 
     fn node_of(&self, other: usize) -> usize {
@@ -240,7 +240,7 @@ impl Party for RankParty {
     async fn count_up(&self, others: impl Iterator<Item = (usize, u64)>) {
         let start = |(other, amount)| {
             let (rank, counter) = (self.comm.members.get(other), (self.comm.context, self.number));
-            let started = pe::with(|pe| pe.engine.count_up(rank, counter, amount));
+            let started = pe::with(|pe| counter::count_up(&mut pe.engine, rank, counter, amount));
             Using::new(started, self.site, self.pattern(0, Some(other)))
         };
         All(others.map(start).collect()).await;

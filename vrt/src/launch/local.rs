@@ -6,9 +6,9 @@ use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::balance::Balancer;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
+use crate::launch::parts::Parts;
 use crate::launch::{LaunchError, crash, end_job, pe_process};
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
@@ -114,8 +114,8 @@ fn run(
         shared,
         events: Events { wake: vec![event.as_raw_fd()], own: event.as_raw_fd() },
         remote: None,
-        options: Options { local: true, ..config.options()? },
-        balancer: Balancer::new(None, false, 0, &shared),
+        options: Options { local: true, ..config.options() },
+        extensions: Parts::alone(&config)?.of_pe(0, &shared),
         pool: slots.ids()[0],
         ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),
     };

@@ -25,6 +25,7 @@ mod local_slots;
 mod memory_kills;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod parts;
 mod pe_process;
 mod reclaim;
 mod supervisor;

@@ -35,10 +35,10 @@ use rsmpi::raw::AsRaw;
 use rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use rsmpi::{Threading, ffi};
 
-use crate::balance::Balancer;
 use crate::blocking;
 use crate::config::{Config, ConfigError};
 use crate::launch::agree::{self, Likeness};
+use crate::launch::parts::Parts;
 use crate::launch::pe_process::{self, leave};
 use crate::launch::supervisor::print_deadlock_table;
 use crate::launch::watchdog::Watchdog;
@@ -264,7 +264,7 @@ impl Crowd {
         let remote = shared.nodes() > 1;
         let remote = remote.then(|| Endpoint::new(self.comm.as_raw(), self.id, self.pes as usize));
         let oversubscribed = self.machine_is_oversubscribed();
-        let options = Options { oversubscribed, memory_moves, ..config.options()? };
+        let options = Options { oversubscribed, memory_moves, ..config.options() };
         pe_process::prepare_for_ranks(&shared, self.id, config);
         let setup = Setup {
             id: self.id,
@@ -273,12 +273,7 @@ impl Crowd {
             events,
             remote: remote.map(|endpoint| Box::new(endpoint) as Box<dyn Remote>),
             options,
-            balancer: Balancer::new(
-                config.balancing()?.as_ref(),
-                config.moves_by_state(),
-                self.id,
-                &shared,
-            ),
+            extensions: Parts::of(config)?.of_pe(self.id, &shared),
             pool: SlotId(config.ranks() + self.id),
             ranks: shared.begin_at(self.id).map(|rank| (rank, SlotId(rank))).collect(),
         };

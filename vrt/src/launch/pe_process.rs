@@ -4,10 +4,12 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::balance::{Balancer, Balancing};
+use crate::balance::Balancer;
 use crate::blocking;
+use crate::collective::Combining;
 use crate::config::{Config, Core};
 use crate::launch::crash;
+use crate::launch::parts::Parts;
 use crate::launch::watchdog::Watchdog;
 use crate::net::local::Events;
 use crate::net::shared::{Ended, Shared};
@@ -34,13 +36,13 @@ pub(super) struct Birth<'a> {
     pub(super) core: Option<usize>,
     pub(super) program: Program,
     pub(super) supervisor: libc::pid_t,
-    pub(super) balancing: Option<&'a Balancing>,
+    pub(super) parts: &'a Parts,
 }
 
 /// Runs the PE; never returns.
 pub(super) fn live(birth: Birth<'_>) -> ! {
     prepare_process(&birth);
-    let Birth { id, config, options, arena, shared, events, program, balancing, .. } = birth;
+    let Birth { id, config, options, arena, shared, events, program, parts, .. } = birth;
     let setup = Setup {
         id,
         uid: id + 1,
@@ -51,7 +53,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
         },
         remote: None,
         options,
-        balancer: Balancer::new(balancing, config.moves_by_state(), id, &shared),
+        extensions: parts.of_pe(id, &shared),
         pool: SlotId(config.ranks() + id),
         ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
     };
@@ -88,12 +90,15 @@ pub(super) fn end_after_panic(rank: u32) -> ! {
 pub(super) fn tell_what_was_done(config: &Config) {
     let statistics = config.prints_statistics();
     pe::with_in_loop(|pe| {
-        pe.engine.balancer.write_dump();
-        pe.engine.balancer.tell_totals(statistics);
+        if let Some(balancer) = pe.engine.find::<Balancer>() {
+            balancer.write_dump();
+            balancer.tell_totals(statistics);
+        }
+        if statistics {
+            let groups = pe.engine.extension::<Combining>().groups.made();
+            pe.engine.print_statistics(groups);
+        }
     });
-    if statistics {
-        pe::with_in_loop(|pe| pe.engine.print_statistics());
-    }
 }
 
 /// Ends the whole job with a status, from one of its PEs.

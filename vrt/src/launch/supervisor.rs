@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Config, available_cores};
 use crate::launch::memory_kills::MemoryKills;
+use crate::launch::parts::Parts;
 use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, crash, local, local_slots};
 use crate::net::shared::{Ended, Shared, first_ranks};
@@ -220,9 +221,9 @@ fn fork_all(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: plain system call.
     let supervisor = unsafe { libc::getpid() };
-    let (balancing, options) = (config.balancing()?, config.options()?);
+    let (parts, options) = (Parts::of(config)?, config.options());
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
-    if balancing.is_some() {
+    if parts.balancing.is_some() {
         search::prepare();
     }
     let mut pids = Vec::new();
@@ -257,7 +258,7 @@ fn fork_all(
                 core: cores.as_ref().map(|cores| cores[id as usize]),
                 program,
                 supervisor,
-                balancing: balancing.as_ref(),
+                parts: &parts,
             }),
             pid => pids.push((pid, id)),
         }

@@ -11,3 +11,14 @@ pub enum MoveBy {
     /// that
     InPlace,
 }
+
+/// How and when the ranks of a job move.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    /// How ranks move that offer themselves; `None`: nobody moves those.
+    pub(crate) move_by: Option<MoveBy>,
+    /// Steps that move ranks are taken by time, not when all ranks offer themselves.
+    pub(crate) periodic: bool,
+    /// Ranks move by their state, those that go by `migrate_to` too.
+    pub(crate) by_state: bool,
+}

@@ -18,6 +18,8 @@ use crate::net::{INLINE, Kind, Packet};
 pub(crate) const MAX_BESIDE: usize = 32 << 10;
 /// Longest part of a staged message that travels inside its packet.
 pub(crate) const SHORT_CHUNK: usize = INLINE - 8;
+/// Stands for the number of a request where the last piece of a rank's memory is done.
+pub(crate) const MEMORY: u32 = u32::MAX;
 const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
 
 /// The sending ends to all PEs.
@@ -213,15 +215,17 @@ impl Outgoing {
     }
 
     /// Sends the memory of a rank that nobody uses any more: like [`stream`](Self::stream), with
-    /// the packet's second data word kept. `len` is a multiple of 64.
+    /// the packet's second data word kept. `len` is a multiple of 64. After the `last` piece the
+    /// rank's request [`MEMORY`] is done.
     pub(crate) fn stream_memory(
         &mut self,
         pe: usize,
         packet: &Packet,
         data: *const u8,
         len: u64,
-        done: Option<(u32, u32)>,
+        last: bool,
     ) {
+        let done = last.then_some((packet.from, MEMORY));
         // What is shorter would travel in the packet's data words.
         debug_assert!(packet.kind == Kind::Memory && len.is_multiple_of(64));
         let stream = Some((0, len));

@@ -20,6 +20,7 @@
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
 //! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
 
+pub(crate) mod address;
 pub(crate) mod local;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpi;
@@ -57,6 +58,9 @@ pub(crate) enum Kind {
     CountUp,
     Hold,
 }
+
+/// Numbers below this are those of kinds.
+pub(crate) const KINDS: usize = Kind::Hold as usize + 1;
 
 /// One cell of a ring; 60 bytes without padding.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -4,6 +4,9 @@
 //! the pieces of a sender are put together as they come; one that consists of a single piece is
 //! read where it lies.
 
+use serde::{Deserialize, Serialize};
+
+use crate::encoding;
 use crate::net::local::{MAX_BESIDE, Outgoing};
 use crate::net::{INLINE, Kind, Packet};
 
@@ -23,6 +26,9 @@ pub(crate) enum Topic {
     Job,
 }
 
+/// Numbers below this are those of topics.
+pub(crate) const TOPICS: usize = Topic::Job as usize + 1;
+
 impl Topic {
     fn from_number(number: u32) -> Topic {
         match number {
@@ -35,10 +41,14 @@ impl Topic {
     }
 }
 
-/// Sends a parcel to another PE.
-pub(crate) fn send(net: &mut Outgoing, me: u32, to: u32, topic: Topic, bytes: &[u8]) {
+/// Sends a parcel to another PE; `contents` is the runtime's own.
+pub(crate) fn send<T: Serialize>(net: &mut Outgoing, me: u32, to: u32, topic: Topic, contents: &T) {
     debug_assert_ne!(me, to, "a PE needs no parcel to itself");
-    let mut rest = bytes;
+    let bytes = match encoding::encode(contents) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
+    };
+    let mut rest = &bytes[..];
     loop {
         let (piece, after) = rest.split_at(rest.len().min(MAX_BESIDE));
         let mut packet = Packet::new(Kind::Parcel, me, to);
@@ -92,4 +102,14 @@ pub(crate) struct Parcel {
     /// The PE that sent it.
     pub(crate) from: u32,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Parcel {
+    /// Its contents.
+    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self) -> T {
+        match encoding::decode_borrowed(&self.bytes) {
+            Ok(contents) => contents,
+            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+        }
+    }
 }

@@ -7,7 +7,7 @@
 //! they might wait for the rank, so the process ends then. Threads that are detached, such as those of
 //! a pool that is idle, borrow nothing.
 
-use crate::pe::{self, Engine, Status};
+use crate::pe::{self, Core, Status};
 use vrt_slot::external::counted;
 use vrt_slot::rank::Body;
 use vrt_slot::report;
@@ -34,7 +34,7 @@ impl Drop for Running {
     }
 }
 
-impl Engine {
+impl Core {
     /// In a local run: a rank that has not ended and whose threads may use what it has borrowed.
     fn who_lends(&self) -> Option<u32> {
         if !self.options.local {

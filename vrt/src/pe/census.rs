@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Ended;
 use crate::pe::timers::monotonic;
-use crate::pe::{Engine, Pe, inject};
+use crate::pe::{Core, Pe, inject};
 use vrt_slot::report::STATUS_RUNTIME;
 
 /// Nanoseconds from one wave that found somebody busy to the next.
@@ -34,7 +34,7 @@ const PERIOD: u64 = 50_000_000;
 
 /// What PEs of different nodes tell each other of the job.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum News {
+pub(super) enum News {
     /// A rank has ended.
     RankEnded,
     /// The last one has.
@@ -51,7 +51,7 @@ enum News {
 
 /// How an idle PE stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Standing {
+pub(super) struct Standing {
     /// Its ranks wait for messages, and nothing of it is under way.
     waits: bool,
     /// Packets sent and received since the job began.
@@ -111,7 +111,7 @@ impl Pe {
     }
 }
 
-impl Engine {
+impl Core {
     /// A rank has ended, of this PE or one that PE 0 was told of.
     pub(crate) fn count_ended(&mut self) {
         if self.shared.is_spread() && !self.shared.is_near(0) {
@@ -127,12 +127,8 @@ impl Engine {
     }
 
     /// Another PE has told something of the job.
-    pub(crate) fn job_news(&mut self, from: u32, bytes: &[u8]) {
+    pub(super) fn job_news(&mut self, from: u32, news: News) {
         self.census.heard += 1;
-        let news = match crate::encoding::decode_own(bytes) {
-            Ok(news) => news,
-            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
-        };
         match news {
             News::RankEnded => self.count_ended(),
             News::Over => {
@@ -212,11 +208,7 @@ impl Engine {
 
     fn tell_job(&mut self, to: u32, news: News) {
         debug_assert_ne!(to, self.id, "PE 0 knows what PE 0 would tell it");
-        let bytes = match crate::encoding::encode(&news) {
-            Ok(bytes) => bytes,
-            Err(error) => unreachable!("plain numbers can be encoded: {error}"),
-        };
         self.census.told += 1;
-        parcel::send(&mut self.net, self.id, to, Topic::Job, &bytes);
+        parcel::send(&mut self.net, self.id, to, Topic::Job, &news);
     }
 }

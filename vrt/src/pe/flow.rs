@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Unexpected;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Engine, Parked, RankState};
+use crate::pe::{Core, Parked, RankState};
 
 /// Bytes of the pool that a PE uses without ever looking whether some can be given back.
 const SMALL_POOL: usize = 16 << 20;
@@ -78,7 +78,7 @@ impl RankState {
     }
 }
 
-impl Engine {
+impl Core {
     /// The unexpected messages of a rank here have reached a mark.
     #[cold]
     pub(crate) fn mind_unexpected(&mut self, rank: u32) {

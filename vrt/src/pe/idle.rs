@@ -20,7 +20,7 @@ use vrt_shm::Sleep;
 
 use crate::blocking;
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Awaiting, Completion, Engine, Pe, Status, run};
+use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
 use vrt_slot::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -217,9 +217,9 @@ impl Pe {
         }
         self.engine.trim_pool();
         let timeout = self.engine.run_timers();
-        // What is due in balancing must be done first: a PE that says that it is idle says that it
+        // What extensions have to do must be done first: a PE that says that it is idle says that it
         // will send nothing of its own accord.
-        if !self.engine.ready.is_empty() || self.engine.balance_is_due(run::now()) {
+        if !self.engine.ready.is_empty() || self.engine.is_due(run::now()) {
             self.doorbell().awake();
             return Asleep::No;
         }
@@ -230,7 +230,7 @@ impl Pe {
         let waits = self.engine.become_idle(timeout.is_some() || tasks);
         self.take_census(waits);
         let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
-        let timeout = [timeout, self.engine.until_balance(), threads].into_iter().flatten().min();
+        let timeout = [timeout, self.engine.until_due(), threads].into_iter().flatten().min();
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
             return Asleep::No;
@@ -257,7 +257,7 @@ impl Pe {
     }
 }
 
-impl Engine {
+impl Core {
     /// How long to sleep before looking again for something that rings no bell.
     fn next_nap(&mut self) -> Duration {
         let naps = self.naps;

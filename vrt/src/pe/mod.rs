@@ -15,6 +15,8 @@
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
 //! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `flow` | how much memory unexpected messages take |
+//! | `extension` | what else works on a PE: migration, collective operations, windows, balancing |
+//! | `location` | what comes for ranks that are not here |
 //! | `abandon` | ranks that have not ended when a local run does |
 //! | `stall` | who keeps the thread, and who waits for it |
 //! | `timers` | `vrt`'s own timers |
@@ -24,9 +26,11 @@
 mod abandon;
 mod census;
 mod contexts;
+mod extension;
 mod flow;
 pub(crate) mod idle;
 mod inject;
+mod location;
 mod ranks;
 mod receive;
 mod report;
@@ -37,6 +41,7 @@ mod stall;
 mod timers;
 
 pub(crate) use contexts::{Begun, ContextUse};
+pub(crate) use extension::{Extension, Extensions, Handlers};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub(crate) use ranks::{
@@ -57,21 +62,17 @@ pub(crate) use vrt_slot::hooks::{current_rank, in_rank};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use vrt_shm::Consumer;
 
-use crate::balance::Balancer;
-use crate::collective::Combining;
-use crate::migrate::{Held, LeftBehind, Reasons};
 use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use vrt_slot::rank::{self, Program, Runtime};
-use vrt_slot::search::Search;
 use vrt_slot::{Arena, SlotHeader, SlotId, hooks, outside};
 
 thread_local! {
@@ -87,8 +88,31 @@ pub(crate) struct Pe {
     consumers: Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)>,
 }
 
-/// Everything of a PE but its receiving ends.
+/// Everything of a PE but its receiving ends: its core, and what else works on it.
 pub(crate) struct Engine {
+    pub(crate) core: Core,
+    extensions: Extensions,
+}
+
+/// What is not about an extension is the core's.
+impl Deref for Engine {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Engine {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+/// Ranks, messages and the loop: what a PE is without any extension.
+pub(crate) struct Core {
     /// Number of this PE in the job.
     pub(crate) id: u32,
     /// Its number in the arena: unique among all PEs that share it, never 0.
@@ -111,7 +135,6 @@ pub(crate) struct Engine {
     sent_away: usize,
     /// What its ranks have used, for people.
     pub(crate) used: report::Usage,
-    pub(crate) combining: Combining,
     pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
@@ -137,18 +160,16 @@ pub(crate) struct Engine {
     /// Ranks whose stacks have their guards in this process.
     guarded: Vec<bool>,
     /// What has come for ranks that are on their way here.
-    pub(crate) held: Held,
-    /// What its ranks and its statics refer to.
-    pub(crate) search: Search,
-    pub(crate) reasons: Reasons,
-    /// What ranks that were shipped away have left.
-    pub(crate) left_behind: LeftBehind,
+    coming: location::Coming,
+    /// Packets that are to be taken once more.
+    again: VecDeque<location::Kept>,
+    /// When extensions want to be called, by the cycle counter.
+    due: u64,
     /// The PE whose packets are being taken.
     pub(crate) receiving_from: u32,
     /// What every rank runs.
     pub(crate) program: Program,
     pub(crate) parcels: parcel::Incoming,
-    pub(crate) balancer: Balancer,
     /// What the nodes of the job agree on.
     census: census::Census,
     /// The status with which the rank that just suspended has exited.
@@ -174,9 +195,6 @@ pub(crate) struct Options {
     pub(crate) check_moves: bool,
     /// Look for pointers into the PE's heap on the stacks of suspended ranks.
     pub(crate) check_stacks: bool,
-    /// How sparse exchanges go, and the network that they are chosen for.
-    pub(crate) exchange: crate::exchange::Protocol,
-    pub(crate) loggp: crate::exchange::LogGp,
 }
 
 /// What a PE is made from.
@@ -188,7 +206,7 @@ pub(crate) struct Setup {
     /// The way to PEs that share no memory with this one.
     pub(crate) remote: Option<Box<dyn Remote>>,
     pub(crate) options: Options,
-    pub(crate) balancer: Balancer,
+    pub(crate) extensions: Extensions,
     /// Slot of the payload pool.
     pub(crate) pool: SlotId,
     /// The ranks that begin here, with their slots.
@@ -201,7 +219,7 @@ impl Pe {
     /// # Safety
     /// The slots are this PE's alone, and the thread is no PE's.
     pub(crate) unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
-        let Setup { id, uid, shared, events, remote, options, balancer, pool, ranks } = setup;
+        let Setup { id, uid, shared, events, remote, options, extensions, pool, ranks } = setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
         let mut ready = VecDeque::with_capacity(ranks.len().next_power_of_two());
@@ -227,49 +245,45 @@ impl Pe {
             (0..shared.pes()).filter(|pe| *pe != id as usize && shared.is_near(*pe as u32));
         let others = others.map(neighbour).collect();
         let injected = inject::Injector::register(uid, neighbour(id as usize), others);
-        Box::new(Pe {
-            consumers: Outgoing::consumers(shared, id as usize, remote.is_some()),
-            engine: Engine {
-                id,
-                uid,
-                shared,
-                net: Outgoing::new(shared, id as usize, events, remote),
-                ranks: states,
-                ready,
-                begin_here: shared.begin_at(id),
-                current: u32::MAX,
-                pool: pool_header,
-                pool_marks: flow::Pool::default(),
-                stalled: Vec::new(),
-                sent_away: 0,
-                used: report::Usage::default(),
-                combining: Combining::default(),
-                options,
-                timers: timers::Timers::default(),
-                injected,
-                began: (run::now(), std::time::Instant::now()),
-                stamp: 0,
-                tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
-                cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
-                busy: 0,
-                idle: 0,
-                switches: AtomicU64::new(0),
-                resumes: 0,
-                naps: 0,
-                census: census::Census::default(),
-                tokio_turn: 0,
-                guarded: vec![false; shared.ranks()],
-                held: Held::default(),
-                search: Search::default(),
-                reasons: Reasons::default(),
-                left_behind: LeftBehind::default(),
-                receiving_from: id,
-                program,
-                parcels: parcel::Incoming::default(),
-                balancer,
-                exiting: None,
-            },
-        })
+        let consumers = Outgoing::consumers(shared, id as usize, remote.is_some());
+        let core = Core {
+            id,
+            uid,
+            shared,
+            net: Outgoing::new(shared, id as usize, events, remote),
+            ranks: states,
+            ready,
+            begin_here: shared.begin_at(id),
+            current: u32::MAX,
+            pool: pool_header,
+            pool_marks: flow::Pool::default(),
+            stalled: Vec::new(),
+            sent_away: 0,
+            used: report::Usage::default(),
+            options,
+            timers: timers::Timers::default(),
+            injected,
+            began: (run::now(), std::time::Instant::now()),
+            stamp: 0,
+            tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
+            cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
+            busy: 0,
+            idle: 0,
+            switches: AtomicU64::new(0),
+            resumes: 0,
+            naps: 0,
+            census: census::Census::default(),
+            tokio_turn: 0,
+            guarded: vec![false; shared.ranks()],
+            coming: location::Coming::default(),
+            again: VecDeque::new(),
+            due: run::now(),
+            receiving_from: id,
+            program,
+            parcels: parcel::Incoming::default(),
+            exiting: None,
+        };
+        Box::new(Pe { consumers, engine: Engine { core, extensions } })
     }
 
     /// Makes this the PE of the calling thread until the guard is dropped.
@@ -404,7 +418,7 @@ pub(crate) fn slot_is_clean(slot: SlotId) -> bool {
 pub(crate) fn pool_of_thread() -> *mut SlotHeader {
     let pe = PE.get();
     // SAFETY: set by `enter`; a plain pointer is read.
-    if pe.is_null() { std::ptr::null_mut() } else { unsafe { (*pe).engine.pool } }
+    if pe.is_null() { std::ptr::null_mut() } else { unsafe { (*pe).engine.core.pool } }
 }
 
 /// The rank and PE of this thread, for messages; works in the middle of anything.
@@ -414,5 +428,5 @@ pub(crate) fn whereabouts() -> Option<(u32, u32)> {
         return None;
     }
     // SAFETY: set by `enter`; two plain numbers are read.
-    unsafe { Some(((*pe).engine.current, (*pe).engine.id)) }
+    unsafe { Some(((*pe).engine.core.current, (*pe).engine.core.id)) }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::datatype::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
-use crate::pe::Engine;
+use crate::pe::Core;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, Kept};
 use crate::pe::receive::Parked;
@@ -108,7 +108,7 @@ pub(crate) struct Owned {
 /// The encoded state of a rank, in some pool of the node.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Encoded {
-    #[serde(with = "crate::migrate::address")]
+    #[serde(with = "crate::net::address")]
     pub(crate) at: *mut u8,
     pub(crate) len: usize,
 }
@@ -210,6 +210,12 @@ pub(crate) enum Started {
 }
 
 impl Started {
+    /// An operation that had nothing to wait for.
+    #[inline(always)]
+    pub(crate) fn done() -> Started {
+        Started::Done(Completion::default())
+    }
+
     /// An operation that goes on under a request number.
     #[inline(always)]
     pub(crate) fn pending(request: u32) -> Started {
@@ -299,7 +305,7 @@ pub(crate) struct Request {
     /// What a receive expects the message's elements to be.
     pub(crate) signature: Signature,
     /// The receive's buffer.
-    #[serde(with = "crate::migrate::address")]
+    #[serde(with = "crate::net::address")]
     pub(crate) buffer: *mut u8,
     pub(crate) outcome: Completion,
     /// Bytes of a staged message that have come.
@@ -388,6 +394,13 @@ impl RankState {
             windows: FxHashMap::default(),
             counters_of_exchanges: FxHashMap::default(),
         }
+    }
+
+    /// The rank has ended or begins again: its communicators, windows and counters are gone.
+    pub(super) fn forget_what_it_made(&mut self) {
+        self.owned = Owned::default();
+        self.windows.clear();
+        self.counters_of_exchanges.clear();
     }
 
     /// Gives back the state from which the rank began again.
@@ -545,7 +558,7 @@ impl RankState {
     }
 }
 
-impl Engine {
+impl Core {
     /// The state of a rank that lives here.
     #[inline(always)]
     pub(crate) fn rank(&mut self, rank: u32) -> Option<&mut RankState> {

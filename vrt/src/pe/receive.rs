@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
+use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::{Delivery, Request, Room};
-use crate::pe::{Completion, Ended, Engine, RESERVES, Started, copy_short};
+use crate::pe::{Completion, Core, Ended, Engine, RESERVES, Started, copy_short};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -34,8 +35,8 @@ pub(crate) enum Parked {
     /// In its packet.
     Inline,
     /// A block of some PE's pool.
-    Pool(#[serde(with = "crate::migrate::address")] *mut u8),
-    InArena(#[serde(with = "crate::migrate::address")] *mut u8),
+    Pool(#[serde(with = "crate::net::address")] *mut u8),
+    InArena(#[serde(with = "crate::net::address")] *mut u8),
     Staged,
 }
 
@@ -65,6 +66,28 @@ pub(super) fn key(packet: &Packet) -> Pattern {
 }
 
 impl Engine {
+    /// Handles one packet from a ring.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes during the call.
+    #[inline]
+    pub(crate) unsafe fn handle(&mut self, packet: &Packet, beside: *const u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.core.handle_own(packet, beside) {
+            } else if packet.kind != Kind::Parcel {
+                self.hand_on(packet, beside);
+            } else if let Some(parcel) = self.parcels.take(packet, beside) {
+                match parcel.topic {
+                    Topic::Job => self.job_news(parcel.from, parcel.read()),
+                    _ => self.hand_on_parcel(&parcel),
+                }
+            }
+        }
+    }
+}
+
+impl Core {
     /// A first packet of a message has come: matches it, in the order of its pair.
     ///
     /// # Safety
@@ -296,15 +319,16 @@ impl Engine {
         self.post(&answer);
     }
 
-    /// Sends an answer to a rank, here or elsewhere.
+    /// Sends a packet that has nothing beside it to a rank, here or elsewhere.
     pub(crate) fn post(&mut self, packet: &Packet) {
         let pe = self.shared.place(packet.to);
-        if pe == self.id || pe == ENDED {
-            // SAFETY: answers have nothing beside them.
-            unsafe { self.handle(packet, std::ptr::null()) };
-        } else {
-            // SAFETY: as above.
-            unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
+        // SAFETY: nothing lies beside the packet, says the documentation.
+        unsafe {
+            if pe != self.id && pe != ENDED {
+                self.net.send(pe as usize, packet, std::ptr::null());
+            } else if !self.handle_own(packet, std::ptr::null()) {
+                self.take_again(packet, std::ptr::null());
+            }
         }
     }
 
@@ -365,12 +389,12 @@ impl Engine {
         }
     }
 
-    /// Handles one packet from a ring (or an answer to a rank of this PE).
+    /// Handles a packet of a kind that is the core's; false if it is an extension's.
     ///
     /// # Safety
     /// `beside` is readable for `packet.beside()` bytes during the call.
-    #[inline]
-    pub(crate) unsafe fn handle(&mut self, packet: &Packet, beside: *const u8) {
+    #[inline(always)]
+    unsafe fn handle_own(&mut self, packet: &Packet, beside: *const u8) -> bool {
         // SAFETY: as the caller promises; addresses in packets come from senders who wait.
         unsafe {
             match packet.kind {
@@ -387,20 +411,15 @@ impl Engine {
                 Kind::Chunk => self.chunk(packet, beside),
                 Kind::ClearToSend => self.clear_to_send(packet),
                 Kind::Finished => self.finished(packet),
-                Kind::Collective => self.collective_packet(packet, beside),
-                Kind::Parcel => {
-                    if let Some(parcel) = self.parcels.take(packet, beside) {
-                        self.open_parcel(parcel);
-                    }
-                }
                 Kind::Coming => self.expect(packet),
-                Kind::Memory => self.take_memory(packet, beside),
                 Kind::Moved => self.learn(packet),
-                Kind::Access => self.access_came(packet, beside),
-                Kind::CountUp => self.counted_up(packet),
                 Kind::Hold => self.learn_hold(packet),
+                Kind::Collective | Kind::Parcel | Kind::Memory | Kind::Access | Kind::CountUp => {
+                    return false;
+                }
             }
         }
+        true
     }
 
     /// Starts a receive of the running rank.
@@ -510,7 +529,7 @@ impl Engine {
     pub(crate) unsafe fn receive_matched(&mut self, number: u32, room: Room) -> Started {
         let state = self.running();
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
-        let Some((packet, parked)) = taken else { return Started::Done(Completion::default()) };
+        let Some((packet, parked)) = taken else { return Started::done() };
         let request = state.new_request(Request::receive(room, Some(key(&packet))));
         self.fill_parked(&packet, parked, request);
         self.has_taken();

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::balance::human_bytes;
 use crate::mailbox::ANY;
-use crate::pe::{self, Engine, Owned, RankState, Status};
+use crate::pe::{self, Core, Owned, RankState, Status};
 
 /// What each rank of this PE waits for, a line each.
 pub(crate) fn waits() -> Vec<String> {
     pe::with_in_loop(|pe| pe.engine.waits())
 }
 
-impl Engine {
+impl Core {
     fn waits(&self) -> Vec<String> {
         let waiting = self.ranks.iter().enumerate().filter_map(|(rank, state)| {
             let state = state.as_deref()?;
@@ -66,8 +66,9 @@ impl Engine {
         pe::cycle_counter().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
     }
 
-    /// Two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used.
-    pub(crate) fn print_statistics(&self) {
+    /// Two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used. `groups`
+    /// of ranks are left that their communicators have made.
+    pub(crate) fn print_statistics(&self, groups: usize) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
         vrt_slot::report::say(format_args!(
@@ -85,8 +86,8 @@ impl Engine {
             format!("{what} {} (rank {rank})", human_bytes(bytes as u64))
         };
         vrt_slot::report::say(format_args!(
-            "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {} groups \
-             of ranks are left",
+            "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {groups} \
+             groups of ranks are left",
             self.id,
             most("largest heap", heap),
             most("unexpected messages of a rank took", unexpected),
@@ -94,7 +95,6 @@ impl Engine {
             made.windows,
             left.communicators,
             left.windows,
-            self.combining.groups.made()
         ));
     }
 }

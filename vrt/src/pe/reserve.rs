@@ -13,7 +13,7 @@
 use crate::mailbox::Pattern;
 use crate::net::Packet;
 use crate::pe::receive::{Body, Parked, key};
-use crate::pe::{Completion, Engine, RESERVES, RankState, Request, Room, Started};
+use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
 
 /// How a receive stands whose memory is there now.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl RankState {
     }
 }
 
-impl Engine {
+impl Core {
     /// Receives into a buffer what has come; otherwise posts a receive without one.
     ///
     /// # Safety

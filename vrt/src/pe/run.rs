@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use crate::blocking;
 use crate::mailbox::Posted;
-use crate::migrate::SHIPPED;
 use crate::net::Packet;
+use crate::net::local::MEMORY;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
-use crate::pe::{self, Engine, Pe, RankState, Status};
+use crate::pe::{self, Core, Engine, Pe, RankState, Status};
 use vrt_slot::external::{counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
@@ -136,8 +136,8 @@ impl Pe {
             if engine.end_resume(rank, slot, resumed) {
                 return Step::Panicked(rank);
             }
-            if engine.balance_is_due(engine.stamp) {
-                engine.balance();
+            if engine.is_due(engine.stamp) {
+                engine.do_what_is_due();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
             if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
@@ -155,8 +155,8 @@ impl Pe {
         if let Some((rank, slot)) = self.engine.begin_resume() {
             return Step::Resume(rank, slot);
         }
-        if self.engine.balance_is_due(now()) {
-            self.engine.balance();
+        if self.engine.is_due(now()) {
+            self.engine.do_what_is_due();
         }
         self.progress();
         match self.engine.begin_resume() {
@@ -237,13 +237,13 @@ impl Engine {
 
     #[inline]
     fn progress_own(&mut self) -> bool {
-        let mut any = false;
+        let mut any = self.take_kept();
         if self.net.has_backlog() {
             let mut done = Vec::new();
             any |= self.net.flush(|rank, request| done.push((rank, request)));
             for (rank, request) in done {
                 match request {
-                    SHIPPED => self.shipped(rank),
+                    MEMORY => self.memory_gone(rank),
                     request => self.message_gone(rank, request),
                 }
             }
@@ -257,9 +257,90 @@ impl Engine {
         if self.has_timers() {
             self.run_timers();
         }
-        any | !self.ready.is_empty()
+        any | !self.ready.is_empty() | self.has_kept()
     }
 
+    /// Books the time and sees what the rank has become; true when it has panicked.
+    #[inline(always)]
+    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
+        let stamp = now();
+        let elapsed = cycles_between(self.stamp, stamp);
+        self.stamp = stamp;
+        self.busy += elapsed;
+        // Only this thread writes it.
+        self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
+            if self.options.check_stacks {
+                // SAFETY: the slot of a rank of this PE, which has just suspended.
+                unsafe { vrt_slot::check::scan_stack(rank, slot) };
+            }
+            return false;
+        }
+        match (resumed, self.exiting.take()) {
+            (Resumed::Returned(status), _) | (Resumed::Suspended, Some(status)) => {
+                self.rank_returned(rank, slot, status)
+            }
+            (Resumed::Suspended, None) => false,
+        }
+    }
+
+    /// A rank has returned from its program or called `exit`; true when it has panicked.
+    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
+        if status != 0 && status != rank::PANICKED {
+            report::end_job(status);
+        }
+        self.end_rank(rank, slot);
+        status == rank::PANICKED
+    }
+
+    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
+    /// somebody may still ask for what it has sent.
+    fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
+        let Some(mut state) = self.ranks[rank as usize].take() else { return };
+        state.status = Status::Ended;
+        // SAFETY: the slot is this PE's, and its rank does not run any more.
+        let heap = unsafe { (*(*slot).heap.get()).used() };
+        self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
+        self.rank_over(rank, &mut state);
+        self.end_hold(rank, std::mem::take(&mut state.flow.told));
+        state.drop_restored();
+        state.posted = Posted::default();
+        for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
+            self.forget(&packet, parked);
+        }
+        // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
+        unsafe {
+            Body::abandon(slot);
+            hooks::drain_remote(slot);
+            let heap = &*(*slot).heap.get();
+            let (blocks, bytes) = (heap.blocks, heap.bytes);
+            let wakers = (*slot).wakers.load(Ordering::Relaxed);
+            if blocks == 0 && wakers == 0 {
+                if let Some(arena) = Arena::current() {
+                    let id = (*slot).id();
+                    hooks::own(slot, 0);
+                    arena.discard(id);
+                }
+            } else {
+                let job = self.shared.job();
+                job.retired.fetch_add(1, Ordering::Relaxed);
+                job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
+                if self.options.check_leaks {
+                    report::say(format_args!(
+                        "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
+                         held by something that outlives it; its slot is not used again"
+                    ));
+                }
+            }
+        }
+        self.ranks[rank as usize] = Some(state);
+        self.forget_rank_without_copies(rank);
+        self.rank_ended(rank);
+        self.count_ended();
+    }
+}
+
+impl Core {
     /// Ranks that others have woken are ready; whether there are any.
     pub(crate) fn take_injected(&mut self) -> bool {
         let (ranks, words) = self.injected.take();
@@ -318,85 +399,6 @@ impl Engine {
             let stack = unsafe { Body::live_stack(state.slot) }.start;
             (0..4).for_each(|line| fetch(stack + line * LINE));
         }
-    }
-
-    /// Books the time and sees what the rank has become; true when it has panicked.
-    #[inline(always)]
-    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
-        let stamp = now();
-        let elapsed = cycles_between(self.stamp, stamp);
-        self.stamp = stamp;
-        self.busy += elapsed;
-        // Only this thread writes it.
-        self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
-            if self.options.check_stacks {
-                // SAFETY: the slot of a rank of this PE, which has just suspended.
-                unsafe { vrt_slot::check::scan_stack(rank, slot) };
-            }
-            return false;
-        }
-        match (resumed, self.exiting.take()) {
-            (Resumed::Returned(status), _) | (Resumed::Suspended, Some(status)) => {
-                self.rank_returned(rank, slot, status)
-            }
-            (Resumed::Suspended, None) => false,
-        }
-    }
-
-    /// A rank has returned from its program or called `exit`; true when it has panicked.
-    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
-        if status != 0 && status != rank::PANICKED {
-            report::end_job(status);
-        }
-        self.end_rank(rank, slot);
-        status == rank::PANICKED
-    }
-
-    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
-    /// somebody may still ask for what it has sent.
-    fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
-        let Some(mut state) = self.ranks[rank as usize].take() else { return };
-        state.status = Status::Ended;
-        // SAFETY: the slot is this PE's, and its rank does not run any more.
-        let heap = unsafe { (*(*slot).heap.get()).used() };
-        self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
-        self.leave_groups(rank, &mut state);
-        self.end_hold(rank, std::mem::take(&mut state.flow.told));
-        state.drop_restored();
-        state.posted = Posted::default();
-        for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
-            self.forget(&packet, parked);
-        }
-        // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
-        unsafe {
-            Body::abandon(slot);
-            hooks::drain_remote(slot);
-            let heap = &*(*slot).heap.get();
-            let (blocks, bytes) = (heap.blocks, heap.bytes);
-            let wakers = (*slot).wakers.load(Ordering::Relaxed);
-            if blocks == 0 && wakers == 0 {
-                if let Some(arena) = Arena::current() {
-                    let id = (*slot).id();
-                    hooks::own(slot, 0);
-                    arena.discard(id);
-                }
-            } else {
-                let job = self.shared.job();
-                job.retired.fetch_add(1, Ordering::Relaxed);
-                job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
-                if self.options.check_leaks {
-                    report::say(format_args!(
-                        "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
-                         held by something that outlives it; its slot is not used again"
-                    ));
-                }
-            }
-        }
-        self.ranks[rank as usize] = Some(state);
-        self.forget_rank_without_copies(rank);
-        self.balancer.rank_ended();
-        self.count_ended();
     }
 
     /// The last that is left of a rank that has ended are copies of its buffered sends; without them

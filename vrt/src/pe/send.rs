@@ -20,7 +20,7 @@ use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request, copy_short};
 use crate::pe::receive::{Body, Parked};
-use crate::pe::{Completion, Ended, Engine, Started, Status};
+use crate::pe::{Core, Ended, Started, Status};
 use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
@@ -77,7 +77,7 @@ const MANY: usize = 256;
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
 
-impl Engine {
+impl Core {
     /// Starts a message of the running rank.
     ///
     /// # Safety
@@ -92,7 +92,7 @@ impl Engine {
             pe &= !HELD;
             if pe == ENDED {
                 // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
-                return Started::Done(Completion::default());
+                return Started::done();
             }
             held = message.mode.is_standard();
         }
@@ -108,7 +108,7 @@ impl Engine {
                     if ready {
                         self.ready.push_back(message.to);
                     }
-                    return Started::Done(Completion::default());
+                    return Started::done();
                 }
                 Delivery::Unexpected => {
                     let is_word =
@@ -134,7 +134,7 @@ impl Engine {
                         if beyond {
                             self.mind_unexpected(message.to);
                         }
-                        return Started::Done(Completion::default());
+                        return Started::done();
                     }
                     unexpected = true;
                 }
@@ -180,6 +180,23 @@ impl Engine {
         self.stalled.push((rank, request));
         self.sent_away = self.sent_away.max(1);
         Started::pending(request)
+    }
+
+    /// The running rank has sent something to many: it shall not flood those who come later.
+    #[inline]
+    pub(crate) fn when_sent(&mut self) -> Started {
+        if !self.net.has_backlog() {
+            return Started::done();
+        }
+        let me = self.current;
+        let request = self.running().new_request(Request::send());
+        if !self.net.finish_when_sent(me, request) {
+            self.complete(me, request);
+        }
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::pending(request),
+        }
     }
 
     /// `unexpected`: it is known that there is no receive for it. `held`: unless there is one, the
@@ -344,7 +361,7 @@ impl Engine {
     /// would wake a rank that waits for it.
     fn started(&mut self, waits: bool, request: u32) -> Started {
         if !waits {
-            return Started::Done(Completion::default());
+            return Started::done();
         }
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),

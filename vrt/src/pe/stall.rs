@@ -54,7 +54,7 @@ pub(crate) fn stall() -> Option<Stall> {
 pub(crate) fn pe_in_tokio() -> Option<u32> {
     let pe = PE.get();
     // SAFETY: set by `enter`; a plain number is read.
-    (!pe.is_null() && OUTSIDE.get()).then(|| unsafe { (*pe).engine.id })
+    (!pe.is_null() && OUTSIDE.get()).then(|| unsafe { (*pe).engine.core.id })
 }
 
 /// Notes that the running rank blocks its thread for ever, at the word of a lock, for the table of

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use crate::pe::Engine;
+use crate::pe::Core;
 use crate::pe::ranks::Request;
 
 /// Nanoseconds of the system's monotonic clock, which is the same in all processes.
@@ -63,7 +63,7 @@ impl Timers {
     }
 }
 
-impl Engine {
+impl Core {
     /// Starts a timer of the running rank; its request is done when `duration` has passed.
     pub(crate) fn start_timer(&mut self, duration: Duration) -> u32 {
         let far = Duration::from_secs(60 * 60 * 24 * 365);

@@ -9,7 +9,7 @@ use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
     GraphCommunicator, Group, GroupRelation, InterCommunicator, Key, Process, Rank,
-    SimpleCommunicator, UserGroup, cartesian, create, graph, group, inter,
+    SimpleCommunicator, UserGroup, cartesian, create, graph, group, inter, offer,
 };
 use crate::{Count, Tag};
 use vrt_slot::check;
@@ -357,7 +357,7 @@ pub trait Communicator: AsHandle {
     {
         // Before the frames of the call, which have holes.
         check::wipe();
-        crate::migrate::offer::migrate(state, Location::caller());
+        offer::migrate(state, Location::caller());
     }
 
     /// Moves the calling rank to a PE, by memory or by state as [`migrate`](Self::migrate) does,
@@ -374,12 +374,12 @@ pub trait Communicator: AsHandle {
         &self,
         pe: u32,
         state: &mut T,
-    ) -> Result<(), crate::migrate::offer::CannotMove>
+    ) -> Result<(), offer::CannotMove>
     where
         Self: Sized,
     {
         check::wipe();
-        crate::migrate::offer::migrate_to(pe, state, Location::caller())
+        offer::migrate_to(pe, state, Location::caller())
     }
 
     /// The async twin of [`migrate`](Self::migrate).
@@ -394,7 +394,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        crate::migrate::offer::migrate_async(state, Location::caller())
+        offer::migrate_async(state, Location::caller())
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep
@@ -420,7 +420,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        crate::migrate::offer::restore(Location::caller())
+        offer::restore(Location::caller())
     }
 
     /// Ends the whole job with a status.

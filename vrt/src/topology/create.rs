@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use crate::collective::algorithms::{Collective, In, Out};
+use crate::collective::groups;
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::operation::block_on_at;
@@ -76,7 +77,7 @@ pub(crate) async fn finish(info: Info, site: Site) -> CommunicatorHandle {
     if let Members::List(list) = &info.members {
         info.registered.set(true);
         let (context, list) = (info.context + 1, Rc::clone(list));
-        let started = pe::with(|pe| pe.engine.join_group(context, &list));
+        let started = pe::with(|pe| groups::join(&mut pe.engine, context, &list));
         if let Started::Pending(request, _) = started {
             Pending::new(request, site, None).await;
         }

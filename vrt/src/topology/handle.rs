@@ -14,6 +14,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::attribute::Attributes;
+use crate::collective::groups;
 use crate::pe;
 use crate::topology::cartesian::Grid;
 use crate::topology::graph::Neighbors;
@@ -162,7 +163,7 @@ impl Info {
     pub(crate) fn first(&self) -> u32 {
         match self.members {
             Members::Range { first, .. } if !self.registered.get() => first,
-            _ => crate::collective::REGISTERED,
+            _ => groups::REGISTERED,
         }
     }
 }
@@ -183,7 +184,7 @@ fn refuse_rank(caller: Rank, rank: Rank, size: usize) -> ! {
 impl CommunicatorHandle {
     pub(crate) fn new(info: Info) -> CommunicatorHandle {
         if info.context >= FIRST_FREE_CONTEXT {
-            pe::with(|pe| pe.engine.count_communicator(info.context));
+            pe::with(|pe| groups::count_communicator(&mut pe.engine, info.context));
         }
         CommunicatorHandle(Rc::new(info))
     }
@@ -206,7 +207,7 @@ impl Drop for Info {
     /// What PEs know of the communicator is forgotten when all its ranks have dropped it.
     fn drop(&mut self) {
         if self.context >= FIRST_FREE_CONTEXT && pe::in_rank() {
-            pe::with(|pe| pe.engine.forget_communicator(self.context));
+            pe::with(|pe| groups::forget_communicator(&mut pe.engine, self.context));
         }
     }
 }

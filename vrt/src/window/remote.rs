@@ -139,7 +139,7 @@ async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Vec<u8> {
     let to = answer.as_mut_ptr();
     // SAFETY: the answer's place is in the heap, and stays until the request is done: what goes on
     // below has it.
-    let started = pe::with(|pe| unsafe { pe.engine.send_order(rank, &bytes, to, len) });
+    let started = pe::with(|pe| unsafe { send_order(&mut pe.engine, rank, &bytes, to, len) });
     drop(bytes);
     let (outcome, answer) = match started {
         Started::Done(outcome) => (outcome, answer),
@@ -159,68 +159,72 @@ async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Vec<u8> {
     answer
 }
 
-impl Engine {
-    /// # Safety
-    /// `answer` is writable for `len` bytes until the request is done.
-    unsafe fn send_order(&mut self, to: u32, bytes: &[u8], answer: *mut u8, len: usize) -> Started {
-        let mut request = match len {
-            0 => Request::send(),
-            _ => Request::receive(Room::untyped(answer, len), None),
-        };
-        request.outcome.bytes = len as u64;
-        let mut packet = Packet::new(Kind::Access, self.current, to);
-        packet.request = self.running().new_request(request);
-        packet.len = bytes.len() as u32;
-        if bytes.len() <= INLINE {
-            packet.data.0[..bytes.len()].copy_from_slice(bytes);
-        }
-        let pe = self.shared.place(to);
-        // SAFETY: `bytes` is what lies beside the packet, if anything does.
-        unsafe {
-            if pe == self.id || pe == crate::net::shared::ENDED {
-                // It has come meanwhile, or is about to.
-                self.access_came(&packet, bytes.as_ptr());
-            } else {
-                self.net.send(pe as usize, &packet, bytes.as_ptr());
-            }
-        }
-        match self.running().take_if_done(packet.request) {
-            Some(outcome) => Started::Done(outcome),
-            None => Started::pending(packet.request),
+/// # Safety
+/// `answer` is writable for `len` bytes until the request is done.
+unsafe fn send_order(
+    engine: &mut Engine,
+    to: u32,
+    bytes: &[u8],
+    answer: *mut u8,
+    len: usize,
+) -> Started {
+    let mut request = match len {
+        0 => Request::send(),
+        _ => Request::receive(Room::untyped(answer, len), None),
+    };
+    request.outcome.bytes = len as u64;
+    let mut packet = Packet::new(Kind::Access, engine.current, to);
+    packet.request = engine.running().new_request(request);
+    packet.len = bytes.len() as u32;
+    if bytes.len() <= INLINE {
+        packet.data.0[..bytes.len()].copy_from_slice(bytes);
+    }
+    let pe = engine.shared.place(to);
+    // SAFETY: `bytes` is what lies beside the packet, if anything does.
+    unsafe {
+        if pe == engine.id || pe == crate::net::shared::ENDED {
+            // It has come meanwhile, or is about to.
+            access_came(engine, &packet, bytes.as_ptr());
+        } else {
+            engine.net.send(pe as usize, &packet, bytes.as_ptr());
         }
     }
+    match engine.running().take_if_done(packet.request) {
+        Some(outcome) => Started::Done(outcome),
+        None => Started::pending(packet.request),
+    }
+}
 
-    /// A rank of another node asks for access to the memory of one of this PE's.
-    ///
-    /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    pub(crate) unsafe fn access_came(&mut self, packet: &Packet, beside: *const u8) {
-        if self.rank(packet.to).is_none() {
-            // SAFETY: as the caller promises.
-            return unsafe { self.pass_on(packet, beside) };
-        }
-        let len = packet.len as usize;
-        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
-        // SAFETY: the packet's data, here or beside it, has this length.
-        let bytes = unsafe { std::slice::from_raw_parts(data, len) };
-        let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
-            Ok(order) => order,
-            Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
-        };
-        let part = self.rank(packet.to).and_then(|state| state.windows.get(&order.window).copied());
-        let Some(part) = part.filter(|part| order.fits(part)) else {
-            return self.send_conflict(packet.from, packet.request, 0, Signature::ANY);
-        };
-        // SAFETY: the rank is here, and keeps its part until all have freed the window; the
-        // elements lie in it.
-        let answer = unsafe { order.carry_out(&part) };
-        if answer.is_empty() {
-            let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
-            done.request = packet.request;
-            self.post(&done);
-        } else {
-            self.send_result(packet.from, packet.request, answer);
-        }
+/// A rank of another node asks for access to the memory of one of this PE's.
+///
+/// # Safety
+/// `beside` is readable for `packet.beside()` bytes.
+pub(super) unsafe fn access_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+    if engine.rank(packet.to).is_none() {
+        // SAFETY: as the caller promises.
+        return unsafe { engine.pass_on(packet, beside) };
+    }
+    let len = packet.len as usize;
+    let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+    // SAFETY: the packet's data, here or beside it, has this length.
+    let bytes = unsafe { std::slice::from_raw_parts(data, len) };
+    let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
+        Ok(order) => order,
+        Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+    };
+    let part = engine.rank(packet.to).and_then(|state| state.windows.get(&order.window).copied());
+    let Some(part) = part.filter(|part| order.fits(part)) else {
+        return engine.send_conflict(packet.from, packet.request, 0, Signature::ANY);
+    };
+    // SAFETY: the rank is here, and keeps its part until all have freed the window; the
+    // elements lie in it.
+    let answer = unsafe { order.carry_out(&part) };
+    if answer.is_empty() {
+        let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
+        done.request = packet.request;
+        engine.post(&done);
+    } else {
+        engine.send_result(packet.from, packet.request, answer);
     }
 }
 

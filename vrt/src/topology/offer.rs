@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::migrate::MoveBy;
+use crate::migrate::{Migration, MoveBy};
 use crate::operation::{self, Lasting, Pending, Site};
 use crate::pe::{self, Completion, Encoded, Engine, Started};
 use vrt_slot::rank;
@@ -35,10 +35,9 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
     }
     let site = Site { call: "migrate", location };
     vrt_slot::check::wipe();
-    operation::block_on_request(Engine::offer, None, site);
+    operation::block_on_request(offer, None, site);
     if let Some((to, bytes)) = encode_if_ordered(state, location) {
-        let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-        operation::block_on_request(|engine| engine.leave_for(to, at, len), None, site);
+        operation::block_on_request(|engine| leave_for(engine, to, &bytes), None, site);
     }
 }
 
@@ -51,15 +50,26 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
         return;
     }
     let site = Site { call: "migrate_async", location };
-    if let Started::Pending(request, _) = pe::with(|pe| pe.engine.offer()) {
+    if let Started::Pending(request, _) = pe::with(|pe| offer(&mut pe.engine)) {
         Offered::of(request, site).await;
     }
     if let Some((to, bytes)) = encode_if_ordered(state, location) {
-        let (at, len) = (bytes.as_ptr() as usize, bytes.len());
-        if let Started::Pending(request, _) = pe::with(|pe| pe.engine.leave_for(to, at, len)) {
+        let started = pe::with(|pe| leave_for(&mut pe.engine, to, &bytes));
+        if let Started::Pending(request, _) = started {
             Offered::of(request, site).await;
         }
     }
+}
+
+fn offer(engine: &mut Engine) -> Started {
+    let (migration, core) = engine.part::<Migration>();
+    migration.offer(core)
+}
+
+/// `state` is the rank's encoded state, in its slot, if it goes by that.
+fn leave_for(engine: &mut Engine, to: u32, state: &[u8]) -> Started {
+    let (migration, core) = engine.part::<Migration>();
+    migration.leave_for(core, to, (state.as_ptr() as usize, state.len()))
 }
 
 /// An offer of the rank to be moved. Dropped early, it is withdrawn.
@@ -96,7 +106,10 @@ impl Drop for Offered {
 
 /// Whether there is a reason to offer the rank now.
 fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, location: &Location<'_>) -> bool {
-    let how = pe::with(|pe| pe.engine.would_move());
+    let how = pe::with(|pe| {
+        let (migration, core) = pe.engine.part::<Migration>();
+        migration.would_move(core)
+    });
     if how == Some(MoveBy::InPlace) {
         match crate::encoding::decode_own(&encode(state, "migrate", location)) {
             Ok(same) => *state = same,
@@ -113,10 +126,10 @@ fn encode_if_ordered<T: Serialize>(state: &T, location: &Location<'_>) -> Option
     let bytes = encode(state, "migrate", location);
     let taken = began.elapsed();
     pe::with(|pe| {
-        let balancer = &mut pe.engine.balancer;
-        balancer.went_by_itself(0, taken);
+        let migration = pe.engine.extension::<Migration>();
+        migration.offers.went_by_itself(0, taken);
         // It will be decoded, too.
-        balancer.copied(bytes.len() as u64, 2.0 * taken.as_secs_f64());
+        migration.costs.copied(bytes.len() as u64, 2.0 * taken.as_secs_f64());
     });
     Some((to, bytes))
 }
@@ -156,15 +169,14 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
         if to > last {
             return Err(CannotMove::NoSuchPe { pe: to, last });
         }
-        Ok(engine.balancer.goes_by_state())
+        Ok(engine.extension::<Migration>().rules.by_state)
     })?;
     let bytes = if by_state { encode(state, "migrate_to", location) } else { Vec::new() };
     let site = Site { call: "migrate_to", location };
-    let (at, len) = (bytes.as_ptr() as usize, bytes.len());
     vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
-        operation::block_on_request(|engine| engine.leave_for(to, at, len), None, site);
+        operation::block_on_request(|engine| leave_for(engine, to, &bytes), None, site);
         if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {
             return Err(CannotMove::Pinned(why));
         }

@@ -1,5 +1,7 @@
 //! What a rank learns about itself.
 
+use crate::collective::Combining;
+use crate::migrate::Migration;
 use crate::pe;
 
 /// Why the current rank cannot be moved to another PE now, or `None` when it can.
@@ -11,7 +13,10 @@ use crate::pe;
 pub fn pinned() -> Option<&'static str> {
     let frame = 0u8;
     let frame = (&raw const frame) as usize;
-    pe::with(|pe| pe.engine.pinned(frame))
+    pe::with(|pe| {
+        let (migration, core) = pe.engine.part::<Migration>();
+        migration.pinned(core, frame)
+    })
 }
 
 /// What the runtime has measured of the current rank.
@@ -50,7 +55,7 @@ pub fn statistics() -> Statistics {
     let (partners, mut statistics) = pe::with(|pe| {
         let cycles = pe.engine.cycles_per_second();
         let id = pe.engine.id;
-        let groups_of_pe = pe.engine.combining.groups.made();
+        let groups_of_pe = pe.engine.extension::<Combining>().groups.made();
         let state = pe.engine.running();
         // SAFETY: the running rank's slot.
         let heap = unsafe { &*(*state.slot).heap.get() };

@@ -1,0 +1,49 @@
+//! What works on each PE of a job beside its core.
+
+use crate::balance::{Balancer, Balancing};
+use crate::collective::Combining;
+use crate::config::{Config, ConfigError};
+use crate::exchange::Exchanges;
+use crate::migrate::{Migration, Rules};
+use crate::net::shared::Shared;
+use crate::pe::Extensions;
+use crate::window::Windows;
+
+/// How the extensions of a job's PEs are set.
+pub(super) struct Parts {
+    pub(super) balancing: Option<Balancing>,
+    by_state: bool,
+    exchanges: Exchanges,
+}
+
+impl Parts {
+    /// Of a job that is configured so.
+    pub(super) fn of(config: &Config) -> Result<Parts, ConfigError> {
+        let (balancing, by_state) = (config.balancing()?, config.moves_by_state());
+        Ok(Parts { balancing, by_state, exchanges: config.exchanges()? })
+    }
+
+    /// Of a PE that is alone: there is nowhere to move to.
+    pub(super) fn alone(config: &Config) -> Result<Parts, ConfigError> {
+        Ok(Parts { balancing: None, by_state: false, exchanges: config.exchanges()? })
+    }
+
+    /// The extensions of a PE.
+    pub(super) fn of_pe(&self, id: u32, shared: &Shared) -> Extensions {
+        let balancing = self.balancing.as_ref();
+        let rules = Rules {
+            move_by: balancing.map(|it| it.move_by),
+            periodic: balancing.is_some_and(|it| it.period.is_some()),
+            by_state: self.by_state,
+        };
+        let extensions = Extensions::none()
+            .with(Migration::new(rules))
+            .with(Combining::default())
+            .with(Windows)
+            .with(self.exchanges);
+        match balancing {
+            Some(balancing) => extensions.with(Balancer::new(balancing, id, shared)),
+            None => extensions,
+        }
+    }
+}
