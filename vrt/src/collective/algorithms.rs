@@ -542,7 +542,9 @@ pub(crate) unsafe fn combine_now(
     root: Option<usize>,
     (input, out): &(In, Out),
 ) -> bool {
-    if input.1 > MAX_UNIT || (what == What::Concatenate && input.1 * comm.size as usize > SMALL) {
+    if input.1 > MAX_UNIT
+        || (matches!(what, What::Concatenate) && input.1 * comm.size as usize > SMALL)
+    {
         return false;
     }
     let spec = spec(comm, what, root, input);

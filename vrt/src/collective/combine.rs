@@ -214,12 +214,17 @@ impl Combining {
     ) -> Started {
         let Spec { root, rank, unit, context, .. } = *spec;
         let is_root = root == Some(rank);
-        let broadcast = spec.what == What::Broadcast;
+        let broadcast = matches!(spec.what, What::Broadcast);
         let contributes = !broadcast || is_root;
         let waits = if broadcast { !is_root } else { root.is_none() || is_root };
         let begun = &mut core.running().collectives;
-        begun.contribute(context, spec.first);
-        let number = number.unwrap_or_else(|| begun.next(context) << PHASE_BITS);
+        let number = match number {
+            Some(number) => {
+                begun.contribute(context, spec.first);
+                number
+            }
+            None => begun.next_with_contribution(context, spec.first) << PHASE_BITS,
+        };
         if broadcast && unit <= INLINE - PART_HEADER {
             // SAFETY: as the caller promises.
             if let Some(done) = unsafe { self.broadcast_alone(core, spec, number, input, out) } {
@@ -240,8 +245,9 @@ impl Combining {
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
         let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
+        let mut may_be_done = false;
         if core.begin_here.contains(&me) {
-            self.contribute(core, spec, number, waiting, bytes);
+            may_be_done = self.contribute(core, spec, number, waiting, bytes);
         } else {
             let home = core.shared.home(me);
             let contribution = Contribution { spec: *spec, number, waiting, bytes };
@@ -252,10 +258,7 @@ impl Combining {
             None if broadcast => return core.when_sent(),
             None => return Started::done(),
         };
-        match core.running().take_if_done(request) {
-            Some(outcome) => Started::Done(outcome),
-            None => Started::pending(request),
-        }
+        if may_be_done { core.outcome(request) } else { Started::pending(request) }
     }
 
     /// A short broadcast of a rank that no other one of this PE takes part in with: what it says
@@ -317,7 +320,7 @@ impl Combining {
     }
 
     /// A rank that began here takes part in an operation. `bytes` is what it contributes, if it
-    /// does; `waiting` says where it wants the result, if it does.
+    /// does; `waiting` says where it wants the result, if it does. False: nobody has got a result now.
     fn contribute(
         &mut self,
         core: &mut Core,
@@ -325,9 +328,9 @@ impl Combining {
         number: u32,
         waiting: Option<Waiting>,
         bytes: &[u8],
-    ) {
+    ) -> bool {
         let Spec { root, rank, context, .. } = *spec;
-        let broadcast = spec.what == What::Broadcast;
+        let broadcast = matches!(spec.what, What::Broadcast);
         let is_root = root == Some(rank);
         if self.operation(context, number).spec.is_none() {
             self.begin(core.shared, core.id, spec, number);
@@ -343,7 +346,8 @@ impl Combining {
             operation.conflict = Some(known.disagreement());
             operation.waiting.extend(waiting);
             self.spread_conflict(core, spec, &known, number);
-            return self.report_conflict(core, context, number);
+            self.report_conflict(core, context, number);
+            return true;
         }
         operation.arrived += 1;
         if !broadcast {
@@ -357,7 +361,8 @@ impl Combining {
             operation.waiting.push(waiting);
         }
         if operation.conflict.is_some() {
-            return self.report_conflict(core, context, number);
+            self.report_conflict(core, context, number);
+            return true;
         }
         let last = operation.arrived == operation.here;
         if if broadcast { is_root } else { last } {
@@ -367,6 +372,7 @@ impl Combining {
             // SAFETY: the outputs of all who wait are writable, as each promised.
             unsafe { self.finish_if_complete(core, context, number) };
         }
+        broadcast || last
     }
 
     /// Parts have come from another PE.
@@ -467,7 +473,7 @@ impl Combining {
 
     /// Sends what this PE has to those who need it.
     fn send_parts(&mut self, core: &mut Core, spec: &Spec, number: u32) {
-        let rooted = spec.root.is_some() && spec.what != What::Broadcast;
+        let rooted = spec.root.is_some() && !matches!(spec.what, What::Broadcast);
         let targets = match spec.root {
             Some(root) if rooted => [core.shared.home(self.groups.job_rank(spec, root))].into(),
             _ => self.groups.elsewhere(spec),
@@ -572,8 +578,15 @@ impl Spec {
     /// Whether both mean the same operation.
     #[inline]
     fn agrees_with(&self, other: &Spec) -> bool {
-        (self.unit, self.signature, self.root, self.what)
-            == (other.unit, other.signature, other.root, other.what)
+        let same = match (self.what, other.what) {
+            (What::Fold(one), What::Fold(other)) => {
+                one.op == other.op && one.scalar == other.scalar
+            }
+            (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
+        };
+        same && self.unit == other.unit
+            && self.signature == other.signature
+            && self.root == other.root
     }
 
     /// What all ranks have to agree about, in short.
@@ -593,7 +606,11 @@ impl Spec {
 
     /// Bytes of the result.
     pub(super) fn result_len(&self) -> usize {
-        if self.what == What::Concatenate { self.unit * self.size as usize } else { self.unit }
+        if matches!(self.what, What::Concatenate) {
+            self.unit * self.size as usize
+        } else {
+            self.unit
+        }
     }
 }
 
@@ -639,7 +656,7 @@ impl Combining {
         operation.spec = Some(*spec);
         operation.here = here;
         if let Some(first) = first_here
-            && spec.what != What::Broadcast
+            && !matches!(spec.what, What::Broadcast)
         {
             operation.make_room(first, spec.unit);
         }

@@ -225,7 +225,7 @@ impl Operation {
     pub(super) unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
         // SAFETY: as the caller promises.
         unsafe {
-            if spec.what == What::Exchange {
+            if matches!(spec.what, What::Exchange) {
                 return self.hand_out_parts(spec, to);
             }
             let result = &self.data[result.start..result.end];

@@ -70,6 +70,16 @@ impl Begun {
         used.first = first;
     }
 
+    /// [`contribute`](Self::contribute) to the next operation, whose number this is.
+    #[inline]
+    pub(crate) fn next_with_contribution(&mut self, context: u32, first: u32) -> u32 {
+        let used = self.used(context);
+        used.number = used.number.wrapping_add(1);
+        used.contributions = used.contributions.wrapping_add(1);
+        used.first = first;
+        used.number
+    }
+
     /// The rank is in a group of which PEs know by this context.
     pub(crate) fn join(&mut self, context: u32, first: u32) {
         self.used(context).first = first;

@@ -8,7 +8,7 @@
 //! [`Engine::part`]: then it can use the core while it holds its own state. A handler that calls
 //! another extension hands it the engine as a whole.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use crate::net::parcel::{Parcel, TOPICS, Topic};
 use crate::net::{KINDS, Kind, Packet};
@@ -59,9 +59,33 @@ impl Handlers {
     };
 }
 
+/// An extension's state: what it is, for a comparison without a call, and the state itself.
+struct Place {
+    of: TypeId,
+    state: Box<dyn Any>,
+}
+
+/// What is in a place that nobody has.
+struct Nobody;
+
+impl Place {
+    fn with<T: Any>(state: T) -> Place {
+        Place { of: TypeId::of::<T>(), state: Box::new(state) }
+    }
+
+    #[inline(always)]
+    fn get<T: Any>(&mut self) -> Option<&mut T> {
+        if self.of != TypeId::of::<T>() {
+            return None;
+        }
+        // SAFETY: `with`, which alone makes a place, has noted the type of the state.
+        Some(unsafe { &mut *(&raw mut *self.state).cast::<T>() })
+    }
+}
+
 /// The extensions of a PE.
 pub(crate) struct Extensions {
-    states: [Option<Box<dyn Any>>; PLACES],
+    states: [Place; PLACES],
     handlers: Vec<Handlers>,
     packets: [TakePacket; KINDS],
     parcels: [TakeParcel; TOPICS],
@@ -70,7 +94,7 @@ pub(crate) struct Extensions {
 impl Extensions {
     pub(crate) fn none() -> Extensions {
         Extensions {
-            states: Default::default(),
+            states: std::array::from_fn(|_| Place::with(Nobody)),
             handlers: Vec::new(),
             packets: [not_expected; KINDS],
             parcels: [not_expected_parcel; TOPICS],
@@ -83,8 +107,9 @@ impl Extensions {
     /// When its place, or a kind of packet or parcel, is another one's.
     pub(crate) fn with<T: Extension>(mut self, state: T) -> Extensions {
         let name = std::any::type_name::<T>();
-        assert!(self.states[T::PLACE].is_none(), "{name} has the place of another extension");
-        self.states[T::PLACE] = Some(Box::new(state));
+        let free = self.states[T::PLACE].get::<Nobody>().is_some();
+        assert!(free, "{name} has the place of another extension");
+        self.states[T::PLACE] = Place::with(state);
         for (kind, take) in T::HANDLERS.packets {
             let known = self.handlers.iter().flat_map(|it| it.packets).any(|(of, _)| of == kind);
             assert!(!known, "{name} takes {kind:?} packets, which are another extension's");
@@ -101,8 +126,7 @@ impl Extensions {
 
     #[inline(always)]
     fn get<T: Extension>(&mut self) -> &mut T {
-        let state = self.states[T::PLACE].as_deref_mut();
-        match state.and_then(<dyn Any>::downcast_mut) {
+        match self.states[T::PLACE].get() {
             Some(state) => state,
             None => not_there(std::any::type_name::<T>()),
         }
@@ -130,7 +154,7 @@ impl Engine {
 
     /// An extension that this PE may have been made without.
     pub(crate) fn find<T: Extension>(&mut self) -> Option<&mut T> {
-        self.extensions.states[T::PLACE].as_deref_mut().and_then(<dyn Any>::downcast_mut)
+        self.extensions.states[T::PLACE].get()
     }
 
     /// Hands a packet to the extension that takes its kind.

@@ -11,6 +11,7 @@
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
 //! | `contexts` | what a rank has done on its communicators |
 //! | `ranks` | a rank's state in the PE, its requests, waking it |
+//! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
 //! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
@@ -32,6 +33,7 @@ pub(crate) mod idle;
 mod inject;
 mod location;
 mod ranks;
+mod ready;
 mod receive;
 mod report;
 mod reserve;
@@ -49,6 +51,7 @@ pub(crate) use ranks::{
     Request, Started, Status, Wait, copy_short,
 };
 pub(crate) use ranks::{RESERVES, Room, WindowPart};
+use ready::ReadyQueue;
 pub(crate) use receive::Probed;
 pub(crate) use receive::{Body, Parked};
 pub(crate) use report::waits;
@@ -121,7 +124,7 @@ pub(crate) struct Core {
     pub(crate) net: Outgoing,
     /// The ranks that live here, by rank number.
     pub(crate) ranks: Vec<Option<Box<RankState>>>,
-    pub(crate) ready: VecDeque<u32>,
+    pub(crate) ready: ReadyQueue,
     /// The ranks that began here, wherever they are now.
     pub(crate) begin_here: Range<u32>,
     /// The rank that runs, or ran last.
@@ -222,7 +225,7 @@ impl Pe {
         let Setup { id, uid, shared, events, remote, options, extensions, pool, ranks } = setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
-        let mut ready = VecDeque::with_capacity(ranks.len().next_power_of_two());
+        let mut ready = ReadyQueue::with_room(ranks.len());
         for (rank, slot) in ranks {
             let header = arena.header(slot);
             // SAFETY: the slot is ours, says the caller.

@@ -381,7 +381,7 @@ impl Core {
     #[inline(never)]
     fn fetch_ahead(&self) {
         let state = |place: usize| {
-            let rank = *self.ready.get(place)?;
+            let rank = self.ready.get(place)?;
             self.ranks[rank as usize].as_deref()
         };
         if let Some(state) = state(6) {
