@@ -12,18 +12,12 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `scalar` | built-in values, pairs of a value and its location |
-//! | `signature` | which types a message may be received as |
-//! | `layout` | the engine: types flattened, packed, unpacked |
 //! | `user` | types made from others |
 //! | `view` | buffers with another datatype, parts, dynamic types |
 //! | `internal` | what `#[derive(Equivalence)]` needs |
 //! | `wire` | the bytes of a buffer on their way in and out |
 
 pub mod internal;
-mod layout;
-mod scalar;
-mod signature;
 mod user;
 mod view;
 pub(crate) mod wire;
@@ -31,12 +25,10 @@ pub(crate) mod wire;
 use std::sync::Arc;
 
 use crate::ffi::MPI_Datatype;
+pub(crate) use crate::layout::{Layout, Scalar};
+pub use crate::layout::{Located, Signature};
 use crate::raw::{AsRaw, MatchesRaw};
 use crate::{Address, Count};
-pub(crate) use layout::Layout;
-pub use scalar::Located;
-pub(crate) use scalar::Scalar;
-pub use signature::Signature;
 pub use user::{ArrayOrder, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
 pub use view::{DynBuffer, DynBufferMut, MutView, Partition, PartitionMut, View};
 

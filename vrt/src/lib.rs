@@ -168,6 +168,7 @@ pub mod environment;
 pub mod exchange;
 pub mod ffi;
 mod launch;
+mod layout;
 mod mailbox;
 mod migrate;
 mod net;

@@ -56,6 +56,7 @@ pub mod check;
 mod coroutine;
 pub mod exit_guard;
 pub mod external;
+pub mod foreign;
 pub mod heap;
 pub mod hooks;
 pub mod interpose;

@@ -89,3 +89,12 @@ fn may_try_again() -> bool {
         std::io::ErrorKind::Interrupted | std::io::ErrorKind::WouldBlock
     )
 }
+
+/// A number of bytes for people.
+pub fn human_bytes(bytes: u64) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} B"),
+        10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

@@ -40,7 +40,6 @@ use measure::Meter;
 pub(crate) use options::Balancing;
 pub use options::{LbReport, MovePinned};
 use step::Order;
-pub(crate) use step::human_bytes;
 use step::{Loads, Stage, Step};
 
 use crate::migrate::{self, Migration, Stays};

@@ -12,6 +12,7 @@ use crate::balance::dump::DumpError;
 use crate::balance::measure::PeLoad;
 use crate::balance::{Balancing, LbReport};
 use crate::net::shared::Shared;
+use vrt_slot::report;
 
 /// Pinned ranks of which a PE tells the reason in a step.
 pub(crate) const PINNED_TOLD: usize = 4;
@@ -254,10 +255,10 @@ impl Step {
         };
         let bytes = match outcome.bytes {
             0 => String::new(),
-            bytes => format!(" ({})", human_bytes(bytes)),
+            bytes => format!(" ({})", report::human_bytes(bytes)),
         };
         let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
-        vrt_slot::report::say(format_args!(
+        report::say(format_args!(
             "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} moved{bytes}{stayed}, \
              {:.1} us{remark}",
             self.number,
@@ -266,7 +267,7 @@ impl Step {
             outcome.nanoseconds as f64 / 1e3
         ));
         if let Some(advice) = advice {
-            vrt_slot::report::say(format_args!("  advice: {advice}"));
+            report::say(format_args!("  advice: {advice}"));
         }
     }
 
@@ -276,7 +277,7 @@ impl Step {
         let mean = |sum: f64| sum / f64::from(steps.max(1));
         let bytes = match bytes {
             0 => String::new(),
-            bytes => format!(" ({})", human_bytes(bytes)),
+            bytes => format!(" ({})", report::human_bytes(bytes)),
         };
         let not_worth_it = match not_worth_it {
             0 => String::new(),
@@ -286,7 +287,7 @@ impl Step {
             0 => String::new(),
             some => format!("; {some} orders not followed (the rank ran, was pinned or had gone)"),
         };
-        vrt_slot::report::say(format_args!(
+        report::say(format_args!(
             "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
              imbalance on average {:.3} before a step and {:.3} after{stayed}",
             self.balancing.strategy.name(),
@@ -295,13 +296,13 @@ impl Step {
             mean(self.totals.after),
         ));
         for (rank, why) in &self.totals.reasons {
-            vrt_slot::report::say(format_args!("  pinned: rank {rank}: {why}"));
+            report::say(format_args!("  pinned: rank {rank}: {why}"));
         }
         if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
-            vrt_slot::report::say(format_args!("  pinned: {} more", ranks(more as u64)));
+            report::say(format_args!("  pinned: {} more", ranks(more as u64)));
         }
         if let Some(advice) = &self.totals.advice {
-            vrt_slot::report::say(format_args!("  advice: {advice}"));
+            report::say(format_args!("  advice: {advice}"));
         }
     }
 
@@ -314,15 +315,6 @@ impl Step {
 /// A number of ranks for people.
 fn ranks(number: u64) -> String {
     if number == 1 { "1 rank".to_owned() } else { format!("{number} ranks") }
-}
-
-/// A number of bytes for people.
-pub(crate) fn human_bytes(bytes: u64) -> String {
-    match bytes {
-        0..=9_999 => format!("{bytes} B"),
-        10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }
 
 #[cfg(test)]

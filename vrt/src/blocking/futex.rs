@@ -34,7 +34,7 @@
 //! parked; each is resumed with the word set to 1, as if it had been for it alone, and looks at what
 //! it parked for, as everybody has to who parks. A rank that leaves sets the word to 0 although
 //! others are still parked, and then an `unpark` wakes nobody; so an idle PE sets the word right
-//! ([`look_at_parker`]), and parked ranks look again by themselves, ever more rarely.
+//! (`before_sleep`), and parked ranks look again by themselves, ever more rarely.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -46,10 +46,10 @@ use std::time::Duration;
 use rustc_hash::FxBuildHasher;
 
 use crate::blocking::calls::{errno, real_syscall};
-use crate::blocking::foreign::{has_foreign_threads, is_thread_local};
 use crate::blocking::suspend::{may_suspend, suspend_until};
-use crate::pe;
+use crate::pe::{self, Locks};
 use vrt_slot::Arena;
+use vrt_slot::foreign::{has_foreign_threads, is_thread_local};
 use vrt_slot::hooks;
 
 /// How long a rank waits in the kernel for a thread, in nanoseconds.
@@ -374,37 +374,75 @@ fn next_look() -> Option<u64> {
     Some(pe::monotonic() + pause)
 }
 
-/// Whether a rank of the calling PE is suspended here.
-pub(crate) fn has_blocked_ranks() -> bool {
-    BLOCKED_HERE.get() > 0
-}
+/// The table of waiters, for the loops of PEs.
+pub(crate) struct Futexes;
 
-/// For a PE that is about to sleep: wakes parked ranks if somebody has notified them unseen, and
-/// sees to it that a notification is seen from now on.
-pub(crate) fn look_at_parker() {
-    let address = PARKER.get();
-    if PARKED_HERE.get() == 0 || address == 0 {
-        return;
-    }
-    if word(address).load(Ordering::SeqCst) == EMPTY {
-        let _ = word(address).compare_exchange(EMPTY, PARKED, Ordering::SeqCst, Ordering::SeqCst);
-    }
-    if word(address).load(Ordering::SeqCst) == NOTIFIED {
-        resume(take_out(address, usize::MAX, u32::MAX));
-    }
-}
-
-/// Finds out which word the calling thread's `park` waits at. To be called when it becomes a PE's.
-pub(crate) fn learn_parker() {
-    PARKER.set(0);
-    LEARNING.set(true);
-    std::thread::park_timeout(Duration::from_nanos(1));
-    if PARKER.get() == 0 {
-        // There was a notification, which is not for us.
+impl Locks for Futexes {
+    fn begin(&self) {
+        // Which word does this thread's `park` wait at?
+        PARKER.set(0);
+        LEARNING.set(true);
         std::thread::park_timeout(Duration::from_nanos(1));
-        std::thread::current().unpark();
+        if PARKER.get() == 0 {
+            // There was a notification, which is not for us.
+            std::thread::park_timeout(Duration::from_nanos(1));
+            std::thread::current().unpark();
+        }
+        LEARNING.set(false);
     }
-    LEARNING.set(false);
+
+    fn end(&self, uid: u32) {
+        let forgotten = table(|table| {
+            let count = |table: &Table| table.waiters.values().map(VecDeque::len).sum::<usize>();
+            let before = count(table);
+            table.waiters.values_mut().for_each(|there| there.retain(|waiter| waiter.pe != uid));
+            table.waiters.retain(|_, there| !there.is_empty());
+            before - count(table)
+        });
+        WAITING.fetch_sub(forgotten, Ordering::SeqCst);
+        BLOCKED_HERE.set(0);
+        PARKED_HERE.set(0);
+    }
+
+    fn before_sleep(&self) {
+        let address = PARKER.get();
+        if PARKED_HERE.get() == 0 || address == 0 {
+            return;
+        }
+        if word(address).load(Ordering::SeqCst) == EMPTY {
+            let _ =
+                word(address).compare_exchange(EMPTY, PARKED, Ordering::SeqCst, Ordering::SeqCst);
+        }
+        if word(address).load(Ordering::SeqCst) == NOTIFIED {
+            resume(take_out(address, usize::MAX, u32::MAX));
+        }
+    }
+
+    fn are_awaited(&self) -> bool {
+        BLOCKED_HERE.get() > 0
+    }
+
+    fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32> {
+        if words == 0 {
+            return Vec::new();
+        }
+        table(|table| {
+            let mut woken = Vec::new();
+            table.waiters.retain(|address, there| {
+                if Arena::contains(*address) && words & (1 << pe::bucket(*address)) != 0 {
+                    there.retain(|waiter| {
+                        let takes = waiter.pe == uid;
+                        if takes {
+                            woken.push(waiter.rank);
+                        }
+                        !takes
+                    });
+                }
+                !there.is_empty()
+            });
+            woken
+        })
+    }
 }
 
 fn wake(call: Call, bits: u32) -> c_long {
@@ -481,48 +519,10 @@ fn take_out(address: usize, most: usize, bits: u32) -> Vec<Waiter> {
     })
 }
 
-/// Takes out the ranks of a PE (by its unique number) that wait for words of the arena in these
-/// buckets.
-pub(crate) fn take_signalled(pe: u32, words: u64) -> Vec<u32> {
-    if words == 0 {
-        return Vec::new();
-    }
-    table(|table| {
-        let mut woken = Vec::new();
-        table.waiters.retain(|address, there| {
-            if Arena::contains(*address) && words & (1 << pe::bucket(*address)) != 0 {
-                there.retain(|waiter| {
-                    let takes = waiter.pe == pe;
-                    if takes {
-                        woken.push(waiter.rank);
-                    }
-                    !takes
-                });
-            }
-            !there.is_empty()
-        });
-        woken
-    })
-}
-
 /// Has the PEs of ranks that were taken out resume them; returns how many these are.
 fn resume(woken: Vec<Waiter>) -> usize {
     for waiter in &woken {
         pe::wake_from_outside(waiter.pe, waiter.rank);
     }
     woken.len()
-}
-
-/// A PE (by its unique number) is gone, with the ranks that waited on it.
-pub(crate) fn forget_waiters(pe: u32) {
-    let forgotten = table(|table| {
-        let count = |table: &Table| table.waiters.values().map(VecDeque::len).sum::<usize>();
-        let before = count(table);
-        table.waiters.values_mut().for_each(|there| there.retain(|waiter| waiter.pe != pe));
-        table.waiters.retain(|_, there| !there.is_empty());
-        before - count(table)
-    });
-    WAITING.fetch_sub(forgotten, Ordering::SeqCst);
-    BLOCKED_HERE.set(0);
-    PARKED_HERE.set(0);
 }

@@ -21,13 +21,7 @@
 //!   thread (rayon's, parking_lot's), for a second wait on it would take the first one's wake-up.
 
 mod calls;
-mod foreign;
 mod futex;
 mod suspend;
 
-#[cfg(feature = "mpi")]
-pub(crate) use foreign::threads;
-pub(crate) use foreign::{expect_threads, has_foreign_threads, is_probing};
-pub(crate) use futex::{
-    forget_waiters, has_blocked_ranks, learn_parker, look_at_parker, take_signalled,
-};
+pub(crate) use futex::Futexes;

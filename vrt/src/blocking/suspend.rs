@@ -1,7 +1,7 @@
 //! Suspending the rank inside a call that is not `vrt`'s.
 
-use crate::blocking::foreign;
 use crate::pe::{self, Wait};
+use vrt_slot::foreign;
 use vrt_slot::rank;
 
 /// Whether the caller is a rank that can be suspended in the middle of whatever it does.

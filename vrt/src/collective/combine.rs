@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::collective::groups::{self, Groups};
 use crate::collective::operator::Operator;
 use crate::collective::parts::{EVERYBODY, Operation};
-use crate::datatype::Signature;
+use crate::layout::Signature;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;

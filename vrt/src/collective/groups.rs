@@ -271,7 +271,7 @@ mod tests {
 
     fn spec(context: u32, first: u32) -> Spec {
         let what = What::Concatenate;
-        let signature = crate::datatype::Signature::ANY;
+        let signature = crate::layout::Signature::ANY;
         Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0, signature }
     }
 

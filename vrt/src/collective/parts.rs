@@ -278,7 +278,7 @@ mod tests {
             size,
             first: 0,
             unit: 8,
-            signature: crate::datatype::Signature::ANY,
+            signature: crate::layout::Signature::ANY,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use crate::datatype::layout::Layout;
 use crate::datatype::{DatatypeRef, Kind, UncommittedDatatype, UserDatatype};
+use crate::layout::Layout;
 use vrt_slot::hooks;
 
 /// A datatype of the program itself: a static whose address means the same in every PE.

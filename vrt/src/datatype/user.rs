@@ -7,9 +7,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::datatype::layout::Layout;
 use crate::datatype::{Datatype, DatatypeRef, Kind, OwnedDatatype, UncommittedDatatype};
 use crate::ffi::MPI_Datatype;
+use crate::layout::Layout;
 use crate::raw::{AsRaw, FromRaw, MatchesRaw};
 use crate::{Address, Count};
 

@@ -6,6 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::blocking;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
 use crate::launch::parts::Parts;
@@ -116,6 +117,7 @@ fn run(
         remote: None,
         options: Options { local: true, ..config.options() },
         extensions: Parts::alone(&config)?.of_pe(0, &shared),
+        locks: &blocking::Futexes,
         pool: slots.ids()[0],
         ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),
     };

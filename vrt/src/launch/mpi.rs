@@ -48,6 +48,7 @@ use crate::net::mpi::Endpoint;
 use crate::net::remote::Remote;
 use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
+use vrt_slot::foreign;
 use vrt_slot::rank::Program;
 use vrt_slot::report::{self, STATUS_RUNTIME};
 use vrt_slot::{self, Arena, Place, SlotId, answers, exit_guard};
@@ -60,14 +61,14 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     exit_guard::find();
     answers::prepare();
     let likeness = Likeness::of_this_process(config);
-    let threads = blocking::threads();
+    let threads = foreign::threads();
     let Some((universe, _)) = rsmpi::initialize_with_threading(Threading::Single) else {
         return Err(LaunchError::Disagreement("MPI was initialised before the job began".into()));
     };
     STARTED.store(true, Ordering::Relaxed);
-    if let (Some(before), Some(now)) = (threads, blocking::threads()) {
+    if let (Some(before), Some(now)) = (threads, foreign::threads()) {
         // The library's own.
-        blocking::expect_threads(now.saturating_sub(before));
+        foreign::expect_threads(now.saturating_sub(before));
     }
     // MPI_Finalize is for a job that has ended well: it waits for the others.
     let universe = ManuallyDrop::new(universe);
@@ -274,6 +275,7 @@ impl Crowd {
             remote: remote.map(|endpoint| Box::new(endpoint) as Box<dyn Remote>),
             options,
             extensions: Parts::of(config)?.of_pe(self.id, &shared),
+            locks: &blocking::Futexes,
             pool: SlotId(config.ranks() + self.id),
             ranks: shared.begin_at(self.id).map(|rank| (rank, SlotId(rank))).collect(),
         };

@@ -16,7 +16,7 @@ use crate::net::shared::{Ended, Shared};
 use crate::pe::{self, Options, Outcome, Pe, Setup};
 use vrt_slot::rank::Program;
 use vrt_slot::report::{self, STATUS_PANIC, STATUS_RUNTIME};
-use vrt_slot::{self, Arena, SlotId, hooks, outside};
+use vrt_slot::{self, Arena, SlotId, foreign, hooks, outside};
 
 /// Rows of the deadlock table that one PE contributes.
 const ROWS: usize = 100;
@@ -54,6 +54,7 @@ pub(super) fn live(birth: Birth<'_>) -> ! {
         remote: None,
         options,
         extensions: parts.of_pe(id, &shared),
+        locks: &blocking::Futexes,
         pool: SlotId(config.ranks() + id),
         ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
     };
@@ -215,7 +216,7 @@ pub(super) fn touch_process_wide_state() {
 fn set_panic_hook() {
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if blocking::is_probing() {
+        if foreign::is_probing() {
             return;
         }
         hooks::runtime_heap(|| {

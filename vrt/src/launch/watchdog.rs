@@ -24,11 +24,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::blocking;
 use crate::launch::pe_process;
 use crate::net::shared::{Idleness, Shared};
 use crate::pe::{self, Holder, Pe};
-use vrt_slot::report;
+use vrt_slot::{foreign, report};
 
 /// What the watchdog looks at, while there is a PE.
 #[derive(Clone, Copy)]
@@ -77,7 +76,7 @@ impl Watchdog {
                 .spawn(move || watch(thread, period))
         });
         started.ok()?;
-        blocking::expect_threads(1);
+        foreign::expect_threads(1);
         Some(Watchdog(()))
     }
 }
@@ -224,7 +223,7 @@ fn never_wakes() -> bool {
         && waits
         && operation & libc::FUTEX_PRIVATE_FLAG != 0
         && argument(3) == 0
-        && !blocking::has_foreign_threads()
+        && !foreign::has_foreign_threads()
 }
 
 /// What the PE's thread does, for people.

@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{Migration, Stays};
-use crate::blocking;
 use crate::pe::{Core, RankState, Status};
 use vrt_slot::external::{counted, spans};
+use vrt_slot::foreign;
 use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
 
@@ -155,7 +155,7 @@ impl search::Others for Others<'_> {
     }
 
     fn have_threads(&self) -> bool {
-        blocking::has_foreign_threads()
+        foreign::has_foreign_threads()
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) mod shared;
 use serde::{Deserialize, Serialize};
 use vrt_shm::{CELL_PAYLOAD, CellData};
 
-use crate::datatype::Signature;
+use crate::layout::Signature;
 
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;

@@ -18,9 +18,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
-use crate::blocking;
 use crate::net::shared::{Ended, Idleness};
 use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
+use vrt_slot::foreign;
 use vrt_slot::rank;
 
 /// Looks before sleeping, with a core of its own: some 30 us.
@@ -207,7 +207,7 @@ impl Pe {
     /// Announces the sleep, then looks once more. `tasks`: tokio has some, which may do anything.
     fn fall_asleep(&mut self, how: Sleep, tasks: bool) -> Asleep {
         self.release_rings();
-        blocking::look_at_parker();
+        self.engine.locks.before_sleep();
         self.doorbell().announce(how);
         let over = self.engine.shared.job().ended() != Ended::Not
             || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
@@ -298,11 +298,11 @@ impl Core {
     fn may_be_unlocked(&self) -> bool {
         self.has_blocked_ranks()
             // What a thread did before it ended has come by the time that it is not seen any more.
-            && (blocking::has_foreign_threads() || !self.injected.is_empty())
+            && (foreign::has_foreign_threads() || !self.injected.is_empty())
     }
 
     fn has_blocked_ranks(&self) -> bool {
-        blocking::has_blocked_ranks() || self.injected.others_wait()
+        self.locks.are_awaited() || self.injected.others_wait()
     }
 
     fn nothing_can_happen(&self) -> bool {

@@ -21,6 +21,7 @@
 //! | `abandon` | ranks that have not ended when a local run does |
 //! | `stall` | who keeps the thread, and who waits for it |
 //! | `timers` | `vrt`'s own timers |
+//! | `locks` | ranks that wait for locks of their process |
 //! | `inject` | waking a rank from another thread |
 //! | `report` | what ranks wait for, what the PE has done |
 
@@ -32,6 +33,7 @@ mod flow;
 pub(crate) mod idle;
 mod inject;
 mod location;
+mod locks;
 mod ranks;
 mod ready;
 mod receive;
@@ -46,6 +48,7 @@ pub(crate) use contexts::{Begun, ContextUse};
 pub(crate) use extension::{Extension, Extensions, Handlers};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
+pub(crate) use locks::Locks;
 pub(crate) use ranks::{
     Awaited, Awaiting, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
     Request, Started, Status, Wait, copy_short,
@@ -141,6 +144,7 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
+    locks: &'static dyn Locks,
     /// When the PE began, by the cycle counter and the clock.
     began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.
@@ -210,6 +214,8 @@ pub(crate) struct Setup {
     pub(crate) remote: Option<Box<dyn Remote>>,
     pub(crate) options: Options,
     pub(crate) extensions: Extensions,
+    /// Who knows of ranks that wait for locks.
+    pub(crate) locks: &'static dyn Locks,
     /// Slot of the payload pool.
     pub(crate) pool: SlotId,
     /// The ranks that begin here, with their slots.
@@ -222,7 +228,8 @@ impl Pe {
     /// # Safety
     /// The slots are this PE's alone, and the thread is no PE's.
     pub(crate) unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
-        let Setup { id, uid, shared, events, remote, options, extensions, pool, ranks } = setup;
+        let Setup { id, uid, shared, events, remote, options, extensions, locks, pool, ranks } =
+            setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
         let mut ready = ReadyQueue::with_room(ranks.len());
@@ -266,6 +273,7 @@ impl Pe {
             options,
             timers: timers::Timers::default(),
             injected,
+            locks,
             began: (run::now(), std::time::Instant::now()),
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
@@ -293,7 +301,7 @@ impl Pe {
     pub(crate) fn enter(self: &mut Box<Pe>) -> Entered {
         assert!(PE.get().is_null(), "this thread runs ranks already");
         hooks::set_pe_of_thread(self.engine.uid);
-        crate::blocking::learn_parker();
+        self.engine.locks.begin();
         PE.set(&raw mut **self);
         Entered(())
     }
@@ -302,7 +310,7 @@ impl Pe {
 impl Drop for Pe {
     fn drop(&mut self) {
         inject::Injector::unregister(self.engine.uid);
-        crate::blocking::forget_waiters(self.engine.uid);
+        self.engine.locks.end(self.engine.uid);
     }
 }
 

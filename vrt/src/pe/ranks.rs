@@ -7,7 +7,7 @@ use std::panic::Location;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::datatype::Signature;
+use crate::layout::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
 use crate::pe::Core;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::datatype::Signature;
+use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;

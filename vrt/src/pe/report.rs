@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::balance::human_bytes;
 use crate::mailbox::ANY;
 use crate::pe::{self, Core, Owned, RankState, Status};
+use vrt_slot::report;
 
 /// What each rank of this PE waits for, a line each.
 pub(crate) fn waits() -> Vec<String> {
@@ -48,7 +48,7 @@ impl Core {
                     row += &format!(
                         ", {}, more than --unexpected (VRT_UNEXPECTED) allows: sends to it wait \
                          for their receives",
-                        human_bytes(state.unexpected_bytes() as u64)
+                        report::human_bytes(state.unexpected_bytes() as u64)
                     );
                 }
                 row
@@ -71,7 +71,7 @@ impl Core {
     pub(crate) fn print_statistics(&self, groups: usize) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
-        vrt_slot::report::say(format_args!(
+        report::say(format_args!(
             "PE {}: in ranks {:.1}%, idle {:.1}%, {} switches; in the job {} slots were kept \
              because of {} blocks left in them",
             self.id,
@@ -83,9 +83,9 @@ impl Core {
         ));
         let Usage { heap, unexpected, made, left } = self.used;
         let most = |what: &str, (bytes, rank): (usize, u32)| {
-            format!("{what} {} (rank {rank})", human_bytes(bytes as u64))
+            format!("{what} {} (rank {rank})", report::human_bytes(bytes as u64))
         };
-        vrt_slot::report::say(format_args!(
+        report::say(format_args!(
             "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {groups} \
              groups of ranks are left",
             self.id,

@@ -10,7 +10,6 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::blocking;
 use crate::mailbox::Posted;
 use crate::net::Packet;
 use crate::net::local::MEMORY;
@@ -345,7 +344,7 @@ impl Core {
     pub(crate) fn take_injected(&mut self) -> bool {
         let (ranks, words) = self.injected.take();
         let mut any = false;
-        for rank in ranks.into_iter().chain(blocking::take_signalled(self.uid, words)) {
+        for rank in ranks.into_iter().chain(self.locks.take_signalled(self.uid, words)) {
             self.notify(rank, None);
             any = true;
         }

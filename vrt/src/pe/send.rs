@@ -12,7 +12,7 @@
 //! otherwise. The engine does not look at the data of a *copied* send after it has begun: what is not
 //! gone by then is copied, but the send is done no earlier than another one.
 
-use crate::datatype::Signature;
+use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
 use crate::net::remote::Transfer;

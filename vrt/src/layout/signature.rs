@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::datatype::Scalar;
+use crate::layout::Scalar;
 use vrt_slot::hooks;
 
 /// What the elements of a message are.

@@ -6,24 +6,24 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use vrt_slot::hooks;
+use crate::hooks;
 
 /// Threads of this process that never wake a rank: the PE's own, and those of the runtime.
 static KNOWN: AtomicU64 = AtomicU64::new(1);
 
 /// So many more threads are the runtime's own.
-pub(crate) fn expect_threads(more: u64) {
+pub fn expect_threads(more: u64) {
     KNOWN.fetch_add(more, Ordering::AcqRel);
 }
 
 /// Whether there are threads that could wake a rank. Where the system does not say, there are.
-pub(crate) fn has_foreign_threads() -> bool {
+pub fn has_foreign_threads() -> bool {
     threads().is_none_or(|threads| threads > KNOWN.load(Ordering::Acquire))
 }
 
 /// The threads of this process.
 #[allow(clippy::useless_conversion, reason = "links are counted in another width elsewhere")]
-pub(crate) fn threads() -> Option<u64> {
+pub fn threads() -> Option<u64> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a C string and room for the answer, which is there when the call succeeds.
     let links = unsafe {
@@ -37,7 +37,7 @@ pub(crate) fn threads() -> Option<u64> {
 }
 
 /// Whether an address lies in the calling thread's own thread-local storage.
-pub(super) fn is_thread_local(address: usize) -> bool {
+pub fn is_thread_local(address: usize) -> bool {
     extern "C" fn visit(
         info: *mut libc::dl_phdr_info,
         _: usize,
@@ -67,13 +67,13 @@ thread_local! {
 }
 
 /// Whether a panic on this thread is the answer to [`is_inside_tokio`], which is not to be printed.
-pub(crate) fn is_probing() -> bool {
+pub fn is_probing() -> bool {
     PROBING.get()
 }
 
 /// Whether the rank that runs here is inside `block_on` of a tokio runtime. tokio tells only by
 /// refusing another `block_on`.
-pub(super) fn is_inside_tokio() -> bool {
+pub fn is_inside_tokio() -> bool {
     hooks::runtime_heap(|| {
         let Ok(handle) = tokio::runtime::Handle::try_current() else { return false };
         if cfg!(panic = "abort") {

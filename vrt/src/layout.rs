@@ -4,13 +4,23 @@
 //! Neighbouring bytes are joined on the way, so packing does the longest copies there are, and a
 //! type without gaps is a single copy: such a one is never packed at all.
 //!
+//! | file | subject |
+//! |---|---|
+//! | `scalar` | built-in values, pairs of a value and its location |
+//! | `signature` | which types a message may be received as |
+//!
 //! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
 //! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
 
+mod scalar;
+mod signature;
+
 use std::sync::Arc;
 
-use crate::datatype::Scalar;
-use crate::datatype::signature::{Content, Signature};
+pub use scalar::Located;
+pub(crate) use scalar::Scalar;
+use signature::Content;
+pub use signature::Signature;
 
 /// A step of the program that packs one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
