@@ -12,17 +12,21 @@
 //! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
 //! | `background` | operations that go on when their future is dropped |
 //! | `drive` | polling futures on the stack of a rank |
+//! | `status` | what is known of a received message |
 //! | `timeout` | giving up after a time |
 
 mod background;
 mod drive;
 mod landing;
+mod status;
 mod timeout;
 
 pub(crate) use background::{Lasting, background};
 pub use drive::{block_on, yield_now, yield_now_async};
 pub(crate) use drive::{block_on_at, drive_async_main, finish_tasks};
 pub(crate) use landing::Landing;
+pub use status::Status;
+pub(crate) use status::refuse_type;
 pub use timeout::{Elapsed, Timeout, timeout};
 
 use std::cell::Cell;
@@ -35,7 +39,6 @@ use std::time::Duration;
 
 use crate::mailbox::Pattern;
 use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
-use crate::point_to_point::Status;
 use vrt_slot::rank;
 
 /// Where and in which call an operation was started, for people.
@@ -54,6 +57,14 @@ impl Site {
         Wait { call: self.call, pattern, location: Some(self.location) }
     }
 }
+
+/// Names the call, for errors and the table of a deadlock.
+macro_rules! site {
+    ($call:literal) => {
+        crate::operation::Site { call: $call, location: Location::caller() }
+    };
+}
+pub(crate) use site;
 
 /// The number of a request or of a reserved message, and whose it is: another rank has other ones of
 /// the same number.

@@ -25,10 +25,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
+use crate::operation::Status;
 use crate::operation::{Pending, Site, Ticket};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::pe::{self, Completion, Started};
-use crate::point_to_point::Status;
 use vrt_slot::locals::{self, Task};
 use vrt_slot::rank;
 

@@ -13,7 +13,7 @@ use crate::collective::start::{self, datatype, expect_root};
 use crate::datatype::wire::{Apart, incoming_apart, outgoing_apart};
 use crate::datatype::{Buffer, BufferMut};
 use crate::operation::background;
-use crate::point_to_point::site;
+use crate::operation::site;
 use crate::topology::Communicator;
 
 /// An operation that has what it uses; what has come is put into its place at the end.

@@ -14,7 +14,7 @@ use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
     UncommittedDatatype,
 };
-use crate::point_to_point::site;
+use crate::operation::site;
 use crate::request::{Request, Scope, StaticScope, immediate};
 use crate::topology::Communicator;
 

@@ -7,7 +7,7 @@ use crate::collective::fold::Fold;
 use crate::collective::operator::Op;
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
 use crate::ffi::MPI_Datatype;
-use crate::point_to_point::site;
+use crate::operation::site;
 use std::panic::Location;
 
 /// What an operation does.

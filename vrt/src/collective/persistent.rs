@@ -8,7 +8,7 @@ use crate::collective::root::{Root, handle};
 use crate::collective::start::{self, datatype};
 use crate::datatype::wire::{Apart, incoming_apart, outgoing_apart};
 use crate::datatype::{Buffer, BufferMut};
-use crate::point_to_point::site;
+use crate::operation::site;
 use crate::request::{PersistentRequest, Settle};
 use crate::topology::Communicator;
 

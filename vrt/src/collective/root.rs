@@ -13,7 +13,7 @@ use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, expect_root, parts_in, parts_out};
 use crate::datatype::wire::{incoming, incoming_filled, incoming_result, outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
-use crate::point_to_point::site;
+use crate::operation::site;
 use crate::request::{Request, Scope, immediate};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, CommunicatorHandle, InterCommunicator, Process};

@@ -48,9 +48,9 @@ pub use protocol::{Protocol, UnknownProtocol, list};
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
 use crate::net::Kind;
 use crate::operation::block_on_at;
+use crate::operation::site;
 use crate::operation::{Site, background};
 use crate::pe::{self, Extension, Handlers};
-use crate::point_to_point::site;
 use crate::topology::{Communicator, CommunicatorHandle, Rank};
 use rank::{RankParty, Values};
 

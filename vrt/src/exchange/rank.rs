@@ -19,9 +19,9 @@ use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::exchange::party::{All, Found, Inbox, Party, Sent};
 use crate::exchange::{Exchanges, LogGp, counter};
 use crate::mailbox::{ANY, Pattern};
+use crate::operation::Status;
 use crate::operation::{self, Pending, Site, Ticket};
 use crate::pe::{self, Mode, Outbound, Room, Started};
-use crate::point_to_point::Status;
 use crate::topology::handle::{CommunicatorHandle, Info};
 use crate::topology::{Rank, create};
 

@@ -19,9 +19,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::mailbox::Pattern;
+use crate::operation::Status;
 use crate::operation::{Pending, Site, Ticket};
 use crate::pe::{self, Completion, Landed, Room, Started};
-use crate::point_to_point::Status;
 use vrt_slot::rank;
 
 /// A receive whose buffer is there while it is polled.

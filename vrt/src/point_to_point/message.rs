@@ -10,9 +10,10 @@ use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
 use crate::encoding::{self, DecodeError};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site, Ticket};
+use crate::operation::{Status, refuse_type, site};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::pe::{self, Probed, Room};
-use crate::point_to_point::{Status, expect_one, keep_incoming, refuse_type, room_for, site};
+use crate::point_to_point::{expect_one, keep_incoming, room_for};
 use crate::request::{Request, Scope};
 
 /// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).

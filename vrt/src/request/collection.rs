@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::operation::Status;
 use crate::operation::yield_now;
-use crate::point_to_point::Status;
 use crate::request::{LocalScope, Request, Scope};
 
 /// Waits until one of the requests is done, takes it out and gives its place and status; `None`

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use crate::point_to_point::site;
+use crate::operation::site;
 use crate::request::{Request, StaticScope, immediate};
 
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use std::pin::Pin;
 use crate::datatype::wire::Incoming;
 use crate::mailbox::Pattern;
 use crate::operation::Site;
+use crate::operation::{Status, site};
 use crate::pe::Started;
-use crate::point_to_point::{Status, site};
 use crate::request::{Request, StaticScope, immediate};
 
 type Boxed = Pin<Box<dyn Future<Output = ()>>>;

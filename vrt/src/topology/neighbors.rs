@@ -13,9 +13,9 @@ use crate::datatype::{
     Buffer, BufferMut, Partitioned, PartitionedBuffer, PartitionedBufferMut, wire,
 };
 use crate::operation::block_on_at;
+use crate::operation::site;
 use crate::operation::{Pending, Site};
 use crate::pe::{self, Started};
-use crate::point_to_point::site;
 use crate::request::{Request, Scope, immediate};
 use crate::topology::graph::Neighbors;
 use crate::topology::{Communicator, CommunicatorHandle, create};

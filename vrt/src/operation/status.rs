@@ -1,0 +1,160 @@
+//! What is known of a received message.
+
+use std::fmt;
+use std::panic::Location;
+
+use crate::datatype::{Datatype, Signature};
+use crate::operation::Site;
+use crate::pe::{self, Completion, Probed};
+use crate::{Count, Rank, Tag};
+
+/// What is known of a received message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    pub(crate) source: Rank,
+    pub(crate) tag: Tag,
+    pub(crate) bytes: u64,
+    pub(crate) cancelled: bool,
+}
+
+impl Status {
+    /// The rank it came from.
+    pub fn source_rank(&self) -> Rank {
+        self.source
+    }
+
+    /// Its tag.
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Its length in elements of a datatype (section 3.2.5).
+    ///
+    /// # Panics
+    /// Where MPI calls the count undefined: when the message is not made of whole elements, or of
+    /// more than a [`Count`] can say. [`elements`](Self::elements) does not.
+    #[track_caller]
+    pub fn count<D: Datatype>(&self, datatype: D) -> Count {
+        let size = datatype.datatype_ref().size();
+        match self.elements(datatype).map(Count::try_from) {
+            Some(Ok(count)) => count,
+            Some(Err(_)) => panic!(
+                "count at {}: {} bytes are more elements of {size} bytes than a count can say, \
+                 {}; `elements` can",
+                Location::caller(),
+                self.bytes,
+                Count::MAX
+            ),
+            None => panic!(
+                "count at {}: {} bytes are no whole number of elements of {size} bytes",
+                Location::caller(),
+                self.bytes
+            ),
+        }
+    }
+
+    /// Its length in elements of a datatype, however many; `None` if it does not end with a whole
+    /// one.
+    pub fn elements<D: Datatype>(&self, datatype: D) -> Option<u64> {
+        match datatype.datatype_ref().size() as u64 {
+            0 => (self.bytes == 0).then_some(0),
+            size => self.bytes.is_multiple_of(size).then(|| self.bytes / size),
+        }
+    }
+
+    /// Whether it was cancelled before a message came.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn of_probe(probed: Probed) -> Status {
+        Status { source: probed.source, tag: probed.tag, bytes: probed.bytes, cancelled: false }
+    }
+
+    /// The status of a receive.
+    ///
+    /// # Panics
+    /// When the message was longer than the buffer, or of another type.
+    #[inline]
+    pub(crate) fn of(outcome: Completion, site: Site) -> Status {
+        let Completion { source, tag, bytes, capacity, .. } = outcome;
+        let status = Status { source, tag, bytes, cancelled: outcome.is_cancelled() };
+        if let Some(types) = outcome.types() {
+            refuse_type(status, types, site);
+        }
+        if outcome.is_truncated() {
+            refuse_length(status, capacity, site);
+        }
+        status
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Status")
+            .field("source_rank", &self.source)
+            .field("tag", &self.tag)
+            .field("bytes", &self.bytes)
+            .finish()
+    }
+}
+
+/// A message is longer than the buffer.
+#[cold]
+fn refuse_length(status: Status, capacity: u64, site: Site) -> ! {
+    let rank = pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the message from rank {} with tag {} has {} bytes, the buffer only \
+         {capacity}",
+        site.call, site.location, status.source, status.tag, status.bytes
+    );
+}
+
+/// A message is of another type than its receive.
+#[cold]
+pub(crate) fn refuse_type(status: Status, types: (Signature, Signature), site: Site) -> ! {
+    let rank = pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the message from rank {} with tag {}, {} bytes, was sent as {}, \
+         but is received as {}",
+        site.call, site.location, status.source, status.tag, status.bytes, types.0, types.1
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{Equivalence, UserDatatype};
+
+    fn status(bytes: u64) -> Status {
+        Status { source: 0, tag: 0, bytes, cancelled: false }
+    }
+
+    #[test]
+    fn counts_are_whole_or_none() {
+        let double = f64::equivalent_datatype();
+        assert_eq!(status(24).count(double), 3);
+        assert_eq!(status(24).elements(double), Some(3));
+        assert_eq!(status(25).elements(double), None);
+        assert_eq!(status(1 << 40).elements(u8::equivalent_datatype()), Some(1 << 40));
+        let nothing = UserDatatype::contiguous(0, &double);
+        assert_eq!((status(0).count(&nothing), status(1).elements(&nothing)), (0, None));
+    }
+
+    #[test]
+    #[should_panic(expected = "4294967296 bytes are more elements of 1 bytes than a count can say")]
+    fn a_count_does_not_wrap() {
+        status(1 << 32).count(u8::equivalent_datatype());
+    }
+
+    #[test]
+    #[should_panic(expected = "status.rs")]
+    fn a_count_is_not_rounded() {
+        status(9).count(f64::equivalent_datatype());
+    }
+}
