@@ -161,6 +161,7 @@ pub mod attribute;
 mod balance;
 mod blocking;
 pub mod collective;
+mod comm;
 mod config;
 pub mod datatype;
 pub mod encoding;
@@ -207,11 +208,13 @@ pub use operation::{
 pub use vrt_slot::check::stack_words_found;
 
 pub use statistics::{Statistics, pinned, statistics};
-pub use topology::{CannotMove, Rank};
+pub use topology::CannotMove;
 pub use vrt_derive::main;
 
 /// Number of elements of a message.
 pub type Count = i32;
+/// Number of a rank in a communicator.
+pub type Rank = i32;
 /// Tag of a message.
 pub type Tag = i32;
 /// A distance between addresses, in bytes.

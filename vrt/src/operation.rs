@@ -333,6 +333,32 @@ fn beside_tasks(
     }
 }
 
+/// Sends and receives at the same time; gives the outcome of the receive.
+///
+/// # Safety
+/// The message's data stays readable and the buffer writable until the future is ready.
+pub(crate) async unsafe fn exchange(
+    message: Outbound,
+    pattern: Pattern,
+    room: Room,
+    site: Site,
+) -> Completion {
+    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
+    let (sent, received) =
+        pe::with(|pe| unsafe { (pe.engine.send(&message), pe.engine.receive(pattern, room)) });
+    let receiving = match received {
+        Started::Done(outcome) => Ok(outcome),
+        Started::Pending(request, _) => Err(Pending::new(request, site, Some(pattern))),
+    };
+    if let Started::Pending(request, _) = sent {
+        Pending::new(request, site, None).await;
+    }
+    match receiving {
+        Ok(outcome) => outcome,
+        Err(pending) => pending.await,
+    }
+}
+
 /// Receives a message taken by a matched probe. Dropped early, it is there for the next receive.
 ///
 /// # Safety

@@ -16,7 +16,6 @@ mod source;
 
 pub use async_twins::{AsyncDestination, AsyncSource};
 pub use destination::{Destination, ToSend};
-pub(crate) use exchange::exchange;
 pub use exchange::{
     send_receive, send_receive_into, send_receive_into_with_tags, send_receive_replace_into,
     send_receive_replace_into_with_tags, send_receive_with_tags,
@@ -28,9 +27,9 @@ pub(crate) use source::{expect_one, keep_incoming, room_for};
 use std::panic::Location;
 
 use crate::Tag;
+use crate::comm::CommunicatorHandle;
 pub use crate::operation::Status;
 use crate::operation::site;
-use crate::topology::CommunicatorHandle;
 
 /// The traits of this module.
 pub mod traits {

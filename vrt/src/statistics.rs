@@ -1,6 +1,6 @@
 //! What a rank learns about itself.
 
-use crate::collective::Combining;
+use crate::comm::Combining;
 use crate::migrate::Migration;
 use crate::pe;
 

@@ -6,39 +6,31 @@
 //! | file | subject |
 //! |---|---|
 //! | `communicator` | what every communicator can do |
-//! | `handle` | what a communicator is |
 //! | `group` | groups and their set operations |
-//! | `create` | splitting, duplicating, communicators from groups |
 //! | `cartesian`, `graph` | neighbourhoods |
-//! | `neighbors` | collective operations among neighbours |
 //! | `inter` | intercommunicators |
 //! | `number` | communicators as numbers |
 
 pub(crate) mod cartesian;
 mod communicator;
-pub(crate) mod create;
 pub(crate) mod graph;
 mod group;
-pub(crate) mod handle;
 mod inter;
-mod neighbors;
 mod number;
 mod offer;
 
+pub use crate::Rank;
+use crate::comm::handle::{Info, Members};
+use crate::comm::shape::Shape;
+use crate::comm::{CommunicatorHandle, FIRST_FREE_CONTEXT, SELF, WORLD};
 use crate::{Count, pe};
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dimensions};
 pub use communicator::{AnyCommunicator, Communicator};
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
-pub(crate) use handle::CommunicatorHandle;
-use handle::{Info, Members, Shape};
 pub use inter::{InterCommunicator, MergeOrder};
-pub use neighbors::NeighborCollectives;
 pub use offer::CannotMove;
 use vrt_slot::locals;
-
-/// Number of a rank in a communicator.
-pub type Rank = i32;
 
 /// A number by which ranks are ordered in a new communicator.
 pub type Key = i32;
@@ -47,7 +39,7 @@ pub(crate) mod sealed {
     /// Things that stand for a communicator.
     pub trait AsHandle {
         /// The communicator.
-        fn as_handle(&self) -> &super::CommunicatorHandle;
+        fn as_handle(&self) -> &crate::comm::CommunicatorHandle;
     }
 }
 use sealed::AsHandle;
@@ -65,15 +57,8 @@ pub trait AsCommunicator {
 #[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 
-/// Contexts of the communicators that are there from the beginning; others begin behind them.
-const WORLD: u32 = 0;
-const SELF: u32 = CONTEXTS;
-pub(crate) const FIRST_FREE_CONTEXT: u32 = 2 * CONTEXTS;
 /// Where a rank keeps which communicators have been asked for their numbers.
 const NUMBERED: u32 = FIRST_FREE_CONTEXT;
-/// Contexts of a communicator.
-pub(crate) const CONTEXTS: u32 = 4;
-
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.
     ///
@@ -289,5 +274,5 @@ pub const MAX_COUNT: usize = Count::MAX as usize;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{AnyCommunicator, AsCommunicator, Communicator, Group, NeighborCollectives};
+    pub use super::{AnyCommunicator, AsCommunicator, Communicator, Group};
 }

@@ -3,10 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use vrt::collective::NeighborCollectives;
 use vrt::collective::{SystemOperation, UserOperation, reduce_local_into};
 use vrt::datatype::{DynBuffer, DynBufferMut, Partition, PartitionMut, UserDatatype, View};
 use vrt::point_to_point as p2p;
-use vrt::topology::{NeighborCollectives, SimpleCommunicator};
+use vrt::topology::SimpleCommunicator;
 use vrt::traits::*;
 
 #[derive(Clone, Copy, Debug, Default, Equivalence, PartialEq)]

@@ -3,12 +3,13 @@
 use std::panic::Location;
 
 use crate::Count;
-use crate::collective::algorithms::{In, Out, combine_now};
 use crate::collective::block;
-use crate::collective::combine::What;
-use crate::collective::fold::Fold;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, parts_in, parts_out};
+use crate::comm::algorithms::{In, Out, combine_now};
+use crate::comm::bytes::expect_type;
+use crate::comm::combine::What;
+use crate::comm::fold::Fold;
 use crate::datatype::wire::{self, incoming, incoming_result, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -51,7 +52,7 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged()) {
             start::expect_gathered(comm, from.len, to.len, site);
-            start::expect_type(from.signature, to.signature, from.len, site);
+            expect_type(from.signature, to.signature, from.len, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
@@ -149,7 +150,7 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged() || from.len == 0) {
             start::expect_equal_parts(comm, from.len, to.len, site);
-            start::expect_type(from.signature, to.signature, from.len, site);
+            expect_type(from.signature, to.signature, from.len, site);
             let (input, out) = (In::of(&from), Out::of(&to));
             // SAFETY: the buffers are borrowed for the blocking call.
             if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {

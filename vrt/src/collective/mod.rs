@@ -8,36 +8,29 @@
 //! |---|---|
 //! | `communicator`, `root` | the face: blocking and immediate calls |
 //! | `async_twins`, `persistent` | the same to be awaited, and to be started again and again |
-//! | `operation`, `operator`, `fold` | what reductions apply |
+//! | `operation` | reductions |
+//! | `neighbors` | among neighbours in a grid or graph |
 //! | `start` | from buffers to a future |
-//! | `algorithms` | the algorithms |
-//! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
 
-pub(crate) mod algorithms;
 mod async_twins;
-mod bytes;
-mod combine;
 mod communicator;
-pub(crate) mod fold;
-pub(crate) mod groups;
+mod neighbors;
 mod operation;
-pub(crate) mod operator;
-mod parts;
 mod persistent;
 mod root;
 pub(crate) mod start;
 
 pub use async_twins::{AsyncCollectives, AsyncRoot};
-pub(crate) use combine::Combining;
 pub use communicator::CommunicatorCollectives;
 
+pub use crate::comm::fold::UnsafeUserFunction;
+pub use neighbors::NeighborCollectives;
 pub use operation::{
-    Operation, SystemOperation, UnsafeUserFunction, UnsafeUserOperation, UserOperation,
-    reduce_local_into,
+    Operation, SystemOperation, UnsafeUserOperation, UserOperation, reduce_local_into,
 };
 pub use persistent::{PersistentCollectives, PersistentRoot};
 pub use root::Root;
-pub(crate) use start::{expect_bytes, expect_type};
+pub(crate) use start::expect_bytes;
 
 use crate::operation::Site;
 use crate::operation::block_on_at;
@@ -45,8 +38,8 @@ use crate::operation::block_on_at;
 /// The traits of this module.
 pub mod traits {
     pub use super::{
-        AsyncCollectives, AsyncRoot, CommunicatorCollectives, Operation, PersistentCollectives,
-        PersistentRoot, Root,
+        AsyncCollectives, AsyncRoot, CommunicatorCollectives, NeighborCollectives, Operation,
+        PersistentCollectives, PersistentRoot, Root,
     };
 }
 

@@ -1,34 +1,13 @@
 //! The operations that reductions apply (MPI-4.1 section 6.9).
 
-use std::ffi::{c_int, c_void};
 use std::fmt;
 
-use crate::collective::fold::Fold;
-use crate::collective::operator::Op;
+use crate::comm::bytes::expect_type;
+use crate::comm::fold::{Closure, Fold, Function, UnsafeUserFunction};
+use crate::comm::operator::Op;
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
-use crate::ffi::MPI_Datatype;
 use crate::operation::site;
 use std::panic::Location;
-
-/// What an operation does.
-#[derive(Clone, Copy)]
-#[doc(hidden)]
-pub enum Function<'a> {
-    Predefined(Op),
-    Closure { function: &'a Closure<'a>, commutes: bool },
-    C { function: UnsafeUserFunction, commutes: bool },
-}
-
-type Closure<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Sync + 'a;
-
-impl fmt::Debug for Function<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Function::Predefined(op) => op.fmt(f),
-            Function::Closure { .. } | Function::C { .. } => f.write_str("user operation"),
-        }
-    }
-}
 
 /// A reduction.
 pub trait Operation {
@@ -173,10 +152,6 @@ impl Operation for UserOperation<'_> {
     }
 }
 
-/// A reduction as C writes it: first operands, second operands and result, how many, of what type.
-pub type UnsafeUserFunction =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
-
 /// A reduction given as a C function.
 pub struct UnsafeUserOperation {
     function: UnsafeUserFunction,
@@ -244,7 +219,7 @@ where
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
     crate::collective::expect_bytes("receive buffer", to.len, from.len, site);
-    crate::collective::expect_type(from.signature, to.signature, from.len, site);
+    expect_type(from.signature, to.signature, from.len, site);
     if from.len == 0 {
         return;
     }

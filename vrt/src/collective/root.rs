@@ -6,17 +6,18 @@
 use std::panic::Location;
 use std::process::Command;
 
-use crate::collective::algorithms::{In, Out, combine_now};
 use crate::collective::block;
-use crate::collective::combine::What;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, expect_root, parts_in, parts_out};
+use crate::comm::CommunicatorHandle;
+use crate::comm::algorithms::{In, Out, combine_now};
+use crate::comm::combine::What;
 use crate::datatype::wire::{incoming, incoming_filled, incoming_result, outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::operation::site;
 use crate::request::{Request, Scope, immediate};
 use crate::topology::sealed::AsHandle;
-use crate::topology::{AsCommunicator, CommunicatorHandle, InterCommunicator, Process};
+use crate::topology::{AsCommunicator, InterCommunicator, Process};
 use crate::{MpiError, Rank};
 
 /// A rank that collective operations can have as their root.

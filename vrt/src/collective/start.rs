@@ -8,16 +8,17 @@
 use std::future::Future;
 
 use crate::Count;
-use crate::collective::algorithms::{Collective, In, Out};
-use crate::collective::fold::Fold;
 use crate::collective::operation::Operation;
+use crate::comm::CommunicatorHandle;
+use crate::comm::algorithms::{Collective, In, Out};
+use crate::comm::bytes::expect_type;
+use crate::comm::fold::Fold;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{
-    AsDatatype, DatatypeRef, OwnedDatatype, PartitionedBuffer, PartitionedBufferMut, Signature,
+    AsDatatype, DatatypeRef, OwnedDatatype, PartitionedBuffer, PartitionedBufferMut,
     UncommittedDatatype,
 };
 use crate::operation::Site;
-use crate::topology::CommunicatorHandle;
 
 /// Checks that a buffer has the length that the other one asks for.
 #[track_caller]
@@ -29,25 +30,6 @@ pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) 
             site.call, site.location
         );
     }
-}
-
-/// Checks that what `bytes` bytes of one buffer are becomes what the other one has.
-#[inline]
-#[track_caller]
-pub(crate) fn expect_type(from: Signature, to: Signature, bytes: usize, site: Site) {
-    if !from.fits(to, bytes as u64) {
-        refuse_types(from, to, site);
-    }
-}
-
-#[cold]
-fn refuse_types(from: Signature, to: Signature, site: Site) -> ! {
-    let rank = crate::pe::current_rank().unwrap_or_default();
-    panic!(
-        "rank {rank} in {} at {}: the send buffer is of type {from}, the receive buffer of type \
-         {to}",
-        site.call, site.location
-    );
 }
 
 /// Checks that the result of a reduction is what the receive buffer has, or another integer.

@@ -45,13 +45,14 @@ use std::panic::Location;
 pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};
 
+use crate::comm::CommunicatorHandle;
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
 use crate::net::Kind;
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
 use crate::pe::{self, Extension, Handlers};
-use crate::topology::{Communicator, CommunicatorHandle, Rank};
+use crate::topology::{Communicator, Rank};
 use rank::{RankParty, Values};
 
 /// Sparse exchange among the ranks of a communicator.

@@ -11,9 +11,12 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::collective::algorithms::{Collective, In, Out};
-use crate::collective::fold::Fold;
+use crate::Rank;
 use crate::collective::{Operation, SystemOperation, start};
+use crate::comm::algorithms::{Collective, In, Out};
+use crate::comm::create;
+use crate::comm::fold::Fold;
+use crate::comm::handle::{CommunicatorHandle, Info};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::exchange::party::{All, Found, Inbox, Party, Sent};
@@ -22,8 +25,6 @@ use crate::mailbox::{ANY, Pattern};
 use crate::operation::Status;
 use crate::operation::{self, Pending, Site, Ticket};
 use crate::pe::{self, Mode, Outbound, Room, Started};
-use crate::topology::handle::{CommunicatorHandle, Info};
-use crate::topology::{Rank, create};
 
 /// Contexts of exchanges, behind those of the communicator.
 const CONTEXTS: u32 = 2;

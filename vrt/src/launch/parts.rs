@@ -1,7 +1,7 @@
 //! What works on each PE of a job beside its core.
 
 use crate::balance::{Balancer, Balancing};
-use crate::collective::Combining;
+use crate::comm::Combining;
 use crate::config::{Config, ConfigError};
 use crate::exchange::Exchanges;
 use crate::migrate::{Migration, Rules};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::balance::Balancer;
 use crate::blocking;
-use crate::collective::Combining;
+use crate::comm::Combining;
 use crate::config::{Config, Core};
 use crate::launch::crash;
 use crate::launch::parts::Parts;

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use serde::Serialize;
 
+use crate::comm::CommunicatorHandle;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{Buffer, Signature};
 use crate::operation::{self, Site};
@@ -11,7 +12,7 @@ use crate::pe::{self, Mode, Outbound};
 use crate::point_to_point::{checked_tag, site};
 use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
-use crate::topology::{AsCommunicator, CommunicatorHandle, Process};
+use crate::topology::{AsCommunicator, Process};
 use crate::{Rank, Tag, encoding};
 
 /// A process that messages can be sent to.

@@ -7,7 +7,7 @@ use crate::Tag;
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Site};
-use crate::pe::{self, Completion, Mode, Outbound, Room, Started};
+use crate::pe::{self, Mode, Outbound, Room, Started};
 use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for, site};
 
 /// Sends one value with a tag and receives one with another.
@@ -169,30 +169,4 @@ unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, sit
         operation::block_on_request(|engine| engine.outcome(request), Some(sent_to), site);
     }
     Status::of(outcome, site)
-}
-
-/// Sends and receives at the same time; gives the outcome of the receive.
-///
-/// # Safety
-/// The message's data stays readable and the buffer writable until the future is ready.
-pub(crate) async unsafe fn exchange(
-    message: Outbound,
-    pattern: Pattern,
-    room: Room,
-    site: Site,
-) -> Completion {
-    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
-    let (sent, received) =
-        pe::with(|pe| unsafe { (pe.engine.send(&message), pe.engine.receive(pattern, room)) });
-    let receiving = match received {
-        Started::Done(outcome) => Ok(outcome),
-        Started::Pending(request, _) => Err(operation::Pending::new(request, site, Some(pattern))),
-    };
-    if let Started::Pending(request, _) = sent {
-        operation::Pending::new(request, site, None).await;
-    }
-    match receiving {
-        Ok(outcome) => outcome,
-        Err(pending) => pending.await,
-    }
 }

@@ -1,19 +1,14 @@
 //! Ranks as a grid (MPI-4.1 section 8.5). The last coordinate runs fastest.
 
 use crate::Count;
+use crate::comm::create;
+use crate::comm::{
+    CommunicatorHandle,
+    shape::{Grid, Shape},
+};
 use crate::operation::Site;
 use crate::operation::block_on_at;
-use crate::topology::create;
-use crate::topology::graph::{Edge, Neighbors};
-use crate::topology::handle::{CommunicatorHandle, Shape};
 use crate::topology::{Communicator, Rank, SimpleCommunicator};
-
-/// A grid.
-#[derive(Clone, Debug)]
-pub(crate) struct Grid {
-    dims: Vec<Count>,
-    periods: Vec<bool>,
-}
 
 /// A grid and the calling rank's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,50 +95,6 @@ pub(crate) fn create(
     let make = create::split_with(comm, color, comm.rank, shape, site);
     let handle = block_on_at(make, site.call, site.location)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
-}
-
-impl Grid {
-    fn coordinates(&self, rank: Rank, coords: &mut [Count]) {
-        let mut rest = rank;
-        for (d, coord) in self.dims.iter().zip(coords).rev() {
-            *coord = rest % d;
-            rest /= d;
-        }
-    }
-
-    /// The rank at coordinates; outside of an open dimension there is none.
-    fn rank(&self, coords: &[Count]) -> Option<Rank> {
-        let mut rank = 0;
-        for ((d, periodic), coord) in self.dims.iter().zip(&self.periods).zip(coords) {
-            let inside = if *periodic { coord.rem_euclid(*d) } else { *coord };
-            if inside < 0 || inside >= *d {
-                return None;
-            }
-            rank = rank * d + inside;
-        }
-        Some(rank)
-    }
-
-    fn shifted(&self, rank: Rank, dimension: usize, by: Count) -> Option<Rank> {
-        let mut coords = vec![0; self.dims.len()];
-        self.coordinates(rank, &mut coords);
-        coords[dimension] += by;
-        self.rank(&coords)
-    }
-}
-
-/// For each dimension the neighbours below and above (section 8.6), with labels that tell the two
-/// apart when they are one rank.
-pub(crate) fn neighbors(grid: &Grid, rank: Rank) -> Neighbors {
-    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
-    for d in 0..grid.dims.len() {
-        for (by, sent, received) in [(-1, 2 * d, 2 * d + 1), (1, 2 * d + 1, 2 * d)] {
-            let rank = grid.shifted(rank, d, by);
-            destinations.push(Edge { rank, label: sent as u32 });
-            sources.push(Edge { rank, label: received as u32 });
-        }
-    }
-    Neighbors { sources, destinations }
 }
 
 impl CartesianCommunicator {

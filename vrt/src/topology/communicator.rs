@@ -3,13 +3,14 @@
 use std::panic::Location;
 
 use crate::attribute::CommAttribute;
+use crate::comm::create;
 use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
 use crate::operation::Site;
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
     GraphCommunicator, Group, GroupRelation, InterCommunicator, Key, Process, Rank,
-    SimpleCommunicator, UserGroup, cartesian, create, graph, group, inter, offer,
+    SimpleCommunicator, UserGroup, cartesian, graph, group, inter, offer,
 };
 use crate::{Count, Tag};
 use vrt_slot::check;
@@ -77,7 +78,8 @@ pub trait Communicator: AsHandle {
     /// for it. Collective.
     #[track_caller]
     fn duplicate(&self) -> SimpleCommunicator {
-        create::duplicate(self.as_handle(), Site::here("duplicate", Location::caller()))
+        let site = Site::here("duplicate", Location::caller());
+        SimpleCommunicator(create::duplicate(self.as_handle(), site))
     }
 
     /// A communicator for each color. Collective.
@@ -90,7 +92,7 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<SimpleCommunicator> {
         let site = Site::here("split_by_color_with_key", Location::caller());
-        create::split(self.as_handle(), color.0, key, site)
+        create::split(self.as_handle(), color.0, key, site).map(SimpleCommunicator)
     }
 
     /// A communicator of the ranks that are on this rank's node now, ordered by key, then by rank
@@ -102,7 +104,7 @@ pub trait Communicator: AsHandle {
     fn split_shared(&self, key: Key) -> SimpleCommunicator {
         let site = Site::here("split_shared", Location::caller());
         match create::split(self.as_handle(), Some(create::node_now()), key, site) {
-            Some(communicator) => communicator,
+            Some(communicator) => SimpleCommunicator(communicator),
             None => unreachable!("every rank is on a node"),
         }
     }
@@ -116,6 +118,7 @@ pub trait Communicator: AsHandle {
     fn split_by_subgroup_collective(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
         let site = Site::here("split_by_subgroup_collective", Location::caller());
         create::from_group_collective(self.as_handle(), group.members(), site)
+            .map(SimpleCommunicator)
     }
 
     /// A communicator of a group of these ranks. Only they have to call it.
@@ -139,7 +142,7 @@ pub trait Communicator: AsHandle {
         tag: Tag,
     ) -> Option<SimpleCommunicator> {
         let site = Site::here("split_by_subgroup", Location::caller());
-        create::from_group(self.as_handle(), group.members(), tag, site)
+        create::from_group(self.as_handle(), group.members(), tag, site).map(SimpleCommunicator)
     }
 
     /// Its ranks; of an intercommunicator, the local ones.

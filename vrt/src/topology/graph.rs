@@ -1,26 +1,14 @@
 //! Ranks as a graph (MPI-4.1 sections 8.5.3 to 8.5.5).
 
 use crate::Count;
+use crate::comm::create;
+use crate::comm::{
+    CommunicatorHandle,
+    shape::{Edge, Neighbors, Shape},
+};
 use crate::operation::Site;
 use crate::operation::block_on_at;
-use crate::topology::create;
-use crate::topology::handle::{CommunicatorHandle, Shape};
 use crate::topology::{Rank, SimpleCommunicator};
-
-/// From whom a rank receives and to whom it sends.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Neighbors {
-    pub(crate) sources: Vec<Edge>,
-    pub(crate) destinations: Vec<Edge>,
-}
-
-/// A neighbour, or the place of one where there is none. The label tells several edges between two
-/// ranks apart; those with equal labels are matched in their order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Edge {
-    pub(crate) rank: Option<Rank>,
-    pub(crate) label: u32,
-}
 
 fn edges(ranks: &[Rank]) -> Vec<Edge> {
     ranks.iter().map(|rank| Edge { rank: Some(*rank), label: 0 }).collect()

@@ -4,10 +4,11 @@
 //! [`merge`](InterCommunicator::merge) makes one communicator of both.
 
 use crate::Tag;
+use crate::comm::create;
+use crate::comm::handle::{CommunicatorHandle, Info, Members, Remote};
+use crate::comm::shape::Shape;
 use crate::operation::Site;
 use crate::operation::block_on_at;
-use crate::topology::create;
-use crate::topology::handle::{CommunicatorHandle, Info, Members, Remote, Shape};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};
 use std::panic::Location;
 

@@ -8,9 +8,10 @@ use std::rc::{Rc, Weak};
 
 use rustc_hash::FxHashMap;
 
+use crate::comm::handle::{CommunicatorHandle, Info};
+use crate::comm::shape::Shape;
 use crate::ffi::MPI_Comm;
 use crate::raw::{AsRaw, FromRaw};
-use crate::topology::handle::{CommunicatorHandle, Info, Shape};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{CartesianCommunicator, InterCommunicator, NUMBERED, SimpleCommunicator};
 use vrt_slot::locals;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use crate::collective::operator::Operator;
+use crate::comm::operator::Operator;
 use crate::window::epoch::Control;
 
 /// An address in the memory of another rank, as the ranks of a window keep it: reached only while

@@ -8,14 +8,14 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use crate::collective::algorithms::Collective;
+use crate::comm::algorithms::Collective;
+use crate::comm::handle::CommunicatorHandle;
 use crate::datatype::{Equivalence, Signature};
 use crate::mailbox::Pattern;
 use crate::operation::site;
 use crate::operation::{self, Site, background, sleep_async};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::pe::{self, Mode, Outbound, Room};
-use crate::topology::handle::CommunicatorHandle;
 use crate::topology::{Group, Rank};
 use crate::window::{Window, remote};
 

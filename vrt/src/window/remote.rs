@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::operator::Operator;
+use crate::comm::operator::Operator;
 use crate::datatype::Signature;
 use crate::net::{INLINE, Kind, Packet};
 use crate::operation::{Pending, Site, background};

@@ -6,8 +6,10 @@
 
 use std::panic::Location;
 
-use crate::collective::algorithms::{Collective, In, Out};
 use crate::collective::start::{expect_bytes, parts_in, parts_out};
+use crate::comm::algorithms::{Collective, In, Out};
+use crate::comm::shape::Neighbors;
+use crate::comm::{CommunicatorHandle, shape};
 use crate::datatype::wire::{incoming_filled, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, Partitioned, PartitionedBuffer, PartitionedBufferMut, wire,
@@ -17,8 +19,7 @@ use crate::operation::site;
 use crate::operation::{Pending, Site};
 use crate::pe::{self, Started};
 use crate::request::{Request, Scope, immediate};
-use crate::topology::graph::Neighbors;
-use crate::topology::{Communicator, CommunicatorHandle, create};
+use crate::topology::Communicator;
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
 /// in their order (of a grid: for each dimension the one below, then the one above).
@@ -194,7 +195,7 @@ pub trait NeighborCollectives: Communicator {
 impl<C: Communicator + ?Sized> NeighborCollectives for C {}
 
 fn of(comm: &CommunicatorHandle, site: Site) -> Neighbors {
-    create::neighbors(comm).unwrap_or_else(|| {
+    shape::neighbors(comm).unwrap_or_else(|| {
         panic!(
             "rank {} in {} at {}: the communicator is no grid and no graph",
             comm.rank, site.call, site.location

@@ -3,6 +3,7 @@
 
 use crate::datatype::Signature;
 use crate::datatype::wire::{Incoming, Outgoing};
+use crate::operation::Site;
 use crate::pe::Room;
 
 /// Bytes to read from, and what the elements in them are.
@@ -83,4 +84,23 @@ impl Out {
             unsafe { std::ptr::copy(from.0, self.0, from.1) };
         }
     }
+}
+
+/// Checks that what `bytes` bytes of one buffer are becomes what the other one has.
+#[inline]
+#[track_caller]
+pub(crate) fn expect_type(from: Signature, to: Signature, bytes: usize, site: Site) {
+    if !from.fits(to, bytes as u64) {
+        refuse_types(from, to, site);
+    }
+}
+
+#[cold]
+fn refuse_types(from: Signature, to: Signature, site: Site) -> ! {
+    let rank = crate::pe::current_rank().unwrap_or_default();
+    panic!(
+        "rank {rank} in {} at {}: the send buffer is of type {from}, the receive buffer of type \
+         {to}",
+        site.call, site.location
+    );
 }

@@ -24,9 +24,9 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::groups::{self, Groups};
-use crate::collective::operator::Operator;
-use crate::collective::parts::{EVERYBODY, Operation};
+use crate::comm::groups::{self, Groups};
+use crate::comm::operator::Operator;
+use crate::comm::parts::{EVERYBODY, Operation};
 use crate::layout::Signature;
 use crate::net::local::MAX_BESIDE;
 use crate::net::parcel::{self, Parcel, Topic};

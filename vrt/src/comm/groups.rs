@@ -18,12 +18,12 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::combine::{Combining, Spec};
+use crate::comm::combine::{Combining, Spec};
+use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{Kind, Packet};
 use crate::pe::{ContextUse, Core, Engine, RankState, Request, Started};
-use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT};
 
 /// Stands for a first rank: the members are registered.
 pub(crate) const REGISTERED: u32 = u32::MAX;
@@ -265,7 +265,7 @@ fn tell_home(core: &mut Core, home: u32, telling: &Telling<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::combine::What;
+    use crate::comm::combine::What;
 
     const CONTEXT: u32 = FIRST_FREE_CONTEXT + 1;
 

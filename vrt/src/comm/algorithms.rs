@@ -25,16 +25,16 @@
 
 use std::cell::Cell;
 
-pub(crate) use crate::collective::bytes::{In, Out};
-use crate::collective::combine::{MAX_UNIT, PHASE_BITS, Spec, What, combine};
-use crate::collective::fold::Fold;
-use crate::collective::operator::Operator;
-use crate::collective::start;
+use crate::comm::CommunicatorHandle;
+use crate::comm::bytes::expect_type;
+pub(crate) use crate::comm::bytes::{In, Out};
+use crate::comm::combine::{MAX_UNIT, PHASE_BITS, Spec, What, combine};
+use crate::comm::fold::Fold;
+use crate::comm::operator::Operator;
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
-use crate::topology::CommunicatorHandle;
 
 /// Most bytes that one rank's result of a small operation may have.
 const SMALL: usize = 32 << 10;
@@ -491,9 +491,7 @@ impl Collective {
     ) {
         let (message, pattern) = (self.outbound(phase, to, data), self.pattern(phase, from));
         // SAFETY: as the caller promises.
-        let outcome =
-            unsafe { crate::point_to_point::exchange(message, pattern, out.room(), self.site) }
-                .await;
+        let outcome = unsafe { operation::exchange(message, pattern, out.room(), self.site) }.await;
         self.check_came(&outcome, out.1, from);
     }
 
@@ -513,7 +511,7 @@ impl Collective {
 
     /// Checks that what this rank gives to itself is of the type and length expected.
     fn check_own(&self, input: In, out: Out) {
-        start::expect_type(input.2, out.2, input.1, self.site);
+        expect_type(input.2, out.2, input.1, self.site);
         self.check_length(input.1 as u64, out.1, self.rank());
     }
 

@@ -2,21 +2,21 @@
 //!
 //! Every rank works out for itself who is in its new communicator; rank 0 of those who make it gets
 //! fresh contexts for all of them from the job. If the members do not follow each other in the job,
-//! each tells its home PE who they are before it goes on (`collective::groups`).
+//! each tells its home PE who they are before it goes on (`groups`).
 
 use std::rc::Rc;
 
-use crate::collective::algorithms::{Collective, In, Out};
-use crate::collective::groups;
+use crate::comm::algorithms::{Collective, In, Out};
+use crate::comm::groups;
+use crate::comm::handle::{CommunicatorHandle, Info, Members};
+use crate::comm::shape::Shape;
+use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::datatype::Signature;
 use crate::mailbox::Pattern;
 use crate::operation::block_on_at;
 use crate::operation::{self, Pending, Site};
 use crate::pe::{self, Mode, Outbound, Room, Started};
-use crate::topology::graph::Neighbors;
-use crate::topology::handle::{CommunicatorHandle, Info, Members, Shape};
-use crate::topology::{CONTEXTS, FIRST_FREE_CONTEXT, Rank, SimpleCommunicator};
-use crate::{Tag, topology};
+use crate::{Rank, Tag};
 
 /// The node that the calling rank is on: all PEs that share its memory.
 pub(crate) fn node_now() -> u32 {
@@ -90,9 +90,9 @@ pub(crate) fn split(
     color: Option<u32>,
     key: i32,
     site: Site,
-) -> Option<SimpleCommunicator> {
+) -> Option<CommunicatorHandle> {
     let parts = split_with(comm, color, key, Shape::Plain, site);
-    block_on_at(parts, site.call, site.location).map(SimpleCommunicator)
+    block_on_at(parts, site.call, site.location)
 }
 
 /// A communicator for each color, with a shape.
@@ -125,7 +125,7 @@ pub(crate) async fn split_with(
     Some(finish(info, site).await)
 }
 
-pub(crate) fn duplicate(comm: &CommunicatorHandle, site: Site) -> SimpleCommunicator {
+pub(crate) fn duplicate(comm: &CommunicatorHandle, site: Site) -> CommunicatorHandle {
     let shape = match &comm.shape {
         Shape::Plain => Shape::Plain,
         Shape::Cartesian(grid) => Shape::Cartesian(grid.clone()),
@@ -133,7 +133,7 @@ pub(crate) fn duplicate(comm: &CommunicatorHandle, site: Site) -> SimpleCommunic
         Shape::DistributedGraph(neighbors) => Shape::DistributedGraph(neighbors.clone()),
     };
     let copy = same_ranks(comm, shape, site);
-    SimpleCommunicator(block_on_at(copy, site.call, site.location))
+    block_on_at(copy, site.call, site.location)
 }
 
 /// A communicator of the same ranks, with a shape and the attributes that ask to come along.
@@ -171,7 +171,7 @@ pub(crate) fn from_group_collective(
     comm: &CommunicatorHandle,
     group: &Members,
     site: Site,
-) -> Option<SimpleCommunicator> {
+) -> Option<CommunicatorHandle> {
     let place = place_in(comm, group, site);
     // A group is known by its first rank: different groups have none in common.
     let color = place.map(|_| group.get(0));
@@ -241,7 +241,7 @@ pub(crate) fn from_group(
     group: &Members,
     tag: Tag,
     site: Site,
-) -> Option<SimpleCommunicator> {
+) -> Option<CommunicatorHandle> {
     let place = place_in(comm, group, site)?;
     let make = async {
         let mut context = [0];
@@ -256,7 +256,7 @@ pub(crate) fn from_group(
         }
         finish(Info::new(context[0], place as Rank, group.clone()), site).await
     };
-    Some(SimpleCommunicator(block_on_at(make, site.call, site.location)))
+    Some(block_on_at(make, site.call, site.location))
 }
 
 /// A rank's neighbours, checked.
@@ -271,14 +271,5 @@ pub(crate) fn checked_ranks(comm: &CommunicatorHandle, ranks: &[Rank], site: Sit
                 comm.size - 1
             );
         }
-    }
-}
-
-/// The neighbourhood that a shape says.
-pub(crate) fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
-    match &comm.shape {
-        Shape::Plain => None,
-        Shape::Cartesian(grid) => Some(topology::cartesian::neighbors(grid, comm.rank)),
-        Shape::Graph(neighbors) | Shape::DistributedGraph(neighbors) => Some(neighbors.clone()),
     }
 }

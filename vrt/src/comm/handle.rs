@@ -13,12 +13,12 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
 
+use crate::Rank;
 use crate::attribute::Attributes;
-use crate::collective::groups;
+use crate::comm::FIRST_FREE_CONTEXT;
+use crate::comm::groups;
+use crate::comm::shape::Shape;
 use crate::pe;
-use crate::topology::cartesian::Grid;
-use crate::topology::graph::Neighbors;
-use crate::topology::{FIRST_FREE_CONTEXT, Rank};
 
 /// The ranks of a group, as ranks of the job, in order.
 #[derive(Clone, Debug)]
@@ -80,15 +80,6 @@ pub struct Remote {
     pub(crate) members: Members,
     /// A communicator of the local group.
     pub(crate) local: CommunicatorHandle,
-}
-
-/// How the ranks of a communicator are related.
-#[derive(Debug)]
-pub enum Shape {
-    Plain,
-    Cartesian(Grid),
-    Graph(Neighbors),
-    DistributedGraph(Neighbors),
 }
 
 /// A communicator as its rank sees it.
@@ -193,7 +184,7 @@ impl CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
-    pub(super) fn shared(&self) -> &Rc<Info> {
+    pub(crate) fn shared(&self) -> &Rc<Info> {
         &self.0
     }
 

@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use crate::collective::combine::{Disagreement, Spec, Waiting, What};
-use crate::collective::operator::Pair;
+use crate::comm::combine::{Disagreement, Spec, Waiting, What};
+use crate::comm::operator::Pair;
 use crate::pe::copy_short;
 
 /// Level of a part that covers everybody.
@@ -264,7 +264,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::operator::{Op, Operator};
+    use crate::comm::operator::{Op, Operator};
     use crate::datatype::Scalar;
     use proptest::prelude::*;
 

@@ -4,15 +4,40 @@
 //! sees elements as they lie in memory, so they are unpacked for it if they are packed more
 //! closely. The lower rank's contribution is always the left operand.
 
+use std::ffi::{c_int, c_void};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::Count;
-use crate::collective::operation::Function;
-use crate::collective::operator::{Op, Operator};
+use crate::comm::operator::{Op, Operator};
 use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
 use crate::ffi::MPI_Datatype;
 use crate::operation::Site;
 use crate::raw::AsRaw;
+
+/// What an operation does.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub enum Function<'a> {
+    Predefined(Op),
+    Closure { function: &'a Closure<'a>, commutes: bool },
+    C { function: UnsafeUserFunction, commutes: bool },
+}
+
+pub(crate) type Closure<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Sync + 'a;
+
+impl fmt::Debug for Function<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Function::Predefined(op) => op.fmt(f),
+            Function::Closure { .. } | Function::C { .. } => f.write_str("user operation"),
+        }
+    }
+}
+
+/// A reduction as C writes it: first operands, second operands and result, how many, of what type.
+pub type UnsafeUserFunction =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
 
 /// An operation on elements of a datatype.
 #[derive(Debug)]
