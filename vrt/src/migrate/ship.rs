@@ -1,7 +1,7 @@
 //! Shipping: a rank goes to a PE that shares no memory with its own.
 //!
 //! The rank's slot has the same addresses in every node, so what is live of its stack and heap
-//! ([`live`](vrt_slot::live)) goes there as it is, in pieces through the transport, and its
+//! ([`live`]) goes there as it is, in pieces through the transport, and its
 //! state after it. The pieces wait in the backlog of their lane, so the PE does other work between
 //! them; they are read from the slot when they go, which nobody uses any more.
 //!

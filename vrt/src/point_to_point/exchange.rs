@@ -150,7 +150,7 @@ fn into<B: BufferMut + ?Sized>(
     status
 }
 
-/// [`exchange`], without a future.
+/// [`exchange`](operation::exchange), without a future.
 ///
 /// # Safety
 /// The message's data is readable and the buffer writable during the call.
