@@ -246,7 +246,7 @@ impl Combining {
         };
         let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
         let mut may_be_done = false;
-        if core.begin_here.contains(&me) {
+        if core.shared.home(me) == core.id {
             may_be_done = self.contribute(core, spec, number, waiting, bytes);
         } else {
             let home = core.shared.home(me);
@@ -278,7 +278,7 @@ impl Combining {
     ) -> Option<Started> {
         let Spec { unit, context, .. } = *spec;
         let known = self.key == Some((context, number));
-        if known || !self.others.is_empty() || !core.begin_here.contains(&core.current) {
+        if known || !self.others.is_empty() || core.shared.home(core.current) != core.id {
             return None;
         }
         let is_root = spec.root == Some(spec.rank);

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | job state (ranks left, how it ended) | any PE, atomically | PEs, supervisor |
 //! | a block per PE (doorbell, idleness) | the PE; its doorbell by anybody | all |
+//! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
 //! | place of each rank, as its node knows it | the PE that has the rank; who hears of it | its node |
 //! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
 //! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
@@ -35,6 +36,9 @@ pub(crate) const HELD: u32 = !ENDED;
 
 /// Pairs of contexts that communicators can have.
 const CONTEXT_PAIRS: usize = 1 << 30;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// How a job ended, in [`JobState::ended`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +149,9 @@ pub(crate) struct Shared {
     node: usize,
     /// Other nodes have control memory of their own.
     spread: bool,
+    /// Offsets of the tables that every message looks into: homes, and this node's places.
+    homes: usize,
+    places: usize,
 }
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
@@ -181,9 +188,7 @@ pub(crate) fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
 impl Shared {
     /// Maps control memory for all PEs of a job, which are forked afterwards.
     pub(crate) fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
-        let base = std::ptr::null_mut();
-        let shared = Shared { base, pes, ranks, node_size, node: 0, spread: false };
-        let shared = shared.mapped(None)?;
+        let shared = Shared::unmapped((pes, ranks, node_size), 0, false).mapped(None)?;
         shared.initialise(0..shared.nodes());
         Ok(shared)
     }
@@ -197,13 +202,22 @@ impl Shared {
         node: usize,
         first: bool,
     ) -> std::io::Result<Shared> {
-        let base = std::ptr::null_mut();
-        let shared = Shared { base, pes, ranks, node_size, node, spread: node_size < pes };
-        let shared = shared.mapped(Some(file))?;
+        let spread = node_size < pes;
+        let shared = Shared::unmapped((pes, ranks, node_size), node, spread).mapped(Some(file))?;
         if first {
             shared.initialise(node..node + 1);
         }
         Ok(shared)
+    }
+
+    fn unmapped(
+        (pes, ranks, node_size): (usize, usize, usize),
+        node: usize,
+        spread: bool,
+    ) -> Shared {
+        let homes = size_of::<JobState>() + pes * size_of::<PeBlock>();
+        let base = std::ptr::null_mut();
+        Shared { base, pes, ranks, node_size, node: 0, spread, homes, places: 0 }.in_node(node)
     }
 
     fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
@@ -237,6 +251,11 @@ impl Shared {
         // Nodes that do not share the counter count in ranges of their own.
         let own = if self.spread { self.node * (CONTEXT_PAIRS / self.nodes()) } else { 0 };
         self.job().contexts.store(own as u32, Ordering::Relaxed);
+        for home in 0..self.pes as u32 {
+            for rank in first_ranks(home, self.pes as u32, self.ranks as u32) {
+                self.home_entry(rank).store(home, Ordering::Relaxed);
+            }
+        }
         for node in nodes {
             let there = self.in_node(node);
             for rank in 0..self.ranks as u32 {
@@ -264,7 +283,8 @@ impl Shared {
 
     /// The same memory, as a PE of `node` sees it.
     pub(crate) fn in_node(&self, node: usize) -> Shared {
-        Shared { node, ..*self }
+        let places = self.place_offset() + node * self.ranks * size_of::<AtomicU64>();
+        Shared { node, places, ..*self }
     }
 
     /// Number of nodes.
@@ -310,13 +330,14 @@ impl Shared {
     }
 
     /// The PE on which a rank began. Its contributions to collective operations always go there.
+    #[inline(always)]
     pub(crate) fn home(&self, rank: u32) -> u32 {
-        (u64::from(rank) * self.pes as u64 / self.ranks as u64) as u32
+        self.home_entry(rank).load(Ordering::Relaxed)
     }
 
     /// The ranks whose [`home`](Self::home) is a PE.
-    pub(crate) fn begin_at(&self, pe: u32) -> Range<u32> {
-        first_ranks(pe, self.pes as u32, self.ranks as u32)
+    pub(crate) fn begin_at(&self, pe: u32) -> impl Iterator<Item = u32> {
+        (0..self.ranks as u32).filter(move |rank| self.home(*rank) == pe)
     }
 
     /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
@@ -377,8 +398,13 @@ impl Shared {
     #[inline(always)]
     fn entry(&self, rank: u32) -> &'static AtomicU64 {
         debug_assert!((rank as usize) < self.ranks);
-        let number = self.node * self.ranks + rank as usize;
-        self.at(self.place_offset() + number * size_of::<AtomicU64>())
+        self.at(self.places + rank as usize * size_of::<AtomicU64>())
+    }
+
+    #[inline(always)]
+    fn home_entry(&self, rank: u32) -> &'static AtomicU32 {
+        debug_assert!((rank as usize) < self.ranks);
+        self.at(self.homes + rank as usize * size_of::<AtomicU32>())
     }
 
     fn lease(&self, rank: u32) -> &'static AtomicU32 {
@@ -447,7 +473,7 @@ impl Shared {
     }
 
     fn place_offset(&self) -> usize {
-        size_of::<JobState>() + self.pes * size_of::<PeBlock>()
+        self.homes + (self.ranks * size_of::<AtomicU32>()).next_multiple_of(LINE)
     }
 
     fn lease_offset(&self) -> usize {
@@ -474,7 +500,24 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::first_ranks;
+    use super::{Shared, first_ranks};
+
+    #[test]
+    fn a_rank_is_at_home_where_it_begins() {
+        let shared = Shared::map(3, 7, 2).unwrap();
+        for pe in 0..3 {
+            let ranks: Vec<u32> = shared.begin_at(pe).collect();
+            assert_eq!(ranks, Vec::from_iter(first_ranks(pe, 3, 7)));
+            for node in 0..2 {
+                let there = shared.in_node(node);
+                assert!(
+                    ranks.iter().all(|rank| there.home(*rank) == pe && there.place(*rank) == pe)
+                );
+            }
+        }
+        // SAFETY: nobody uses it any more.
+        unsafe { shared.unmap() };
+    }
 
     #[test]
     fn every_rank_begins_on_one_pe() {

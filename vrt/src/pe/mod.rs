@@ -68,7 +68,7 @@ pub(crate) use vrt_slot::hooks::{current_rank, in_rank};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -128,8 +128,6 @@ pub(crate) struct Core {
     /// The ranks that live here, by rank number.
     pub(crate) ranks: Vec<Option<Box<RankState>>>,
     pub(crate) ready: ReadyQueue,
-    /// The ranks that began here, wherever they are now.
-    pub(crate) begin_here: Range<u32>,
     /// The rank that runs, or ran last.
     pub(crate) current: u32,
     /// The slot whose heap keeps payloads of unexpected messages.
@@ -263,7 +261,6 @@ impl Pe {
             net: Outgoing::new(shared, id as usize, events, remote),
             ranks: states,
             ready,
-            begin_here: shared.begin_at(id),
             current: u32::MAX,
             pool: pool_header,
             pool_marks: flow::Pool::default(),
