@@ -12,7 +12,7 @@ use crate::pe::{Core, Engine, Request, Started};
 /// Adds to a counter of a rank of the job, on behalf of the running one; done when the addition has
 /// happened.
 pub(super) fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> Started {
-    let pe = core.shared.place(rank);
+    let pe = core.shared.location(rank);
     if pe == ENDED || (pe == core.id && add_here(core, rank, counter, amount)) {
         return Started::done();
     }

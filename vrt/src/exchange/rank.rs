@@ -159,7 +159,7 @@ impl Party for RankParty {
         let rank = self.comm.members.get(other);
         pe::with(|pe| {
             let shared = pe.engine.shared;
-            match shared.place(rank) {
+            match shared.location(rank) {
                 crate::net::shared::ENDED => 0,
                 pe => shared.node_of(pe),
             }

@@ -8,7 +8,7 @@
 //! PE A (has the rank)                     PE B                         anybody
 //!   take the rank's state out
 //!   slot.owner = nobody
-//!   place[rank] = B     ------------------------------------------->   messages go to B now
+//!   location[rank] = B  ------------------------------------------->   messages go to B now
 //!   parcel(state) ----------------------> not there yet: hold what comes for it
 //!                                         slot.owner = B
 //!                                         state in; take what was held, in order
@@ -17,10 +17,10 @@
 //!
 //! Between nodes it is *shipped*, memory and all: see [`ship`].
 //!
-//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `place[rank]`
+//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]`
 //! names the PE of the node that has it or that the parcel is under way to; only the PE that has
 //! the rank changes it. So what reaches a PE for a rank that it does not have is either held there
-//! (the place names this PE) or passed on (it names another), and is never lost; the numbers of
+//! (the location is this PE) or passed on (it names another), and is never lost; the numbers of
 //! messages between two ranks keep their order whatever way each came.
 
 mod obstacles;
@@ -187,7 +187,7 @@ fn dispatch(core: &mut Core, rank: u32, to: u32, moving: &mut MovingRank) {
         moving.told.push(Told { by: core.id, pe: core.id, since: 0 });
     }
     let held = if moving.held { HELD } else { 0 };
-    core.shared.settle(rank, to | held, moving.moves);
+    core.shared.set_location(rank, to | held, moving.moves);
     parcel::send(&mut core.net, core.id, to, Topic::Rank, moving);
 }
 

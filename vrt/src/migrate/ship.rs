@@ -8,8 +8,8 @@
 //! ```text
 //! PE A, node 1                                  PE B, node 2
 //!   lease: away, unless in use (then it stays)
-//!   Coming -----------------------------------> place = B: hold what comes for it; lease: moving
-//!   place = B, in this node
+//!   Coming -----------------------------------> location = B: hold what comes; lease: moving
+//!   location = B, in this node
 //!   Memory, Memory, Memory ... ---------------> into the slot, same addresses
 //!   parcel(state) ----------------------------> adopt; lease: here; tell the first PE of the rank
 //!   the last piece is gone: keep the pages for a while, in case it comes back
@@ -59,7 +59,8 @@ pub(super) fn lines(at: usize, len: usize) -> Vec<(usize, usize)> {
 }
 
 impl Migration {
-    /// Sends a suspended rank that [`may_go`](Self::may_go) to a PE of another node; returns the bytes that travel.
+    /// Sends a suspended rank that [`may_go`](Self::may_go) to a PE of another node; returns the bytes
+    /// that travel.
     pub(super) fn ship(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
         if !core.shared.send_away(rank) {
             return Err(Stays::InUse);

@@ -7,13 +7,13 @@
 //! | job state (ranks left, how it ended) | any PE, atomically | PEs, supervisor |
 //! | a block per PE (doorbell, idleness) | the PE; its doorbell by anybody | all |
 //! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
-//! | place of each rank, as its node knows it | the PE that has the rank; who hears of it | its node |
+//! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
 //! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
 //! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
 //!
-//! A *place* inside the node is exact: only the PE that has the rank changes it. One in another
+//! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
 //! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
-//! place a new version, so that old news never replaces newer.
+//! location a new version, so that old news never replaces newer.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -149,9 +149,9 @@ pub(crate) struct Shared {
     node: usize,
     /// Other nodes have control memory of their own.
     spread: bool,
-    /// Offsets of the tables that every message looks into: homes, and this node's places.
+    /// Offsets of the tables that every message looks into: homes, and this node's locations.
     homes: usize,
-    places: usize,
+    locations: usize,
 }
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
@@ -217,7 +217,7 @@ impl Shared {
     ) -> Shared {
         let homes = size_of::<JobState>() + pes * size_of::<PeBlock>();
         let base = std::ptr::null_mut();
-        Shared { base, pes, ranks, node_size, node: 0, spread, homes, places: 0 }.in_node(node)
+        Shared { base, pes, ranks, node_size, node: 0, spread, homes, locations: 0 }.in_node(node)
     }
 
     fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
@@ -260,7 +260,7 @@ impl Shared {
             let there = self.in_node(node);
             for rank in 0..self.ranks as u32 {
                 let home = there.home(rank);
-                there.settle(rank, home, 0);
+                there.set_location(rank, home, 0);
                 if there.is_near(home) {
                     continue;
                 }
@@ -283,8 +283,8 @@ impl Shared {
 
     /// The same memory, as a PE of `node` sees it.
     pub(crate) fn in_node(&self, node: usize) -> Shared {
-        let places = self.place_offset() + node * self.ranks * size_of::<AtomicU64>();
-        Shared { node, places, ..*self }
+        let locations = self.location_offset() + node * self.ranks * size_of::<AtomicU64>();
+        Shared { node, locations, ..*self }
     }
 
     /// Number of nodes.
@@ -343,13 +343,13 @@ impl Shared {
     /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
     /// it has ended.
     #[inline(always)]
-    pub(crate) fn place(&self, rank: u32) -> u32 {
-        self.place_or_held(rank) & !HELD
+    pub(crate) fn location(&self, rank: u32) -> u32 {
+        self.location_or_held(rank) & !HELD
     }
 
-    /// [`place`](Self::place), with [`HELD`] if that is so.
+    /// [`location`](Self::location), with [`HELD`] if that is so.
     #[inline(always)]
-    pub(crate) fn place_or_held(&self, rank: u32) -> u32 {
+    pub(crate) fn location_or_held(&self, rank: u32) -> u32 {
         self.entry(rank).load(Ordering::Acquire) as u32
     }
 
@@ -373,13 +373,13 @@ impl Shared {
     }
 
     /// The PE that has a rank, with the version of this knowledge.
-    pub(crate) fn place_and_version(&self, rank: u32) -> (u32, u32) {
+    pub(crate) fn location_and_version(&self, rank: u32) -> (u32, u32) {
         let entry = self.entry(rank).load(Ordering::Acquire);
         (entry as u32 & !HELD, (entry >> 32) as u32)
     }
 
     /// Says where a rank is, with [`HELD`] if that is so. For the PE that has it, or gets it.
-    pub(crate) fn settle(&self, rank: u32, pe: u32, version: u32) {
+    pub(crate) fn set_location(&self, rank: u32, pe: u32, version: u32) {
         let entry = u64::from(version) << 32 | u64::from(pe);
         self.entry(rank).store(entry, Ordering::Release);
     }
@@ -398,7 +398,7 @@ impl Shared {
     #[inline(always)]
     fn entry(&self, rank: u32) -> &'static AtomicU64 {
         debug_assert!((rank as usize) < self.ranks);
-        self.at(self.places + rank as usize * size_of::<AtomicU64>())
+        self.at(self.locations + rank as usize * size_of::<AtomicU64>())
     }
 
     #[inline(always)]
@@ -472,12 +472,12 @@ impl Shared {
         self.at(self.ring_offset(from, to))
     }
 
-    fn place_offset(&self) -> usize {
+    fn location_offset(&self) -> usize {
         self.homes + (self.ranks * size_of::<AtomicU32>()).next_multiple_of(LINE)
     }
 
     fn lease_offset(&self) -> usize {
-        self.place_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
+        self.location_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
     }
 
     fn sent_offset(&self) -> usize {
@@ -511,7 +511,7 @@ mod tests {
             for node in 0..2 {
                 let there = shared.in_node(node);
                 assert!(
-                    ranks.iter().all(|rank| there.home(*rank) == pe && there.place(*rank) == pe)
+                    ranks.iter().all(|rank| there.home(*rank) == pe && there.location(*rank) == pe)
                 );
             }
         }

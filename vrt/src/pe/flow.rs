@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!                     more than the limit
-//!      not held  ------------------------------->  held: a bit in the rank's place, in this node;
+//!      not held  ------------------------------->  held: a bit in the rank's location, in this node;
 //!                <-------------------------------        `Hold` to nodes that send it data
 //!                     less than half of it
 //! ```
@@ -162,7 +162,7 @@ impl Core {
             return unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
         }
         // It may have come to this node meanwhile, where it is known better.
-        if self.shared.is_near(self.shared.place(packet.from)) {
+        if self.shared.is_near(self.shared.location(packet.from)) {
             return;
         }
         if packet.wants_finish {

@@ -1,15 +1,15 @@
 //! Where ranks are that are not here, and what becomes of what comes for them.
 //!
-//! `place[rank]`, in the memory of the node, names the PE that has a rank or that it is on its way to;
+//! `location[rank]`, in the memory of the node, names the PE that has a rank or that it is on its way to;
 //! only the PE that has the rank changes it. What comes for a rank that is not here is
 //!
-//! | the place names | |
+//! | the location is | |
 //! |---|---|
 //! | this PE | kept until the rank has come, and taken then in the order in which it came |
 //! | another PE | passed on; a PE of another node that sent it hears where the rank is |
 //! | nobody: it has ended | dropped; a sender that waits hears that it is done |
 //!
-//! Other nodes hear of places late. A packet can overtake the news that a rank is coming (`Coming`) on
+//! Other nodes hear of locations late. A packet can overtake the news that a rank is coming (`Coming`) on
 //! another way, and is sent back and forth until that has come; it is never lost, and numbers keep the
 //! order.
 
@@ -61,7 +61,7 @@ enum Whereabouts {
 impl Core {
     /// Where a rank is that is not on this PE.
     fn find(&self, rank: u32) -> Whereabouts {
-        match self.shared.place(rank) {
+        match self.shared.location(rank) {
             ENDED => Whereabouts::Ended,
             pe if pe == self.id => Whereabouts::ComingHere,
             pe => Whereabouts::On(pe as usize),
@@ -171,13 +171,13 @@ impl Core {
     fn tell_sender(&mut self, rank: u32) {
         let from = self.receiving_from;
         if from != self.id && !self.shared.is_near(from) {
-            self.tell_place(rank, from);
+            self.tell_location(rank, from);
         }
     }
 
     /// Tells a PE of another node where a rank is.
-    fn tell_place(&mut self, rank: u32, to: u32) {
-        let (pe, version) = self.shared.place_and_version(rank);
+    fn tell_location(&mut self, rank: u32, to: u32) {
+        let (pe, version) = self.shared.location_and_version(rank);
         let mut news = Packet::new(Kind::Moved, rank, to);
         news.data = Data::words([u64::from(pe), u64::from(version), 0]);
         // SAFETY: nothing lies beside this kind.
@@ -201,7 +201,7 @@ impl Core {
     /// A rank is about to come.
     pub(super) fn expect(&mut self, packet: &Packet) {
         self.shared.will_come(packet.from);
-        self.shared.settle(packet.from, self.id, packet.data.word(0) as u32);
+        self.shared.set_location(packet.from, self.id, packet.data.word(0) as u32);
     }
 
     /// A rank has come from another node: its first PE, where everybody asks who has never heard
@@ -210,7 +210,7 @@ impl Core {
         self.shared.has_come(rank);
         let home = self.shared.home(rank);
         if !self.shared.is_near(home) {
-            self.tell_place(rank, home);
+            self.tell_location(rank, home);
         }
     }
 }

@@ -321,7 +321,7 @@ impl Core {
 
     /// Sends a packet that has nothing beside it to a rank, here or elsewhere.
     pub(crate) fn post(&mut self, packet: &Packet) {
-        let pe = self.shared.place(packet.to);
+        let pe = self.shared.location(packet.to);
         // SAFETY: nothing lies beside the packet, says the documentation.
         unsafe {
             if pe != self.id && pe != ENDED {
@@ -348,7 +348,7 @@ impl Core {
         answer.request = packet.request;
         let (address, len) = (packet.data.word(0), packet.data.word(1));
         let mut number = 0;
-        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.place(packet.from)) {
+        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.location(packet.from)) {
             let of = Transfer { rank: packet.to, request };
             // SAFETY: the buffer belongs to the receive until it is done, and the rank stays where
             // it is while the request is direct.

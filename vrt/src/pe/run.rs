@@ -409,7 +409,7 @@ impl Core {
         }
         let version = state.moves.wrapping_add(1);
         self.ranks[rank as usize] = None;
-        self.shared.settle(rank, ENDED, version);
+        self.shared.set_location(rank, ENDED, version);
     }
 
     /// What this PE lets others know.

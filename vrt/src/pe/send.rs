@@ -86,7 +86,7 @@ impl Core {
     pub(crate) unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let order = self.running().peers.number_outgoing(message.to, message.len as u64);
-        let mut pe = self.shared.place_or_held(message.to);
+        let mut pe = self.shared.location_or_held(message.to);
         let mut held = false;
         if pe >= ENDED {
             pe &= !HELD;
@@ -467,7 +467,7 @@ impl Core {
     pub(crate) fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
         let mut chunk = Packet::new(Kind::Chunk, rank, rank);
         chunk.request = request;
-        let pe = self.shared.place(rank);
+        let pe = self.shared.location(rank);
         if pe == self.id || pe == ENDED {
             // Not here yet: `stream` holds the pieces for it.
             return self.stream_here(&chunk, &result);
@@ -502,7 +502,7 @@ impl Core {
             return;
         }
         chunk.request = theirs as u32;
-        let pe = self.shared.place(packet.from);
+        let pe = self.shared.location(packet.from);
         self.stream(pe, &chunk, data as *const u8, len, packet.request);
     }
 }

@@ -179,7 +179,7 @@ unsafe fn send_order(
     if bytes.len() <= INLINE {
         packet.data.0[..bytes.len()].copy_from_slice(bytes);
     }
-    let pe = engine.shared.place(to);
+    let pe = engine.shared.location(to);
     // SAFETY: `bytes` is what lies beside the packet, if anything does.
     unsafe {
         if pe == engine.id || pe == crate::net::shared::ENDED {
