@@ -46,7 +46,7 @@ use vrt_slot::Arena;
 pub(crate) struct Windows;
 
 impl Extension for Windows {
-    const PLACE: usize = 3;
+    const INDEX: usize = 3;
     const HANDLERS: Handlers =
         Handlers { packets: &[(Kind::Access, remote::access_came)], ..Handlers::NONE };
 }

@@ -67,7 +67,7 @@ pub(crate) struct Balancer {
 }
 
 impl Extension for Balancer {
-    const PLACE: usize = 2;
+    const INDEX: usize = 2;
     const HANDLERS: Handlers = Handlers {
         parcels: &[(Topic::Balance, message_came)],
         rank_ended: Some(rank_ended),

@@ -189,7 +189,7 @@ unsafe fn parts_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
 }
 
 impl Extension for Combining {
-    const PLACE: usize = 1;
+    const INDEX: usize = 1;
     const HANDLERS: Handlers = Handlers {
         packets: &[(Kind::Collective, parts_came)],
         parcels: &[(Topic::Contribution, contribution_came), (Topic::Group, groups::parcel_came)],

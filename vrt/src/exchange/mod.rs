@@ -133,7 +133,7 @@ pub(crate) struct Exchanges {
 }
 
 impl Extension for Exchanges {
-    const PLACE: usize = 4;
+    const INDEX: usize = 4;
     const HANDLERS: Handlers =
         Handlers { packets: &[(Kind::CountUp, counter::counted_up)], ..Handlers::NONE };
 }

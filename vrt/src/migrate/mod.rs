@@ -85,7 +85,7 @@ impl Costs {
 }
 
 impl Extension for Migration {
-    const PLACE: usize = 0;
+    const INDEX: usize = 0;
     const HANDLERS: Handlers = Handlers {
         packets: &[(Kind::Memory, ship::memory_came)],
         parcels: &[(Topic::Rank, adopt)],

@@ -1,6 +1,7 @@
 //! What works on a PE beside its core: migration, collective operations, windows, balancing.
 //!
-//! The core knows none of them. Each is an [`Extension`]: a state in a place of its own, and handlers
+//! The core knows none of them. Each is an [`Extension`]: a state in an entry of the
+//! table, and handlers
 //! for the packets and parcels of its kinds and for what happens on the PE. The kinds of messages
 //! themselves are not in the table: those are the core's `match`.
 //!
@@ -14,8 +15,8 @@ use crate::net::parcel::{Parcel, TOPICS, Topic};
 use crate::net::{KINDS, Kind, Packet};
 use crate::pe::{Core, Engine, RankState};
 
-/// Places in the table.
-const PLACES: usize = 8;
+/// Entries of the table.
+const ENTRIES: usize = 8;
 
 /// Takes a packet; what lies beside it is readable for `packet.beside()` bytes during the call.
 pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
@@ -26,8 +27,8 @@ pub(crate) type OfRank = fn(&mut Engine, u32);
 
 /// Something that works on a PE beside its core.
 pub(crate) trait Extension: Any {
-    /// Where its state is in the table: a number below 8 that no other extension has.
-    const PLACE: usize;
+    /// Its entry in the table: a number below 8 that no other extension has.
+    const INDEX: usize;
     /// What it takes and hears.
     const HANDLERS: Handlers;
 }
@@ -60,17 +61,17 @@ impl Handlers {
 }
 
 /// An extension's state: what it is, for a comparison without a call, and the state itself.
-struct Place {
+struct Entry {
     of: TypeId,
     state: Box<dyn Any>,
 }
 
-/// What is in a place that nobody has.
+/// What is in an entry that nobody has.
 struct Nobody;
 
-impl Place {
-    fn with<T: Any>(state: T) -> Place {
-        Place { of: TypeId::of::<T>(), state: Box::new(state) }
+impl Entry {
+    fn with<T: Any>(state: T) -> Entry {
+        Entry { of: TypeId::of::<T>(), state: Box::new(state) }
     }
 
     #[inline(always)]
@@ -78,14 +79,14 @@ impl Place {
         if self.of != TypeId::of::<T>() {
             return None;
         }
-        // SAFETY: `with`, which alone makes a place, has noted the type of the state.
+        // SAFETY: `with`, which alone makes an entry, has noted the type of the state.
         Some(unsafe { &mut *(&raw mut *self.state).cast::<T>() })
     }
 }
 
 /// The extensions of a PE.
 pub(crate) struct Extensions {
-    states: [Place; PLACES],
+    entries: [Entry; ENTRIES],
     handlers: Vec<Handlers>,
     packets: [TakePacket; KINDS],
     parcels: [TakeParcel; TOPICS],
@@ -94,7 +95,7 @@ pub(crate) struct Extensions {
 impl Extensions {
     pub(crate) fn none() -> Extensions {
         Extensions {
-            states: std::array::from_fn(|_| Place::with(Nobody)),
+            entries: std::array::from_fn(|_| Entry::with(Nobody)),
             handlers: Vec::new(),
             packets: [not_expected; KINDS],
             parcels: [not_expected_parcel; TOPICS],
@@ -104,12 +105,12 @@ impl Extensions {
     /// With one more.
     ///
     /// # Panics
-    /// When its place, or a kind of packet or parcel, is another one's.
+    /// When its index, or a kind of packet or parcel, is another one's.
     pub(crate) fn with<T: Extension>(mut self, state: T) -> Extensions {
         let name = std::any::type_name::<T>();
-        let free = self.states[T::PLACE].get::<Nobody>().is_some();
-        assert!(free, "{name} has the place of another extension");
-        self.states[T::PLACE] = Place::with(state);
+        let free = self.entries[T::INDEX].get::<Nobody>().is_some();
+        assert!(free, "{name} has the index of another extension");
+        self.entries[T::INDEX] = Entry::with(state);
         for (kind, take) in T::HANDLERS.packets {
             let known = self.handlers.iter().flat_map(|it| it.packets).any(|(of, _)| of == kind);
             assert!(!known, "{name} takes {kind:?} packets, which are another extension's");
@@ -126,7 +127,7 @@ impl Extensions {
 
     #[inline(always)]
     fn get<T: Extension>(&mut self) -> &mut T {
-        match self.states[T::PLACE].get() {
+        match self.entries[T::INDEX].get() {
             Some(state) => state,
             None => not_there(std::any::type_name::<T>()),
         }
@@ -154,7 +155,7 @@ impl Engine {
 
     /// An extension that this PE may have been made without.
     pub(crate) fn find<T: Extension>(&mut self) -> Option<&mut T> {
-        self.extensions.states[T::PLACE].get()
+        self.extensions.entries[T::INDEX].get()
     }
 
     /// Hands a packet to the extension that takes its kind.
@@ -268,7 +269,7 @@ mod tests {
     struct Counter(u32);
 
     impl Extension for Counter {
-        const PLACE: usize = 7;
+        const INDEX: usize = 7;
         const HANDLERS: Handlers =
             Handlers { packets: &[(Kind::CountUp, not_expected)], ..Handlers::NONE };
     }
@@ -276,14 +277,14 @@ mod tests {
     struct Rival;
 
     impl Extension for Rival {
-        const PLACE: usize = 6;
+        const INDEX: usize = 6;
         const HANDLERS: Handlers = Counter::HANDLERS;
     }
 
     struct Squatter;
 
     impl Extension for Squatter {
-        const PLACE: usize = Counter::PLACE;
+        const INDEX: usize = Counter::INDEX;
         const HANDLERS: Handlers = Handlers::NONE;
     }
 
@@ -301,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "has the place of another extension")]
-    fn a_place_has_one_extension() {
+    #[should_panic(expected = "has the index of another extension")]
+    fn an_index_has_one_extension() {
         Extensions::none().with(Counter(0)).with(Squatter);
     }
 }
