@@ -1,7 +1,6 @@
 //! What works on a PE beside its core: migration, collective operations, windows, balancing.
 //!
-//! The core knows none of them. Each is an [`Extension`]: a state in an entry of the
-//! table, and handlers
+//! The core knows none of them. Each is an [`Extension`]: a state in an entry of the table, and handlers
 //! for the packets and parcels of its kinds and for what happens on the PE. The kinds of messages
 //! themselves are not in the table: those are the core's `match`.
 //!
