@@ -532,7 +532,7 @@ impl Collective {
 ///
 /// # Safety
 /// The buffers are valid for their lengths during the call.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn combine_now(
     comm: &CommunicatorHandle,
     site: Site,

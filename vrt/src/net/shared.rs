@@ -149,9 +149,10 @@ pub(crate) struct Shared {
     node: usize,
     /// Other nodes have control memory of their own.
     spread: bool,
-    /// Offsets of the tables that every message looks into: homes, and this node's locations.
+    /// Offsets of the tables that messages look into: homes, this node's locations and leases.
     homes: usize,
     locations: usize,
+    leases: usize,
 }
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
@@ -217,7 +218,8 @@ impl Shared {
     ) -> Shared {
         let homes = size_of::<JobState>() + pes * size_of::<PeBlock>();
         let base = std::ptr::null_mut();
-        Shared { base, pes, ranks, node_size, node: 0, spread, homes, locations: 0 }.in_node(node)
+        Shared { base, pes, ranks, node_size, node: 0, spread, homes, locations: 0, leases: 0 }
+            .in_node(node)
     }
 
     fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
@@ -284,7 +286,8 @@ impl Shared {
     /// The same memory, as a PE of `node` sees it.
     pub(crate) fn in_node(&self, node: usize) -> Shared {
         let locations = self.location_offset() + node * self.ranks * size_of::<AtomicU64>();
-        Shared { node, locations, ..*self }
+        let leases = self.lease_offset() + node * self.ranks * size_of::<AtomicU32>();
+        Shared { node, locations, leases, ..*self }
     }
 
     /// Number of nodes.
@@ -408,8 +411,7 @@ impl Shared {
     }
 
     fn lease(&self, rank: u32) -> &'static AtomicU32 {
-        let number = self.node * self.ranks + rank as usize;
-        self.at(self.lease_offset() + number * size_of::<AtomicU32>())
+        self.at(self.leases + rank as usize * size_of::<AtomicU32>())
     }
 
     /// Keeps the memory of a rank in this node while it is used by another PE; `None` when it is

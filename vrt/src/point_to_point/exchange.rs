@@ -15,6 +15,7 @@ use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, roo
 /// # Panics
 /// When the message received is not one value of this type.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive_with_tags<M, D, R, S>(
     msg: &M,
     destination: &D,
@@ -37,6 +38,7 @@ where
 /// # Panics
 /// When the message received is not one value of this type.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
 where
     M: Equivalence,
@@ -53,6 +55,7 @@ where
 /// # Panics
 /// When the message received is longer than the buffer.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive_into_with_tags<M, D, B, S>(
     msg: &M,
     destination: &D,
@@ -77,6 +80,7 @@ where
 /// # Panics
 /// When the message received is longer than the buffer.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
 where
     M: Buffer + ?Sized,
@@ -93,6 +97,7 @@ where
 /// # Panics
 /// When the message received is longer than the buffer.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive_replace_into_with_tags<B, D, S>(
     buf: &mut B,
     destination: &D,
@@ -115,6 +120,7 @@ where
 /// # Panics
 /// When the message received is longer than the buffer.
 #[track_caller]
+#[inline(always)]
 pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status
 where
     B: BufferMut + Buffer + ?Sized,
@@ -126,6 +132,7 @@ where
     into(message, source.pattern(None), buf, site!("send_receive_replace_into"))
 }
 
+#[inline(always)]
 fn one<R: Equivalence>(message: ToSend, pattern: Pattern, site: Site) -> (R, Status) {
     let mut value = MaybeUninit::<R>::uninit();
     let mut room = room_for(&mut value);
@@ -137,6 +144,7 @@ fn one<R: Equivalence>(message: ToSend, pattern: Pattern, site: Site) -> (R, Sta
     (unsafe { value.assume_init() }, status)
 }
 
+#[inline(always)]
 fn into<B: BufferMut + ?Sized>(
     message: ToSend,
     pattern: Pattern,
@@ -154,6 +162,7 @@ fn into<B: BufferMut + ?Sized>(
 ///
 /// # Safety
 /// The message's data is readable and the buffer writable during the call.
+#[inline(always)]
 unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, site: Site) -> Status {
     let mut sending = None;
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
