@@ -20,7 +20,7 @@ if rustup toolchain install nightly --profile minimal --component miri,rust-src 
     export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=8
     try "${miri[@]}" -p vrt-shm --lib
     # Without most of what calls them, many functions are unused.
-    RUSTFLAGS=-Awarnings try "${miri[@]}" -p virtual-ranks --lib -- mailbox:: datatype::
+    RUSTFLAGS=-Awarnings try "${miri[@]}" -p virtual-ranks --lib -- mailbox:: datatype:: layout:: pe::extension
     unset MIRIFLAGS PROPTEST_CASES
 else
     cat "$log"
