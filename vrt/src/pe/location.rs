@@ -124,8 +124,8 @@ impl Core {
         self.coming.get(&rank).map_or(0, Vec::len)
     }
 
-    /// A rank is here now: takes what has come for it. What is an extension's follows as soon as
-    /// this PE takes packets.
+    /// A rank is here now: takes the messages that have come for it. What else has come, which may
+    /// be an extension's, is taken after them, when this PE has taken the packets at hand.
     pub(crate) fn take_what_came_for(&mut self, rank: u32) {
         for item in self.coming.remove(&rank).unwrap_or_default() {
             match item {
