@@ -38,30 +38,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::mailbox::Pattern;
+pub(crate) use crate::pe::Site;
 use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
 use vrt_slot::rank;
-
-/// Where and in which call an operation was started, for people.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    pub(crate) call: &'static str,
-    pub(crate) location: &'static Location<'static>,
-}
-
-impl Site {
-    pub(crate) const fn here(call: &'static str, location: &'static Location<'static>) -> Site {
-        Site { call, location }
-    }
-
-    pub(crate) fn wait(self, pattern: Option<Pattern>) -> Wait {
-        Wait { call: self.call, pattern, location: Some(self.location) }
-    }
-}
 
 /// Names the call, for errors and the table of a deadlock.
 macro_rules! site {
     ($call:literal) => {
-        crate::operation::Site { call: $call, location: Location::caller() }
+        crate::operation::Site { call: $call, location: Some(std::panic::Location::caller()) }
     };
 }
 pub(crate) use site;
@@ -190,7 +174,7 @@ impl Drop for Pending {
             let rank = pe::current_rank().unwrap_or_default();
             vrt_slot::report::say(format_args!(
                 "rank {rank} dropped a pending {} whose buffer is still in use; await it instead",
-                self.wait.call
+                self.wait.site.call
             ));
             vrt_slot::report::end_job(vrt_slot::report::STATUS_RUNTIME);
         }
@@ -200,10 +184,9 @@ impl Drop for Pending {
 #[cold]
 fn refuse_foreign(of: u32, begun: &Wait) -> ! {
     let rank = pe::current_rank().map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
-    let at = begun.location.map_or(String::new(), |location| format!(" at {location}"));
     panic!(
-        "{rank} goes on with what rank {of} has begun, its {}{at}: only that rank can",
-        begun.call
+        "{rank} goes on with what rank {of} has begun, its {}: only that rank can",
+        begun.site
     );
 }
 
@@ -232,11 +215,11 @@ impl Drop for Receiving {
             }
             pe.engine.running().take_if_done(request)
         });
-        if let (Some(outcome), Some(location)) = (faulty, self.0.wait.location) {
+        if let Some(outcome) = faulty {
             self.0.request = None;
             if !std::thread::panicking() {
                 // A message that could not be received is not passed over.
-                Status::of(outcome, Site { call: self.0.wait.call, location });
+                Status::of(outcome, self.0.wait.site);
             }
         }
     }
@@ -283,12 +266,11 @@ pub(crate) fn block_on_request(
     pattern: Option<Pattern>,
     site: Site,
 ) -> Completion {
-    rank::expect_blocking(site.call, site.location);
+    expect_blocking(site);
     if vrt_slot::locals::has_tasks() {
         return beside_tasks(start, pattern, site);
     }
-    let Site { call, location } = site;
-    let awaited = Awaited { outcome: Cell::new(None), call, location, pattern };
+    let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(pattern) };
     let pending = pe::with(|pe| {
         let request = match start(&mut pe.engine) {
             Started::Done(outcome) => {
@@ -328,7 +310,7 @@ fn beside_tasks(
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => {
             let pending = Pending::new(request, site, pattern);
-            block_on_at(pending, site.call, site.location)
+            block_on_at(pending, site)
         }
     }
 }
@@ -475,7 +457,7 @@ impl Drop for Sleep {
 /// Outside of a rank.
 #[track_caller]
 pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
-    Sleep::new(duration, Site::here("sleep", Location::caller()))
+    Sleep::new(duration, site!("sleep"))
 }
 
 /// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not
@@ -485,6 +467,5 @@ pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
 /// Outside of a rank, and in an async rank (which awaits [`sleep_async`]).
 #[track_caller]
 pub fn sleep(duration: Duration) {
-    let location = Location::caller();
-    block_on_at(sleep_async(duration), "sleep", location);
+    block_on_at(sleep_async(duration), site!("sleep"));
 }

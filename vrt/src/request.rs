@@ -133,7 +133,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// When a message was longer than its buffer.
     pub fn wait(self) -> Status {
         let site = self.site;
-        block_on_at(self.into_future(), site.call, site.location)
+        block_on_at(self.into_future(), site)
     }
 
     /// Waits until it is done.
@@ -155,7 +155,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Itself, when it is not done.
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_done() {
-            block_on_at(yield_now_async(), self.site.call, self.site.location);
+            block_on_at(yield_now_async(), self.site);
         }
         if !self.is_done() {
             return Err(self);
@@ -374,8 +374,8 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
         self.give_up();
         if !std::thread::panicking() {
             panic!(
-                "the request of {} at {} was dropped without being completed",
-                self.site.call, self.site.location
+                "the request of {} was dropped without being completed",
+                self.site
             );
         }
     }

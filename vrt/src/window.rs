@@ -172,9 +172,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let (at, len, bytes) = (values.as_mut_ptr() as usize, values.len(), size_of_val(&*values));
         if bytes > 0 && !Arena::contains(at) {
             panic!(
-                "rank {} in {} at {}: the memory at {at:#x} does not lie in the rank's heap, so \
+                "rank {} in {}: the memory at {at:#x} does not lie in the rank's heap, so \
                  other ranks cannot reach it",
-                comm.rank, site.call, site.location
+                comm.rank, site
             );
         }
         let memory = ManuallyDrop::new(values);
@@ -189,11 +189,10 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let all = create::all_gather(&own, mine, site).await;
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
             panic!(
-                "rank {} in {} at {}: the window's values are {} ({signature}, {} bytes each) \
+                "rank {} in {}: the window's values are {} ({signature}, {} bytes each) \
                  here, but {} ({} bytes each) on rank {other}",
                 comm.rank,
-                site.call,
-                site.location,
+                site,
                 std::any::type_name::<T>(),
                 kind[1],
                 Signature::from_number(all[other][6] as u16),
@@ -287,10 +286,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("get_accumulate");
         if values.len() != before.len() {
             panic!(
-                "rank {} in {} at {}: {} values, but room for {} results",
+                "rank {} in {}: {} values, but room for {} results",
                 self.comm.rank,
-                site.call,
-                site.location,
+                site,
                 values.len(),
                 before.len()
             );
@@ -324,10 +322,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("compare_and_swap");
         if !matches!(size_of::<T>(), 1 | 2 | 4 | 8) {
             panic!(
-                "rank {} in {} at {}: values of {} bytes cannot be compared and swapped",
+                "rank {} in {}: values of {} bytes cannot be compared and swapped",
                 self.comm.rank,
-                site.call,
-                site.location,
+                site,
                 size_of::<T>()
             );
         }
@@ -431,10 +428,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         match operator.filter(|operator| operator.is_defined() && whole(operator)) {
             Some(operator) => operator,
             None => panic!(
-                "rank {} in {} at {}: {:?} is not defined for {}",
+                "rank {} in {}: {:?} is not defined for {}",
                 self.comm.rank,
-                site.call,
-                site.location,
+                site,
                 op.0,
                 std::any::type_name::<T>()
             ),
@@ -462,7 +458,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         unsafe {
             if !self.access_here(rank, at, len, access) {
                 let elsewhere = self.access_elsewhere(rank, at, len, access, site);
-                block_on_at(elsewhere, site.call, site.location);
+                block_on_at(elsewhere, site);
             }
         }
     }
@@ -515,17 +511,16 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let Some(target) = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank))
         else {
             panic!(
-                "rank {me} in {} at {}: rank {rank} is out of range: 0 to {} are allowed",
-                site.call,
-                site.location,
+                "rank {me} in {}: rank {rank} is out of range: 0 to {} are allowed",
+                site,
                 self.comm.size - 1
             );
         };
         if at.checked_add(len).is_none_or(|end| end > target.len) {
             panic!(
-                "rank {me} in {} at {}: {len} values from {at} on do not lie in the window of \
+                "rank {me} in {}: {len} values from {at} on do not lie in the window of \
                  rank {rank}, which has {}",
-                site.call, site.location, target.len
+                site, target.len
             );
         }
     }
@@ -553,8 +548,8 @@ impl<T: Equivalence + Copy> Drop for Window<'_, T> {
                 // Others may go on accessing the memory: it stays.
                 return;
             }
-            let site = Site::here("drop of a window", Location::caller());
-            block_on_at(epoch::barrier(&self.comm, site), site.call, site.location);
+            let site = site!("drop of a window");
+            block_on_at(epoch::barrier(&self.comm, site), site);
         }
         if pe::in_rank() {
             let context = self.comm.context;

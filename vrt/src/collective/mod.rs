@@ -44,5 +44,5 @@ pub mod traits {
 }
 
 fn block<F: Future>(future: F, site: Site) -> F::Output {
-    block_on_at(future, site.call, site.location)
+    block_on_at(future, site)
 }

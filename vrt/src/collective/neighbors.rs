@@ -197,8 +197,8 @@ impl<C: Communicator + ?Sized> NeighborCollectives for C {}
 fn of(comm: &CommunicatorHandle, site: Site) -> Neighbors {
     shape::neighbors(comm).unwrap_or_else(|| {
         panic!(
-            "rank {} in {} at {}: the communicator is no grid and no graph",
-            comm.rank, site.call, site.location
+            "rank {} in {}: the communicator is no grid and no graph",
+            comm.rank, site
         )
     })
 }
@@ -206,9 +206,8 @@ fn of(comm: &CommunicatorHandle, site: Site) -> Neighbors {
 fn expect_count<P: Partitioned + ?Sized>(what: &str, parts: &P, neighbors: usize, site: Site) {
     if parts.counts().len() != neighbors {
         panic!(
-            "{} at {}: the {what} buffer has {} parts for {neighbors} neighbours",
-            site.call,
-            site.location,
+            "{}: the {what} buffer has {} parts for {neighbors} neighbours",
+            site,
             parts.counts().len()
         );
     }
@@ -227,8 +226,8 @@ fn equal_parts(neighbors: &Neighbors, from: In, to: Out, site: Site) -> (Vec<In>
     for (what, len, parts) in [("receive", to.1, sources), ("send", from.1, destinations)] {
         if parts > 0 && len % parts != 0 {
             panic!(
-                "{} at {}: the {what} buffer has {len} bytes, no multiple of {parts} neighbours",
-                site.call, site.location
+                "{}: the {what} buffer has {len} bytes, no multiple of {parts} neighbours",
+                site
             );
         }
     }
@@ -239,7 +238,7 @@ fn run(comm: &CommunicatorHandle, neighbors: Neighbors, ins: Vec<In>, outs: Vec<
     let collective = Collective::begin(comm, site);
     // SAFETY: the buffers are borrowed for the blocking call.
     let exchange = unsafe { exchange(&collective, &neighbors, &ins, &outs, site) };
-    block_on_at(exchange, site.call, site.location);
+    block_on_at(exchange, site);
 }
 
 /// The operation of a request, which keeps the buffers' bytes and puts what came into its place.

@@ -26,8 +26,8 @@ pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) 
     if got != expected {
         let rank = crate::pe::current_rank().unwrap_or_default();
         panic!(
-            "rank {rank} in {} at {}: the {what} has {got} bytes, {expected} are expected",
-            site.call, site.location
+            "rank {rank} in {}: the {what} has {got} bytes, {expected} are expected",
+            site
         );
     }
 }
@@ -71,8 +71,8 @@ pub(crate) fn expect_root(comm: &CommunicatorHandle, at: i32, root: bool, site: 
     if (rank == at) != root {
         let only = if root { "for the root only" } else { "for all ranks but the root" };
         panic!(
-            "{} at {} is {only}: rank {rank} called it, the root is {at}",
-            site.call, site.location
+            "{} is {only}: rank {rank} called it, the root is {at}",
+            site
         );
     }
 }
@@ -85,8 +85,8 @@ pub(crate) fn datatype<B: AsDatatype + ?Sized>(buffer: &B) -> OwnedDatatype {
 fn expect_parts(what: &str, counts: usize, comm: &CommunicatorHandle, site: Site) {
     if counts != comm.size as usize {
         panic!(
-            "rank {} in {} at {}: the {what} has {counts} parts, the communicator {} ranks",
-            comm.rank, site.call, site.location, comm.size
+            "rank {} in {}: the {what} has {counts} parts, the communicator {} ranks",
+            comm.rank, site, comm.size
         );
     }
 }

@@ -99,8 +99,8 @@ pub(crate) fn expect_type(from: Signature, to: Signature, bytes: usize, site: Si
 fn refuse_types(from: Signature, to: Signature, site: Site) -> ! {
     let rank = crate::pe::current_rank().unwrap_or_default();
     panic!(
-        "rank {rank} in {} at {}: the send buffer is of type {from}, the receive buffer of type \
+        "rank {rank} in {}: the send buffer is of type {from}, the receive buffer of type \
          {to}",
-        site.call, site.location
+        site
     );
 }

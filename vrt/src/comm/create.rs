@@ -92,7 +92,7 @@ pub(crate) fn split(
     site: Site,
 ) -> Option<CommunicatorHandle> {
     let parts = split_with(comm, color, key, Shape::Plain, site);
-    block_on_at(parts, site.call, site.location)
+    block_on_at(parts, site)
 }
 
 /// A communicator for each color, with a shape.
@@ -133,7 +133,7 @@ pub(crate) fn duplicate(comm: &CommunicatorHandle, site: Site) -> CommunicatorHa
         Shape::DistributedGraph(neighbors) => Shape::DistributedGraph(neighbors.clone()),
     };
     let copy = same_ranks(comm, shape, site);
-    block_on_at(copy, site.call, site.location)
+    block_on_at(copy, site)
 }
 
 /// A communicator of the same ranks, with a shape and the attributes that ask to come along.
@@ -158,9 +158,9 @@ fn place_in(comm: &CommunicatorHandle, group: &Members, site: Site) -> Option<us
     for member in group.iter() {
         if comm.members.position(member).is_none() {
             panic!(
-                "rank {} in {} at {}: the group has rank {member} of the job, which is not in the \
+                "rank {} in {}: the group has rank {member} of the job, which is not in the \
                  communicator",
-                comm.rank, site.call, site.location
+                comm.rank, site
             );
         }
     }
@@ -256,7 +256,7 @@ pub(crate) fn from_group(
         }
         finish(Info::new(context[0], place as Rank, group.clone()), site).await
     };
-    Some(block_on_at(make, site.call, site.location))
+    Some(block_on_at(make, site))
 }
 
 /// A rank's neighbours, checked.
@@ -264,10 +264,9 @@ pub(crate) fn checked_ranks(comm: &CommunicatorHandle, ranks: &[Rank], site: Sit
     for rank in ranks {
         if *rank < 0 || *rank >= comm.size {
             panic!(
-                "rank {} in {} at {}: neighbour {rank} is out of range: 0 to {} are allowed",
+                "rank {} in {}: neighbour {rank} is out of range: 0 to {} are allowed",
                 comm.rank,
-                site.call,
-                site.location,
+                site,
                 comm.size - 1
             );
         }

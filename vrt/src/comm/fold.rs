@@ -197,8 +197,8 @@ fn call(
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "(no message)".to_owned());
         panic!(
-            "{} at {}: the user operation panicked on {count} elements: {text}",
-            site.call, site.location
+            "{}: the user operation panicked on {count} elements: {text}",
+            site
         );
     }
 }

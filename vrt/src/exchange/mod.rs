@@ -74,7 +74,7 @@ pub trait SparseExchange: Communicator {
     ) -> Vec<(Rank, Vec<T>)> {
         let site = site!("sparse_exchange");
         let exchange = exchange(self.as_handle(), job_protocol(), messages, site);
-        block_on_at(exchange, site.call, site.location)
+        block_on_at(exchange, site)
     }
 
     /// [`sparse_exchange`](Self::sparse_exchange) by a protocol, which is the same for all ranks.
@@ -89,7 +89,7 @@ pub trait SparseExchange: Communicator {
     ) -> Vec<(Rank, Vec<T>)> {
         let site = site!("sparse_exchange_by");
         let exchange = exchange(self.as_handle(), protocol, messages, site);
-        block_on_at(exchange, site.call, site.location)
+        block_on_at(exchange, site)
     }
 
     /// The async twin of [`sparse_exchange`](Self::sparse_exchange). It has a copy of the messages;

@@ -109,9 +109,9 @@ impl fmt::Debug for Status {
 fn refuse_length(status: Status, capacity: u64, site: Site) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
     panic!(
-        "rank {rank} in {} at {}: the message from rank {} with tag {} has {} bytes, the buffer only \
+        "rank {rank} in {}: the message from rank {} with tag {} has {} bytes, the buffer only \
          {capacity}",
-        site.call, site.location, status.source, status.tag, status.bytes
+        site, status.source, status.tag, status.bytes
     );
 }
 
@@ -120,9 +120,9 @@ fn refuse_length(status: Status, capacity: u64, site: Site) -> ! {
 pub(crate) fn refuse_type(status: Status, types: (Signature, Signature), site: Site) -> ! {
     let rank = pe::current_rank().unwrap_or_default();
     panic!(
-        "rank {rank} in {} at {}: the message from rank {} with tag {}, {} bytes, was sent as {}, \
+        "rank {rank} in {}: the message from rank {} with tag {}, {} bytes, was sent as {}, \
          but is received as {}",
-        site.call, site.location, status.source, status.tag, status.bytes, types.0, types.1
+        site, status.source, status.tag, status.bytes, types.0, types.1
     );
 }
 

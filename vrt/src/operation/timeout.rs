@@ -54,7 +54,7 @@ pub struct Elapsed(pub Duration);
 /// ```
 #[track_caller]
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
-    let site = Site::here("timeout", Location::caller());
+    let site = site!("timeout");
     Timeout { future, sleep: Sleep::new(duration, site), duration }
 }
 

@@ -178,14 +178,39 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// In which call an operation was started, and where if that is known: for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Site {
+    /// The call, or empty.
+    pub(crate) call: &'static str,
+    /// The line of the program that calls. Faces for languages whose calls do not tell have none.
+    pub(crate) location: Option<&'static Location<'static>>,
+}
+
+impl Site {
+    /// What a rank that called here waits for.
+    #[inline]
+    pub(crate) fn wait(self, pattern: Option<Pattern>) -> Wait {
+        Wait { site: self, pattern }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.call)?;
+        match self.location {
+            Some(location) => write!(f, " at {location}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What a rank waits for, for the table of a deadlock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wait {
-    /// The call, or empty.
-    pub(crate) call: &'static str,
+    pub(crate) site: Site,
     /// Context, partner and tag where it has them.
     pub(crate) pattern: Option<Pattern>,
-    pub(crate) location: Option<&'static Location<'static>>,
 }
 
 /// What a blocked rank has on its stack for its PE.
@@ -193,10 +218,8 @@ pub(crate) struct Wait {
 pub(crate) struct Awaited {
     /// The outcome of its request, once it is there.
     pub(crate) outcome: Cell<Option<Completion>>,
-    /// For people, as in [`Wait`].
-    pub(crate) call: &'static str,
-    pub(crate) location: &'static Location<'static>,
-    pub(crate) pattern: Option<Pattern>,
+    /// For people.
+    pub(crate) wait: Wait,
 }
 
 /// How an operation that was just started stands.

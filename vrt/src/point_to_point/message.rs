@@ -88,7 +88,7 @@ impl Message {
     unsafe fn receive_at(self, room: Room, site: Site) -> Status {
         // SAFETY: as the caller promises.
         let receive = unsafe { operation::receive_matched(self.into_ticket(), room, site) };
-        Status::of(block_on_at(receive, site.call, site.location), site)
+        Status::of(block_on_at(receive, site), site)
     }
 
     /// It is received by its number from now on.
@@ -150,10 +150,9 @@ fn vec_for<Msg: Equivalence>(
     let (bytes, each) = (bytes as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
         panic!(
-            "{} at {}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
+            "{}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
              value's {each}",
-            site.call,
-            site.location,
+            site,
             status.source_rank(),
             status.tag()
         );
@@ -168,7 +167,7 @@ fn vec_for<Msg: Equivalence>(
 
 pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
     let probe = operation::matched_probe(pattern, site);
-    let (number, probed) = block_on_at(probe, site.call, site.location);
+    let (number, probed) = block_on_at(probe, site);
     (Message::new(number, &probed), Status::of_probe(probed))
 }
 
@@ -178,13 +177,13 @@ pub(crate) fn immediate_matched_probe_at(
 ) -> Option<(Message, Status)> {
     let found = pe::with(|pe| pe.engine.matched_probe(pattern));
     if found.is_none() {
-        block_on_at(yield_now_async(), site.call, site.location);
+        block_on_at(yield_now_async(), site);
     }
     found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }
 
 pub(crate) fn receive_vec_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Vec<Msg>, Status) {
-    block_on_at(receive_vec(pattern, site), site.call, site.location)
+    block_on_at(receive_vec(pattern, site), site)
 }
 
 pub(crate) async fn receive_vec<Msg: Equivalence>(

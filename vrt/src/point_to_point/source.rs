@@ -236,7 +236,7 @@ impl Source for Process<'_> {
 }
 
 fn probe_at(pattern: Pattern, site: Site) -> Status {
-    let probed = block_on_at(operation::probe(pattern, site), site.call, site.location);
+    let probed = block_on_at(operation::probe(pattern, site), site);
     Status::of_probe(probed)
 }
 
@@ -244,7 +244,7 @@ fn immediate_probe_at(pattern: Pattern, site: Site) -> Option<Status> {
     let found = pe::with(|pe| pe.engine.probe(pattern));
     if found.is_none() {
         let turn = operation::yield_now_async();
-        block_on_at(turn, site.call, site.location);
+        block_on_at(turn, site);
     }
     found.map(Status::of_probe)
 }
@@ -274,9 +274,9 @@ pub(crate) fn expect_one(status: Status, size: usize, site: Site) {
     if status.bytes != size as u64 {
         let rank = pe::current_rank().unwrap_or_default();
         panic!(
-            "rank {rank} in {} at {}: the message from rank {} with tag {} has {} bytes, one \
+            "rank {rank} in {}: the message from rank {} with tag {} has {} bytes, one \
              value has {size}",
-            site.call, site.location, status.source, status.tag, status.bytes,
+            site, status.source, status.tag, status.bytes,
         );
     }
 }
@@ -295,7 +295,7 @@ fn receive_value_at<T: DeserializeOwned>(
     pattern: Pattern,
     site: Site,
 ) -> Result<(T, Status), encoding::DecodeError> {
-    block_on_at(message::receive_value(pattern, site), site.call, site.location)
+    block_on_at(message::receive_value(pattern, site), site)
 }
 
 fn immediate_receive_at<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(

@@ -196,8 +196,7 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
             panic!(
                 "{call} at {} of a persistent request that runs: {}, made at {}",
                 site!("").location,
-                self.site.call,
-                self.site.location
+                self.site
             );
         }
     }

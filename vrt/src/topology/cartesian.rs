@@ -86,14 +86,14 @@ pub(crate) fn create(
     let places = dims.iter().try_fold(1i32, |all, d| all.checked_mul(*d));
     if dims.iter().any(|d| *d < 0) || places.is_none_or(|places| places > comm.size) {
         panic!(
-            "rank {} in {} at {}: a grid of {dims:?} does not fit {} ranks",
-            comm.rank, site.call, site.location, comm.size
+            "rank {} in {}: a grid of {dims:?} does not fit {} ranks",
+            comm.rank, site, comm.size
         );
     }
     let color = (comm.rank < places.unwrap_or_default()).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
     let make = create::split_with(comm, color, comm.rank, shape, site);
-    let handle = block_on_at(make, site.call, site.location)?;
+    let handle = block_on_at(make, site)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -195,7 +195,7 @@ impl CartesianCommunicator {
     /// When there are not as many as the grid has dimensions.
     #[track_caller]
     pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
-        let site = Site::here("subgroup", std::panic::Location::caller());
+        let site = site!("subgroup");
         self.expect_dimensions("retained dimensions", retain.len());
         let grid = self.grid();
         let coords = self.rank_to_coordinates(self.rank());
@@ -212,7 +212,7 @@ impl CartesianCommunicator {
         }
         let shape = Shape::Cartesian(part);
         let make = create::split_with(&self.0.0, Some(color as u32), key, shape, site);
-        match block_on_at(make, site.call, site.location) {
+        match block_on_at(make, site) {
             Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
             None => unreachable!("every rank has a color"),
         }

@@ -78,7 +78,7 @@ pub trait Communicator: AsHandle {
     /// for it. Collective.
     #[track_caller]
     fn duplicate(&self) -> SimpleCommunicator {
-        let site = Site::here("duplicate", Location::caller());
+        let site = site!("duplicate");
         SimpleCommunicator(create::duplicate(self.as_handle(), site))
     }
 
@@ -91,7 +91,7 @@ pub trait Communicator: AsHandle {
     /// A communicator for each color, its ranks ordered by key, then by rank here. Collective.
     #[track_caller]
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<SimpleCommunicator> {
-        let site = Site::here("split_by_color_with_key", Location::caller());
+        let site = site!("split_by_color_with_key");
         create::split(self.as_handle(), color.0, key, site).map(SimpleCommunicator)
     }
 
@@ -102,7 +102,7 @@ pub trait Communicator: AsHandle {
     /// shared memory when it was made. Windows keep working then, through messages.
     #[track_caller]
     fn split_shared(&self, key: Key) -> SimpleCommunicator {
-        let site = Site::here("split_shared", Location::caller());
+        let site = site!("split_shared");
         match create::split(self.as_handle(), Some(create::node_now()), key, site) {
             Some(communicator) => SimpleCommunicator(communicator),
             None => unreachable!("every rank is on a node"),
@@ -116,7 +116,7 @@ pub trait Communicator: AsHandle {
     /// When the group has ranks that are not in this communicator.
     #[track_caller]
     fn split_by_subgroup_collective(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
-        let site = Site::here("split_by_subgroup_collective", Location::caller());
+        let site = site!("split_by_subgroup_collective");
         create::from_group_collective(self.as_handle(), group.members(), site)
             .map(SimpleCommunicator)
     }
@@ -141,7 +141,7 @@ pub trait Communicator: AsHandle {
         group: &dyn Group,
         tag: Tag,
     ) -> Option<SimpleCommunicator> {
-        let site = Site::here("split_by_subgroup", Location::caller());
+        let site = site!("split_by_subgroup");
         create::from_group(self.as_handle(), group.members(), tag, site).map(SimpleCommunicator)
     }
 
@@ -180,7 +180,7 @@ pub trait Communicator: AsHandle {
         reorder: bool,
     ) -> Option<CartesianCommunicator> {
         let _ = reorder;
-        let site = Site::here("create_cartesian_communicator", Location::caller());
+        let site = site!("create_cartesian_communicator");
         cartesian::create(self.as_handle(), dims, periods, site)
     }
 
@@ -209,7 +209,7 @@ pub trait Communicator: AsHandle {
         reorder: bool,
     ) -> Option<GraphCommunicator> {
         let _ = reorder;
-        let site = Site::here("create_graph_communicator", Location::caller());
+        let site = site!("create_graph_communicator");
         graph::create(self.as_handle(), index, edges, site)
     }
 
@@ -226,7 +226,7 @@ pub trait Communicator: AsHandle {
         reorder: bool,
     ) -> DistributedGraphCommunicator {
         let _ = reorder;
-        let site = Site::here("create_distributed_graph_adjacent", Location::caller());
+        let site = site!("create_distributed_graph_adjacent");
         graph::create_adjacent(self.as_handle(), sources, destinations, site)
     }
 
@@ -242,7 +242,7 @@ pub trait Communicator: AsHandle {
         reorder: bool,
     ) -> DistributedGraphCommunicator {
         let _ = reorder;
-        let site = Site::here("create_distributed_graph", Location::caller());
+        let site = site!("create_distributed_graph");
         graph::create_from_edges(self.as_handle(), edges, site)
     }
 
@@ -257,7 +257,7 @@ pub trait Communicator: AsHandle {
         remote_leader: Rank,
         tag: Tag,
     ) -> InterCommunicator {
-        let site = Site::here("create_intercommunicator", Location::caller());
+        let site = site!("create_intercommunicator");
         inter::create(self.as_handle(), local_leader, peer.as_handle(), remote_leader, tag, site)
     }
 

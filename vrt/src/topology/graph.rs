@@ -67,9 +67,9 @@ pub(crate) fn create(
     let inside = all_edges.iter().all(|rank| *rank >= 0 && (*rank as usize) < nodes);
     if !increasing || last as usize != all_edges.len() || !inside || nodes > comm.size as usize {
         panic!(
-            "rank {} in {} at {}: index {index:?} and edges {all_edges:?} are no graph of at most \
+            "rank {} in {}: index {index:?} and edges {all_edges:?} are no graph of at most \
              {} ranks",
-            comm.rank, site.call, site.location, comm.size
+            comm.rank, site, comm.size
         );
     }
     let me = comm.rank as usize;
@@ -81,7 +81,7 @@ pub(crate) fn create(
     let mine = mine.unwrap_or_default();
     let shape = Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine });
     let make = create::split_with(comm, color, comm.rank, shape, site);
-    let handle = block_on_at(make, site.call, site.location)?;
+    let handle = block_on_at(make, site)?;
     Some(GraphCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn create_adjacent(
     create::checked_ranks(comm, destinations, site);
     let neighbors = Neighbors { sources: edges(sources), destinations: edges(destinations) };
     let make = create::same_ranks(comm, Shape::DistributedGraph(neighbors), site);
-    let handle = block_on_at(make, site.call, site.location);
+    let handle = block_on_at(make, site);
     DistributedGraphCommunicator(SimpleCommunicator(handle))
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn create_from_edges(
             .filter(|[from, _]| *from >= 0)
             .collect::<Vec<[i32; 2]>>()
     };
-    let all = block_on_at(collect, site.call, site.location);
+    let all = block_on_at(collect, site);
     let me = comm.rank;
     let sources: Vec<Rank> =
         all.iter().filter(|[_, to]| *to == me).map(|[from, _]| *from).collect();

@@ -47,9 +47,9 @@ impl InterCommunicator {
     /// One communicator of both groups. Collective over both.
     #[track_caller]
     pub fn merge(&self, merge_order: MergeOrder) -> SimpleCommunicator {
-        let site = Site::here("merge", Location::caller());
+        let site = site!("merge");
         let merge = merge(&self.0, self.remote(), merge_order, site);
-        SimpleCommunicator(block_on_at(merge, site.call, site.location))
+        SimpleCommunicator(block_on_at(merge, site))
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn create(
         info.remote = Some(Remote { members: Members::from_list(theirs.1), local });
         InterCommunicator(CommunicatorHandle::new(info))
     };
-    block_on_at(make, site.call, site.location)
+    block_on_at(make, site)
 }
 
 async fn merge(

@@ -142,7 +142,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn fence(&self) {
         let site = site!("fence");
         self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
-        block_on_at(barrier(&self.comm, site), site.call, site.location);
+        block_on_at(barrier(&self.comm, site), site);
         self.epoch.set(Epoch::Fence);
     }
 
@@ -189,7 +189,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         exposed_to.clone_from(&ranks);
         drop(exposed_to);
         fence(Ordering::SeqCst);
-        block_on_at(tell(&self.comm, &ranks, POSTED, site), site.call, site.location);
+        block_on_at(tell(&self.comm, &ranks, POSTED, site), site);
     }
 
     /// Waits until the ranks of a group have posted: their memory may be accessed then, until
@@ -202,7 +202,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let site = site!("start");
         self.expect_epoch(&[Epoch::None], site);
         let ranks = self.ranks_of(group, site);
-        block_on_at(hear(&self.comm, &ranks, POSTED, site), site.call, site.location);
+        block_on_at(hear(&self.comm, &ranks, POSTED, site), site);
         fence(Ordering::SeqCst);
         *self.accessed.borrow_mut() = ranks;
         self.epoch.set(Epoch::Started);
@@ -219,7 +219,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         self.epoch.set(Epoch::None);
         let ranks = std::mem::take(&mut *self.accessed.borrow_mut());
         fence(Ordering::SeqCst);
-        block_on_at(tell(&self.comm, &ranks, COMPLETED, site), site.call, site.location);
+        block_on_at(tell(&self.comm, &ranks, COMPLETED, site), site);
     }
 
     /// Waits until all ranks that were let in by [`post`](Self::post) have completed.
@@ -227,7 +227,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn wait(&self) {
         let site = site!("wait");
         let ranks = std::mem::take(&mut *self.exposed_to.borrow_mut());
-        block_on_at(hear(&self.comm, &ranks, COMPLETED, site), site.call, site.location);
+        block_on_at(hear(&self.comm, &ranks, COMPLETED, site), site);
         fence(Ordering::SeqCst);
     }
 
@@ -246,7 +246,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         if all {
             self.wait();
         } else {
-            block_on_at(yield_now_async(), site.call, site.location);
+            block_on_at(yield_now_async(), site);
         }
         all
     }
@@ -263,7 +263,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
         }
-        block_on_at(self.acquire(kind, rank, site), site.call, site.location);
+        block_on_at(self.acquire(kind, rank, site), site);
         self.accessed.borrow_mut().push(rank);
         self.epoch.set(Epoch::Locked);
     }
@@ -303,7 +303,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
                 self.acquire(LockKind::Shared, rank, site).await;
             }
         };
-        block_on_at(acquire, site.call, site.location);
+        block_on_at(acquire, site);
         self.epoch.set(Epoch::LockedAll);
     }
 
@@ -367,7 +367,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let here = self.in_reach(rank).map(|_leased| target.control().unlock());
         if here.is_none() {
             let unlock = remote::unlock(self.comm.job_rank(rank), self.comm.context, site);
-            block_on_at(unlock, site.call, site.location);
+            block_on_at(unlock, site);
         }
     }
 
@@ -400,6 +400,6 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     fn refuse(&self, why: &str, site: Site) -> ! {
-        panic!("rank {} in {} at {}: {why}", self.comm.rank, site.call, site.location);
+        panic!("rank {} in {}: {why}", self.comm.rank, site);
     }
 }
