@@ -19,12 +19,12 @@ use lb_strategies::predict::Forecast;
 
 use crate::balance::{Balancing, LbReport, MovePinned};
 use crate::config::values::{
-    Watch, count, duration, expect_json, forecast, name_of, read_network, size, switch, variable,
-    watch,
+    Watch, count, duration, expect_json, forecast, move_by, name_of, name_of_move, read_network,
+    size, switch, variable, watch,
 };
-use crate::exchange::{Exchanges, LogGp, Protocol};
-use crate::migrate::MoveBy;
-use crate::pe::Options;
+use vrt_core::exchange::{Exchanges, LogGp, Protocol};
+use vrt_core::migrate::MoveBy;
+use vrt_core::pe::Options;
 use vrt_slot::SlotSizes;
 
 // Documented where it is exported: a doc comment here would be the help of programs that flatten it
@@ -87,7 +87,7 @@ pub struct Config {
     lb_period: Option<Duration>,
 
     /// How ranks move: with their memory as it is, or by the state they give to `migrate`
-    #[arg(long = "move", env = variable("VRT_MOVE"), value_name = "HOW", hide_env_values = true)]
+    #[arg(long = "move", env = variable("VRT_MOVE"), value_name = "HOW", hide_env_values = true, value_parser = move_by)]
     move_by: Option<MoveBy>,
 
     /// Predict loads from earlier ones: last, mean, median or linear, with arguments behind a
@@ -479,7 +479,7 @@ impl Config {
             ("VRT_EXCHANGE", self.exchange.clone()),
             ("VRT_LOGGP", self.loggp.as_ref().map(|name| name.display().to_string())),
             ("VRT_CORE", self.core.as_ref().and_then(name_of)),
-            ("VRT_MOVE", self.move_by.as_ref().and_then(name_of)),
+            ("VRT_MOVE", self.move_by.map(name_of_move)),
             ("VRT_NET", self.net.as_ref().and_then(name_of)),
             ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
             ("VRT_LB_PREDICT", self.lb_predict.clone()),

@@ -25,12 +25,12 @@ pub(crate) mod wire;
 use std::sync::Arc;
 
 use crate::ffi::MPI_Datatype;
-pub(crate) use crate::layout::{Layout, Scalar};
-pub use crate::layout::{Located, Signature};
 use crate::raw::{AsRaw, MatchesRaw};
 use crate::{Address, Count};
 pub use user::{ArrayOrder, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
 pub use view::{DynBuffer, DynBufferMut, MutView, Partition, PartitionMut, View};
+pub(crate) use vrt_core::layout::{Layout, Scalar};
+pub use vrt_core::layout::{Located, Signature};
 
 /// A datatype by reference.
 #[derive(Clone, Copy, Debug)]

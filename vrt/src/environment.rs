@@ -4,8 +4,9 @@
 //! [`initialize`] hands out the [`Universe`] as often as a rank asks. Outside of any job it makes the
 //! calling thread the only rank of a world, so that a library's unit tests need no job.
 
+use crate::launch;
 use crate::topology::SimpleCommunicator;
-use crate::{launch, pe};
+use vrt_core::pe;
 
 /// The environment of a rank.
 #[derive(Debug)]

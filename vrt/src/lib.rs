@@ -159,22 +159,14 @@ extern crate self as vrt;
 
 pub mod attribute;
 mod balance;
-mod blocking;
 pub mod collective;
-mod comm;
 mod config;
 pub mod datatype;
-pub mod encoding;
 pub mod environment;
 pub mod exchange;
 pub mod ffi;
 mod launch;
-mod layout;
-mod mailbox;
-mod migrate;
-mod net;
 mod operation;
-mod pe;
 pub mod point_to_point;
 pub mod raw;
 pub mod request;
@@ -200,7 +192,8 @@ pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
 pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
-pub use migrate::MoveBy;
+pub use vrt_core::encoding;
+pub use vrt_core::migrate::MoveBy;
 
 pub use operation::{
     Elapsed, Timeout, block_on, sleep, sleep_async, timeout, yield_now, yield_now_async,
@@ -211,12 +204,7 @@ pub use statistics::{Statistics, pinned, statistics};
 pub use topology::CannotMove;
 pub use vrt_derive::main;
 
-/// Number of elements of a message.
-pub type Count = i32;
-/// Number of a rank in a communicator.
-pub type Rank = i32;
-/// Tag of a message.
-pub type Tag = i32;
+pub use vrt_core::{Count, Rank, Tag};
 /// A distance between addresses, in bytes.
 pub type Address = isize;
 /// The number of an error in MPI. Wrong use panics here.

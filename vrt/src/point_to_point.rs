@@ -27,9 +27,9 @@ pub(crate) use source::{expect_one, keep_incoming, room_for};
 use std::panic::Location;
 
 use crate::Tag;
-use crate::comm::CommunicatorHandle;
 pub use crate::operation::Status;
 use crate::operation::site;
+use vrt_core::comm::CommunicatorHandle;
 
 /// The traits of this module.
 pub mod traits {

@@ -24,11 +24,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use crate::mailbox::Pattern;
 use crate::operation::Status;
-use crate::operation::{Pending, Site, Ticket};
+use crate::operation::{OrRefuse, Pending, Site, Ticket};
 use crate::operation::{block_on_at, yield_now_async};
-use crate::pe::{self, Completion, Started};
+use vrt_core::mailbox::Pattern;
+use vrt_core::pe::{self, Completion, Started};
 use vrt_slot::locals::{self, Task};
 use vrt_slot::rank;
 
@@ -164,7 +164,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         let outcome = match state {
             State::Done(outcome) => outcome,
             State::Pending(ticket) => {
-                let request = ticket.number(site);
+                let request = ticket.number(site).or_refuse(site);
                 pe::with(|pe| pe.engine.running().take_if_done(request)).unwrap_or_default()
             }
             State::Task(_) => Completion::default(),
@@ -180,7 +180,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         match &self.state {
             State::Done(_) => true,
             State::Pending(ticket) => {
-                let request = ticket.number(self.site);
+                let request = ticket.number(self.site).or_refuse(self.site);
                 pe::with(|pe| pe.engine.running().is_done(request))
             }
             State::Task(done) => done.get(),
@@ -191,7 +191,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// to be completed.
     pub fn cancel(&self) {
         if let State::Pending(ticket) = self.state {
-            let request = ticket.number(self.site);
+            let request = ticket.number(self.site).or_refuse(self.site);
             pe::with(|pe| pe.engine.cancel(request));
         }
     }
@@ -304,7 +304,7 @@ impl<'a, S: Scope<'a>> Future for RequestFuture<'a, S> {
         let outcome = match &mut this.state {
             Waiting::Done(outcome) => *outcome,
             Waiting::Pending(pending) => match Pin::new(pending).poll(context) {
-                Poll::Ready(outcome) => outcome,
+                Poll::Ready(outcome) => outcome.or_refuse(this.site),
                 Poll::Pending => return Poll::Pending,
             },
             Waiting::Task(done) if done.get() => Completion::default(),
@@ -373,10 +373,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
         // What cannot be ended its scope will notice.
         self.give_up();
         if !std::thread::panicking() {
-            panic!(
-                "the request of {} was dropped without being completed",
-                self.site
-            );
+            panic!("the request of {} was dropped without being completed", self.site);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a rank learns about itself.
 
-use crate::comm::Combining;
-use crate::migrate::Migration;
-use crate::pe;
+use vrt_core::comm::Combining;
+use vrt_core::migrate::Migration;
+use vrt_core::pe;
 
 /// Why the current rank cannot be moved to another PE now, or `None` when it can.
 ///

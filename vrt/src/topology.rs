@@ -19,17 +19,18 @@ mod inter;
 mod number;
 mod offer;
 
+use crate::Count;
 pub use crate::Rank;
-use crate::comm::handle::{Info, Members};
-use crate::comm::shape::Shape;
-use crate::comm::{CommunicatorHandle, FIRST_FREE_CONTEXT, SELF, WORLD};
-use crate::{Count, pe};
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dimensions};
 pub use communicator::{AnyCommunicator, Communicator};
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use offer::CannotMove;
+use vrt_core::comm::handle::{Info, Members};
+use vrt_core::comm::shape::Shape;
+use vrt_core::comm::{CommunicatorHandle, FIRST_FREE_CONTEXT, SELF, WORLD};
+use vrt_core::pe;
 use vrt_slot::locals;
 
 /// A number by which ranks are ordered in a new communicator.
@@ -39,7 +40,7 @@ pub(crate) mod sealed {
     /// Things that stand for a communicator.
     pub trait AsHandle {
         /// The communicator.
-        fn as_handle(&self) -> &crate::comm::CommunicatorHandle;
+        fn as_handle(&self) -> &vrt_core::comm::CommunicatorHandle;
     }
 }
 use sealed::AsHandle;

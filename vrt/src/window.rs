@@ -8,17 +8,13 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `access` | reading, writing, folding the memory of another rank of the node |
-//! | `remote` | the same, and locking, of a rank on another node |
 //! | `epoch` | fence, post/start/complete/wait, locks |
 //!
 //! Accesses are allowed inside an epoch only, as the standard says; what is wrong is said with the
 //! rank, the call and the value. Two accesses to one place that are not ordered by epochs may see
 //! parts of each other, except accumulating ones, which are atomic for each element.
 
-mod access;
 mod epoch;
-mod remote;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,30 +22,23 @@ use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 use crate::collective::SystemOperation;
-use crate::comm::create;
-use crate::comm::operator::Operator;
-use crate::comm::{CommunicatorHandle, shape::Shape};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::net::Kind;
-use crate::net::shared::Leased;
+use crate::operation::OrRefuse;
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
-use crate::pe::{self, Extension, Handlers, WindowPart};
 use crate::topology::{Communicator, Rank};
-use access::{Access, Elsewhere, Target};
-pub use epoch::LockKind;
-use epoch::{Control, Epoch};
+use epoch::Epoch;
+use vrt_core::comm::create;
+use vrt_core::comm::operator::Operator;
+use vrt_core::comm::{CommunicatorHandle, shape::Shape};
+use vrt_core::net::shared::Leased;
+use vrt_core::pe::{self, WindowPart};
+use vrt_core::rma::access::{self, Access, Elsewhere, Target};
+use vrt_core::rma::control::Control;
+pub use vrt_core::rma::control::LockKind;
+use vrt_core::rma::remote;
 use vrt_slot::Arena;
-
-/// The part of a PE that lets ranks of other nodes at the windows of its own.
-pub(crate) struct Windows;
-
-impl Extension for Windows {
-    const INDEX: usize = 3;
-    const HANDLERS: Handlers =
-        Handlers { packets: &[(Kind::Access, remote::access_came)], ..Handlers::NONE };
-}
 
 /// The traits of this module.
 pub mod traits {
@@ -71,11 +60,8 @@ pub trait OneSided: Communicator {
     where
         T: Equivalence + Copy,
     {
-        block_on_at(
-            Window::make(self.as_handle(), memory.to_vec(), Some(memory), site!("create_window")),
-            "create_window",
-            Location::caller(),
-        )
+        let site = site!("create_window");
+        block_on_at(Window::make(self.as_handle(), memory.to_vec(), Some(memory), site), site)
     }
 
     /// A window over new memory of each rank, so many values (`MPI_Win_allocate`). Collective.
@@ -87,11 +73,8 @@ pub trait OneSided: Communicator {
     where
         T: Equivalence + Copy,
     {
-        block_on_at(
-            Window::make(self.as_handle(), values, None, site!("allocate_window")),
-            "allocate_window",
-            Location::caller(),
-        )
+        let site = site!("allocate_window");
+        block_on_at(Window::make(self.as_handle(), values, None, site), site)
     }
 
     /// [`allocate_window`](Self::allocate_window) for async ranks. Dropped early, this rank's part of
@@ -184,9 +167,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let control_at = std::ptr::from_ref::<Control>(&control) as usize;
         let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-        let own = create::same_ranks(comm, Shape::Plain, site).await;
+        let own = create::same_ranks(comm, Shape::Plain, site).await.or_refuse(site);
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
-        let all = create::all_gather(&own, mine, site).await;
+        let all = create::all_gather(&own, mine, site).await.or_refuse(site);
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
             panic!(
                 "rank {} in {}: the window's values are {} ({signature}, {} bytes each) \
@@ -233,7 +216,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn len_at(&self, rank: Rank) -> usize {
-        self.comm.job_rank(rank);
+        self.comm.job_rank(rank).or_refuse(site!(""));
         self.targets[rank as usize].len
     }
 
@@ -416,7 +399,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
-        self.comm.job_rank(rank);
+        self.comm.job_rank(rank).or_refuse(site!(""));
         let target = &self.targets[rank as usize];
         (target.address.address() as *mut T, target.len)
     }
@@ -443,7 +426,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         if self.one_node {
             return Some(Leased::always());
         }
-        let rank = self.comm.job_rank(rank);
+        let rank = self.comm.members.get(rank as usize);
         pe::with(|pe| pe.engine.shared.lease_of(rank))
     }
 
@@ -500,10 +483,11 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         site: Site,
     ) {
         let each = size_of::<T>();
-        let rank = self.comm.job_rank(rank);
+        let rank = self.comm.members.get(rank as usize);
         // SAFETY: as the caller promises.
         unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
-            .await;
+            .await
+            .or_refuse(site);
     }
 
     fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {

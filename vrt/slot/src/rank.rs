@@ -20,10 +20,7 @@
 pub use crate::coroutine::{Body, PANICKED, Resumed, forbid_blocking, take_panic};
 pub use crate::waker::{foreign_wakers, rank_waker, remember};
 
-use std::panic::Location;
 use std::sync::OnceLock;
-
-use crate::hooks;
 
 /// The program that every rank of a job runs; returns the rank's exit status.
 pub type Program = &'static (dyn Fn() -> i32 + Sync);
@@ -44,12 +41,10 @@ pub fn set_runtime(runtime: Runtime) {
     let _: &Runtime = RUNTIME.get_or_init(|| runtime);
 }
 
-/// Checks that the caller is a blocking rank.
+/// Whether the caller is a rank whose calls may block: not an async one.
 #[inline(always)]
-pub fn expect_blocking(call: &'static str, location: &'static Location<'static>) {
-    if !crate::coroutine::may_block() {
-        refuse_blocking(call, location);
-    }
+pub fn may_block() -> bool {
+    crate::coroutine::may_block()
 }
 
 /// [`suspend`], and what has to follow it.
@@ -66,20 +61,6 @@ pub fn suspend() {
         crate::coroutine::die_suspending_in_panic();
     }
     crate::coroutine::suspend();
-}
-
-#[cold]
-fn refuse_blocking(call: &str, location: &Location<'_>) -> ! {
-    match hooks::current_rank() {
-        None => panic!(
-            "`{call}` at {location} was called outside of a rank: it works in the program given \
-             to `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
-        ),
-        Some(rank) => panic!(
-            "rank {rank} is async, so the blocking call `{call}` at {location} would stop its \
-             whole PE: use its async twin `{call}_async(..).await`"
-        ),
-    }
 }
 
 /// Ends the current rank (status 0) or the job, from `exit`.

@@ -16,7 +16,7 @@ use crate::balance::Balancing;
 use crate::balance::dump::{Dump, DumpError};
 use crate::balance::measure::Moving;
 use crate::balance::step::{Loads, Order};
-use crate::net::shared::Shared;
+use vrt_core::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.
 const ALIKE: f64 = 0.1;
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::balance::measure::PeLoad;
     use crate::balance::step::RankLoad;
-    use crate::migrate::MoveBy;
+    use vrt_core::migrate::MoveBy;
 
     fn database(strategy: &str) -> Database {
         let strategy = lb_strategies::find(strategy).unwrap();

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::migrate::Costs;
+use vrt_core::migrate::Costs;
 
 /// The kernel accounts by ticks of some milliseconds: a shorter time says nothing about the share.
 const SHORTEST: Duration = Duration::from_millis(50);

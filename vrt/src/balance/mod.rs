@@ -42,10 +42,10 @@ pub use options::{LbReport, MovePinned};
 use step::Order;
 use step::{Loads, Stage, Step};
 
-use crate::migrate::{self, Migration, Stays};
-use crate::net::parcel::{self, Parcel, Topic};
-use crate::net::shared::Shared;
-use crate::pe::{self, Core, Engine, Extension, Handlers, Status};
+use vrt_core::migrate::{self, Migration, Stays};
+use vrt_core::net::parcel::{self, Parcel, Topic};
+use vrt_core::net::shared::Shared;
+use vrt_core::pe::{self, Core, Engine, Extension, Handlers, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]

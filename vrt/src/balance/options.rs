@@ -4,7 +4,7 @@ use lb_strategies::predict::Forecast;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::migrate::MoveBy;
+use vrt_core::migrate::MoveBy;
 
 /// How a job balances its load.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use crate::balance::database::{Database, Verdict};
 use crate::balance::dump::DumpError;
 use crate::balance::measure::PeLoad;
 use crate::balance::{Balancing, LbReport};
-use crate::net::shared::Shared;
+use vrt_core::net::shared::Shared;
 use vrt_slot::report;
 
 /// Pinned ranks of which a PE tells the reason in a step.
@@ -115,7 +115,7 @@ impl Step {
             balancing,
             stage: Stage::Resting,
             number: 0,
-            begins_at: crate::pe::cycle_counter(),
+            begins_at: vrt_core::pe::cycle_counter(),
             pes,
             waiting: vec![None; pes],
             verdict: Verdict::default(),
@@ -321,7 +321,7 @@ fn ranks(number: u64) -> String {
 mod tests {
     use super::*;
     use crate::balance::MovePinned;
-    use crate::migrate::MoveBy;
+    use vrt_core::migrate::MoveBy;
 
     fn step(pes: usize) -> Step {
         let strategy = lb_strategies::find("rotate").unwrap();

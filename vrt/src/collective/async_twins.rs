@@ -5,7 +5,6 @@
 //! a copy of the buffers.
 
 use std::future::Future;
-use std::panic::Location;
 
 use crate::collective::operation::Operation;
 use crate::collective::root::{Root, handle};

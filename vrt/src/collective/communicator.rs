@@ -1,23 +1,22 @@
 //! Collective operations without a root, blocking and immediate.
 
-use std::panic::Location;
-
 use crate::Count;
 use crate::collective::block;
+use crate::collective::fold::predefined;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, parts_in, parts_out};
-use crate::comm::algorithms::{In, Out, combine_now};
-use crate::comm::bytes::expect_type;
-use crate::comm::combine::What;
-use crate::comm::fold::Fold;
 use crate::datatype::wire::{self, incoming, incoming_result, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
     UncommittedDatatype,
 };
+use crate::operation::OrRefuse;
 use crate::operation::site;
 use crate::request::{Request, Scope, StaticScope, immediate};
 use crate::topology::Communicator;
+use vrt_core::comm::algorithms::{In, Out, combine_now};
+use vrt_core::comm::bytes::expect_type;
+use vrt_core::comm::combine::What;
 
 /// Collective operations without a root.
 pub trait CommunicatorCollectives: Communicator {
@@ -27,7 +26,9 @@ pub trait CommunicatorCollectives: Communicator {
         let site = site!("barrier");
         let nothing = (In::NOTHING, Out::NOTHING);
         // SAFETY: nothing is read or written.
-        unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &nothing) };
+        let done =
+            unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &nothing) };
+        done.or_refuse(site);
     }
 
     /// [`barrier`](Self::barrier), as a request.
@@ -52,10 +53,12 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged()) {
             start::expect_gathered(comm, from.len, to.len, site);
-            expect_type(from.signature, to.signature, from.len, site);
-            let (input, out) = (In::of(&from), Out::of(&to));
+            expect_type(from.signature, to.signature, from.len).or_refuse(site);
+            let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
+            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) }
+                .or_refuse(site)
+            {
                 return;
             }
         }
@@ -150,10 +153,12 @@ pub trait CommunicatorCollectives: Communicator {
         let (comm, from, to) = (self.as_handle(), outgoing(sendbuf), incoming(recvbuf));
         if !(from.is_packed() || to.is_staged() || from.len == 0) {
             start::expect_equal_parts(comm, from.len, to.len, site);
-            expect_type(from.signature, to.signature, from.len, site);
-            let (input, out) = (In::of(&from), Out::of(&to));
+            expect_type(from.signature, to.signature, from.len).or_refuse(site);
+            let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {
+            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) }
+                .or_refuse(site)
+            {
                 return;
             }
         }
@@ -266,12 +271,14 @@ pub trait CommunicatorCollectives: Communicator {
         let (from, to) = (outgoing(sendbuf), incoming_result(sendbuf, recvbuf, false));
         if !(from.is_packed() || to.is_staged())
             && let Some(operator) =
-                Fold::predefined(op.function(), sendbuf.as_datatype().datatype_ref(), site)
+                predefined(op.function(), sendbuf.as_datatype().datatype_ref(), site)
         {
             start::expect_result(&from, &to, site);
-            let (input, out) = (In::of(&from), Out::of(&to));
+            let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) } {
+            if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) }
+                .or_refuse(site)
+            {
                 return;
             }
         }

@@ -14,6 +14,7 @@
 
 mod async_twins;
 mod communicator;
+pub(crate) mod fold;
 mod neighbors;
 mod operation;
 mod persistent;
@@ -23,7 +24,7 @@ pub(crate) mod start;
 pub use async_twins::{AsyncCollectives, AsyncRoot};
 pub use communicator::CommunicatorCollectives;
 
-pub use crate::comm::fold::UnsafeUserFunction;
+pub use fold::UnsafeUserFunction;
 pub use neighbors::NeighborCollectives;
 pub use operation::{
     Operation, SystemOperation, UnsafeUserOperation, UserOperation, reduce_local_into,

@@ -4,22 +4,22 @@
 //! awaited. Where a neighbour is missing (the edge of an open grid) nothing is sent, and that part
 //! of the receive buffer stays as it is.
 
-use std::panic::Location;
-
 use crate::collective::start::{expect_bytes, parts_in, parts_out};
-use crate::comm::algorithms::{Collective, In, Out};
-use crate::comm::shape::Neighbors;
-use crate::comm::{CommunicatorHandle, shape};
 use crate::datatype::wire::{incoming_filled, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, Partitioned, PartitionedBuffer, PartitionedBufferMut, wire,
 };
-use crate::operation::block_on_at;
+use crate::operation::Error;
+use crate::operation::OrRefuse;
 use crate::operation::site;
+use crate::operation::try_block_on;
 use crate::operation::{Pending, Site};
-use crate::pe::{self, Started};
 use crate::request::{Request, Scope, immediate};
 use crate::topology::Communicator;
+use vrt_core::comm::algorithms::{Collective, In, Out};
+use vrt_core::comm::shape::Neighbors;
+use vrt_core::comm::{CommunicatorHandle, shape};
+use vrt_core::pe::{self, Started};
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
 /// in their order (of a grid: for each dimension the one below, then the one above).
@@ -40,8 +40,8 @@ pub trait NeighborCollectives: Communicator {
         let mut to = incoming_filled(recvbuf);
         let n = neighbors.sources.len();
         expect_bytes("receive buffer", to.len, from.len * n, site);
-        let ins = vec![In::of(&from); neighbors.destinations.len()];
-        run(self.as_handle(), neighbors, ins, Out::of(&to).parts(n), site);
+        let ins = vec![from.input(); neighbors.destinations.len()];
+        run(self.as_handle(), neighbors, ins, to.out().parts(n), site);
         to.finish_all();
     }
 
@@ -63,8 +63,8 @@ pub trait NeighborCollectives: Communicator {
         let to = incoming_filled(recvbuf);
         let n = neighbors.sources.len();
         expect_bytes("receive buffer", to.len, from.len * n, site);
-        let ins = vec![In::of(&from); neighbors.destinations.len()];
-        let outs = Out::of(&to).parts(n);
+        let ins = vec![from.input(); neighbors.destinations.len()];
+        let outs = to.out().parts(n);
         let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
         // SAFETY: the request borrows the buffers until it is done.
         unsafe { immediate(scope, recvbuf, future, site) }
@@ -80,8 +80,8 @@ pub trait NeighborCollectives: Communicator {
         let site = site!("neighbor_all_gather_varcount_into");
         let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
         let mut to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = vec![In::of(&from); neighbors.destinations.len()];
-        let outs = to.iter().map(Out::of).collect();
+        let ins = vec![from.input(); neighbors.destinations.len()];
+        let outs = to.iter().map(wire::Incoming::out).collect();
         run(self.as_handle(), neighbors, ins, outs, site);
         to.iter_mut().for_each(wire::Incoming::finish_all);
     }
@@ -103,8 +103,8 @@ pub trait NeighborCollectives: Communicator {
         let site = site!("immediate_neighbor_all_gather_varcount_into");
         let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
         let to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = vec![In::of(&from); neighbors.destinations.len()];
-        let outs = to.iter().map(Out::of).collect();
+        let ins = vec![from.input(); neighbors.destinations.len()];
+        let outs = to.iter().map(wire::Incoming::out).collect();
         let future = begin(self.as_handle(), neighbors, (vec![from], ins), (to, outs), site);
         // SAFETY: the request borrows the buffers until it is done.
         unsafe { immediate(scope, recvbuf, future, site) }
@@ -120,7 +120,7 @@ pub trait NeighborCollectives: Communicator {
         let site = site!("neighbor_all_to_all_into");
         let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
         let mut to = incoming_filled(recvbuf);
-        let (ins, outs) = equal_parts(&neighbors, In::of(&from), Out::of(&to), site);
+        let (ins, outs) = equal_parts(&neighbors, from.input(), to.out(), site);
         run(self.as_handle(), neighbors, ins, outs, site);
         to.finish_all();
     }
@@ -141,7 +141,7 @@ pub trait NeighborCollectives: Communicator {
         let site = site!("immediate_neighbor_all_to_all_into");
         let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
         let to = incoming_filled(recvbuf);
-        let (ins, outs) = equal_parts(&neighbors, In::of(&from), Out::of(&to), site);
+        let (ins, outs) = equal_parts(&neighbors, from.input(), to.out(), site);
         let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
         // SAFETY: the request borrows the buffers until it is done.
         unsafe { immediate(scope, recvbuf, future, site) }
@@ -159,8 +159,8 @@ pub trait NeighborCollectives: Communicator {
         expect_count("send", sendbuf, neighbors.destinations.len(), site);
         let from = parts_out(sendbuf, None, site);
         let mut to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = from.iter().map(In::of).collect();
-        let outs = to.iter().map(Out::of).collect();
+        let ins = from.iter().map(wire::Outgoing::input).collect();
+        let outs = to.iter().map(wire::Incoming::out).collect();
         run(self.as_handle(), neighbors, ins, outs, site);
         to.iter_mut().for_each(wire::Incoming::finish_all);
     }
@@ -184,8 +184,8 @@ pub trait NeighborCollectives: Communicator {
         expect_count("send", sendbuf, neighbors.destinations.len(), site);
         let from = parts_out(sendbuf, None, site);
         let to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = from.iter().map(In::of).collect();
-        let outs = to.iter().map(Out::of).collect();
+        let ins = from.iter().map(wire::Outgoing::input).collect();
+        let outs = to.iter().map(wire::Incoming::out).collect();
         let future = begin(self.as_handle(), neighbors, (from, ins), (to, outs), site);
         // SAFETY: the request borrows the buffers until it is done.
         unsafe { immediate(scope, recvbuf, future, site) }
@@ -196,10 +196,7 @@ impl<C: Communicator + ?Sized> NeighborCollectives for C {}
 
 fn of(comm: &CommunicatorHandle, site: Site) -> Neighbors {
     shape::neighbors(comm).unwrap_or_else(|| {
-        panic!(
-            "rank {} in {}: the communicator is no grid and no graph",
-            comm.rank, site
-        )
+        panic!("rank {} in {}: the communicator is no grid and no graph", comm.rank, site)
     })
 }
 
@@ -238,7 +235,7 @@ fn run(comm: &CommunicatorHandle, neighbors: Neighbors, ins: Vec<In>, outs: Vec<
     let collective = Collective::begin(comm, site);
     // SAFETY: the buffers are borrowed for the blocking call.
     let exchange = unsafe { exchange(&collective, &neighbors, &ins, &outs, site) };
-    block_on_at(exchange, site);
+    try_block_on(exchange, site);
 }
 
 /// The operation of a request, which keeps the buffers' bytes and puts what came into its place.
@@ -253,7 +250,7 @@ fn begin(
     async move {
         let _sent = from;
         // SAFETY: the request borrows the buffers until it is done.
-        unsafe { exchange(&collective, &neighbors, &ins, &outs, site) }.await;
+        unsafe { exchange(&collective, &neighbors, &ins, &outs, site) }.await.or_refuse(site);
         to.iter_mut().for_each(wire::Incoming::finish_all);
     }
 }
@@ -266,7 +263,7 @@ async unsafe fn exchange(
     ins: &[In],
     outs: &[Out],
     site: Site,
-) {
+) -> Result<(), Error> {
     collective.number();
     let mut receiving = Vec::with_capacity(outs.len());
     for (edge, out) in neighbors.sources.iter().zip(outs) {
@@ -286,13 +283,14 @@ async unsafe fn exchange(
     for (from, len, receive) in receiving {
         let outcome = match receive {
             Ok(outcome) => outcome,
-            Err(pending) => pending.await,
+            Err(pending) => pending.await?,
         };
-        collective.check_came(&outcome, len, from);
+        collective.check_came(&outcome, len, from)?;
     }
     for pending in sending.into_iter().filter_map(Result::err) {
-        pending.await;
+        pending.await?;
     }
+    Ok(())
 }
 
 fn wait(started: Started, site: Site) -> Result<pe::Completion, Pending> {

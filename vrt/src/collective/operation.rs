@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::comm::bytes::expect_type;
-use crate::comm::fold::{Closure, Fold, Function, UnsafeUserFunction};
-use crate::comm::operator::Op;
+use crate::collective::fold::{Closure, Function, UnsafeUserFunction, fold};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
+use crate::operation::OrRefuse;
 use crate::operation::site;
-use std::panic::Location;
+use vrt_core::comm::bytes::expect_type;
+use vrt_core::comm::operator::Op;
 
 /// A reduction.
 pub trait Operation {
@@ -215,11 +215,11 @@ where
 {
     let site = site!("reduce_local_into");
     let datatype = inbuf.as_datatype().datatype_ref().to_owned_type();
-    let fold = Fold::new(op.function(), &datatype, site);
+    let fold = fold(op.function(), &datatype, site);
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
     crate::collective::expect_bytes("receive buffer", to.len, from.len, site);
-    expect_type(from.signature, to.signature, from.len, site);
+    expect_type(from.signature, to.signature, from.len).or_refuse(site);
     if from.len == 0 {
         return;
     }
@@ -230,6 +230,6 @@ where
             std::slice::from_raw_parts_mut(to.at, to.len),
         )
     };
-    fold.fold_right(left, right);
+    fold.fold_right(left, right).or_refuse(site);
     to.finish_all();
 }

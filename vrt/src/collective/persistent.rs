@@ -1,8 +1,6 @@
 //! Persistent collective operations (MPI-4.1 section 6.13): arguments once, then any number of
 //! starts. All ranks make them in the same order, and start them in the same order.
 
-use std::panic::Location;
-
 use crate::collective::operation::Operation;
 use crate::collective::root::{Root, handle};
 use crate::collective::start::{self, datatype};

@@ -8,27 +8,25 @@
 use std::future::Future;
 
 use crate::Count;
+use crate::collective::fold::fold;
 use crate::collective::operation::Operation;
-use crate::comm::CommunicatorHandle;
-use crate::comm::algorithms::{Collective, In, Out};
-use crate::comm::bytes::expect_type;
-use crate::comm::fold::Fold;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{
     AsDatatype, DatatypeRef, OwnedDatatype, PartitionedBuffer, PartitionedBufferMut,
     UncommittedDatatype,
 };
+use crate::operation::OrRefuse;
 use crate::operation::Site;
+use vrt_core::comm::CommunicatorHandle;
+use vrt_core::comm::algorithms::{Collective, In, Out};
+use vrt_core::comm::bytes::expect_type;
 
 /// Checks that a buffer has the length that the other one asks for.
 #[track_caller]
 pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) {
     if got != expected {
-        let rank = crate::pe::current_rank().unwrap_or_default();
-        panic!(
-            "rank {rank} in {}: the {what} has {got} bytes, {expected} are expected",
-            site
-        );
+        let rank = vrt_core::pe::current_rank().unwrap_or_default();
+        panic!("rank {rank} in {}: the {what} has {got} bytes, {expected} are expected", site);
     }
 }
 
@@ -38,7 +36,7 @@ pub(crate) fn expect_bytes(what: &str, got: usize, expected: usize, site: Site) 
 pub(crate) fn expect_result(from: &Outgoing, to: &Incoming, site: Site) {
     expect_room(to.len, from.len, site);
     if !(from.signature.is_integer() && to.signature.is_integer()) {
-        expect_type(from.signature, to.signature, from.len, site);
+        expect_type(from.signature, to.signature, from.len).or_refuse(site);
     }
 }
 
@@ -70,10 +68,7 @@ pub(crate) fn expect_root(comm: &CommunicatorHandle, at: i32, root: bool, site: 
     let rank = comm.rank;
     if (rank == at) != root {
         let only = if root { "for the root only" } else { "for all ranks but the root" };
-        panic!(
-            "{} is {only}: rank {rank} called it, the root is {at}",
-            site
-        );
+        panic!("{} is {only}: rank {rank} called it, the root is {at}", site);
     }
 }
 
@@ -134,11 +129,11 @@ pub(crate) fn parts_in<B: PartitionedBufferMut + ?Sized>(
 }
 
 fn ins(parts: &[Outgoing]) -> Vec<In> {
-    parts.iter().map(In::of).collect()
+    parts.iter().map(Outgoing::input).collect()
 }
 
 fn outs(parts: &[Incoming]) -> Vec<Out> {
-    parts.iter().map(Out::of).collect()
+    parts.iter().map(Incoming::out).collect()
 }
 
 fn finish(parts: &mut [Incoming]) {
@@ -148,7 +143,7 @@ fn finish(parts: &mut [Incoming]) {
 pub(crate) fn barrier(comm: &CommunicatorHandle, site: Site) -> impl Future<Output = ()> + use<> {
     let collective = Collective::begin(comm, site);
     // SAFETY: no buffers.
-    async move { unsafe { collective.barrier() }.await }
+    async move { unsafe { collective.barrier() }.await.or_refuse(site) }
 }
 
 pub(crate) fn broadcast(
@@ -160,7 +155,7 @@ pub(crate) fn broadcast(
     let collective = Collective::begin(comm, site);
     async move {
         // SAFETY: as the caller promises.
-        unsafe { collective.broadcast(root as usize, Out::of(&data)) }.await;
+        unsafe { collective.broadcast(root as usize, data.out()) }.await.or_refuse(site);
         data.finish_all();
     }
 }
@@ -175,13 +170,15 @@ pub(crate) fn gather(
 ) -> impl Future<Output = ()> + use<> {
     if let Some(to) = &to {
         expect_gathered(comm, from.len, to.len, site);
-        expect_type(from.signature, to.signature, from.len, site);
+        expect_type(from.signature, to.signature, from.len).or_refuse(site);
     }
     let collective = Collective::begin(comm, site);
     async move {
         let root = root.map(|root| root as usize);
         // SAFETY: as the caller promises.
-        unsafe { collective.gather(root, In::of(&from), to.as_ref().map(Out::of)) }.await;
+        unsafe { collective.gather(root, from.input(), to.as_ref().map(Incoming::out)) }
+            .await
+            .or_refuse(site);
         to.iter_mut().for_each(Incoming::finish_all);
     }
 }
@@ -198,7 +195,9 @@ pub(crate) fn gather_varcount(
         let root = root.map(|root| root as usize);
         let parts = to.as_deref().map(outs);
         // SAFETY: as the caller promises.
-        unsafe { collective.gather_parts(root, In::of(&from), parts.as_deref()) }.await;
+        unsafe { collective.gather_parts(root, from.input(), parts.as_deref()) }
+            .await
+            .or_refuse(site);
         to.as_deref_mut().map(finish);
     }
 }
@@ -212,13 +211,13 @@ pub(crate) fn scatter(
 ) -> impl Future<Output = ()> + use<> {
     if let Some(from) = &from {
         expect_bytes("send buffer", from.len, to.len * comm.size as usize, site);
-        expect_type(from.signature, to.signature, to.len, site);
+        expect_type(from.signature, to.signature, to.len).or_refuse(site);
     }
     let collective = Collective::begin(comm, site);
     async move {
-        let from_in = from.as_ref().map(In::of);
+        let from_in = from.as_ref().map(Outgoing::input);
         // SAFETY: as the caller promises.
-        unsafe { collective.scatter(root as usize, from_in, Out::of(&to)) }.await;
+        unsafe { collective.scatter(root as usize, from_in, to.out()) }.await.or_refuse(site);
         to.finish_all();
     }
 }
@@ -234,7 +233,9 @@ pub(crate) fn scatter_varcount(
     async move {
         let parts = from.as_deref().map(ins);
         // SAFETY: as the caller promises.
-        unsafe { collective.scatter_parts(root as usize, parts.as_deref(), Out::of(&to)) }.await;
+        unsafe { collective.scatter_parts(root as usize, parts.as_deref(), to.out()) }
+            .await
+            .or_refuse(site);
         to.finish_all();
     }
 }
@@ -246,11 +247,11 @@ pub(crate) fn all_to_all(
     site: Site,
 ) -> impl Future<Output = ()> + use<> {
     expect_equal_parts(comm, from.len, to.len, site);
-    expect_type(from.signature, to.signature, from.len, site);
+    expect_type(from.signature, to.signature, from.len).or_refuse(site);
     let collective = Collective::begin(comm, site);
     async move {
         // SAFETY: as the caller promises.
-        unsafe { collective.all_to_all(In::of(&from), Out::of(&to)) }.await;
+        unsafe { collective.all_to_all(from.input(), to.out()) }.await.or_refuse(site);
         to.finish_all();
     }
 }
@@ -267,7 +268,7 @@ pub(crate) fn all_to_all_parts(
     async move {
         let (input, out) = (ins(&from), outs(&to));
         // SAFETY: as the caller promises.
-        unsafe { collective.all_to_all_parts(&input, &out) }.await;
+        unsafe { collective.all_to_all_parts(&input, &out) }.await.or_refuse(site);
         finish(&mut to);
     }
 }
@@ -285,13 +286,15 @@ pub(crate) fn reduce<O: Operation>(
     if let Some(to) = &to {
         expect_result(&from, to, site);
     }
-    Fold::new(op.function(), &datatype, site);
+    fold(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     async move {
-        let fold = Fold::new(op.function(), &datatype, site);
+        let fold = fold(op.function(), &datatype, site);
         let root = root.map(|root| root as usize);
         // SAFETY: as the caller promises.
-        unsafe { collective.reduce(root, &fold, In::of(&from), to.as_ref().map(Out::of)) }.await;
+        unsafe { collective.reduce(root, &fold, from.input(), to.as_ref().map(Incoming::out)) }
+            .await
+            .or_refuse(site);
         to.iter_mut().for_each(|to| to.finish(from.len));
     }
 }
@@ -310,15 +313,15 @@ pub(crate) fn reduce_scatter<O: Operation>(
     expect_bytes("receive buffer", to.len, lengths[comm.rank as usize], site);
     expect_bytes("send buffer", from.len, lengths.iter().sum(), site);
     if !(from.signature.is_integer() && to.signature.is_integer()) {
-        expect_type(from.signature, to.signature, to.len, site);
+        expect_type(from.signature, to.signature, to.len).or_refuse(site);
     }
-    Fold::new(op.function(), &datatype, site);
+    fold(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     async move {
-        let fold = Fold::new(op.function(), &datatype, site);
-        let (input, out) = (In::of(&from), Out::of(&to));
+        let fold = fold(op.function(), &datatype, site);
+        let (input, out) = (from.input(), to.out());
         // SAFETY: as the caller promises.
-        unsafe { collective.reduce_scatter(&fold, input, &lengths, out) }.await;
+        unsafe { collective.reduce_scatter(&fold, input, &lengths, out) }.await.or_refuse(site);
         to.finish_all();
     }
 }
@@ -332,13 +335,13 @@ pub(crate) fn scan<O: Operation>(
     site: Site,
 ) -> impl Future<Output = ()> + use<O> {
     expect_result(&from, &to, site);
-    Fold::new(op.function(), &datatype, site);
+    fold(op.function(), &datatype, site);
     let collective = Collective::begin(comm, site);
     let nothing_comes = exclusive && comm.rank == 0;
     async move {
-        let fold = Fold::new(op.function(), &datatype, site);
+        let fold = fold(op.function(), &datatype, site);
         // SAFETY: as the caller promises.
-        unsafe { collective.scan(&fold, In::of(&from), Out::of(&to), exclusive) }.await;
+        unsafe { collective.scan(&fold, from.input(), to.out(), exclusive) }.await.or_refuse(site);
         if !nothing_comes {
             to.finish(from.len);
         }

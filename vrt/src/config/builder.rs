@@ -8,7 +8,7 @@ use crate::balance::{LbReport, MovePinned};
 use crate::config::values::Watch;
 use crate::config::{Config, Core, Net};
 use crate::exchange::Protocol;
-use crate::migrate::MoveBy;
+use vrt_core::migrate::MoveBy;
 
 impl Config {
     /// Sets the number of PEs; 0 means one per available core.

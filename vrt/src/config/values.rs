@@ -8,12 +8,28 @@ use clap::ValueEnum;
 use clap::builder::BoolishValueParser;
 use lb_strategies::predict::Forecast;
 
+use vrt_core::migrate::MoveBy;
+
 use crate::config::ConfigError;
 use crate::exchange::LogGp;
 
 /// The name of a choice on the command line.
 pub(super) fn name_of(choice: &impl ValueEnum) -> Option<String> {
     Some(choice.to_possible_value()?.get_name().to_owned())
+}
+
+const MOVES: [(&str, MoveBy); 3] =
+    [("memory", MoveBy::Memory), ("state", MoveBy::State), ("in-place", MoveBy::InPlace)];
+
+/// Parses how ranks move.
+pub(super) fn move_by(text: &str) -> Result<MoveBy, String> {
+    let found = MOVES.iter().find(|(name, _)| *name == text);
+    found.map(|(_, how)| *how).ok_or_else(|| "memory, state or in-place is allowed".to_owned())
+}
+
+/// How ranks move, as it is written.
+pub(super) fn name_of_move(how: MoveBy) -> String {
+    MOVES.iter().find(|(_, known)| *known == how).map_or("memory", |(name, _)| name).to_owned()
 }
 
 /// The environment variable of an option, unless it is set to nothing: that means unset.

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::datatype::{DatatypeRef, Kind, UncommittedDatatype, UserDatatype};
-use crate::layout::Layout;
+use vrt_core::layout::Layout;
 use vrt_slot::hooks;
 
 /// A datatype of the program itself: a static whose address means the same in every PE.

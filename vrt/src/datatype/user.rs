@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::datatype::{Datatype, DatatypeRef, Kind, OwnedDatatype, UncommittedDatatype};
 use crate::ffi::MPI_Datatype;
-use crate::layout::Layout;
 use crate::raw::{AsRaw, FromRaw, MatchesRaw};
 use crate::{Address, Count};
+use vrt_core::layout::Layout;
 
 /// A datatype made by the program.
 #[derive(Debug)]

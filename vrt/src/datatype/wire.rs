@@ -15,7 +15,8 @@ use crate::datatype::{
     AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, Signature,
     UncommittedDatatype,
 };
-use crate::pe::Room;
+use vrt_core::comm::bytes::{In, Out};
+use vrt_core::pe::Room;
 
 /// Bytes to send. They stay where they are as long as this and the buffer live.
 #[derive(Debug)]
@@ -249,6 +250,11 @@ pub(crate) fn element_size<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
 }
 
 impl Incoming {
+    /// The room as algorithms want it.
+    pub(crate) fn out(&self) -> Out {
+        Out(self.at, self.len, self.signature)
+    }
+
     /// The room as receives want it.
     #[inline(always)]
     pub(crate) fn room(&self) -> Room {
@@ -280,6 +286,11 @@ impl Incoming {
 }
 
 impl Outgoing {
+    /// The bytes as algorithms want them.
+    pub(crate) fn input(&self) -> In {
+        In(self.at, self.len, self.signature)
+    }
+
     /// No bytes.
     pub(crate) fn nothing() -> Outgoing {
         Outgoing { at: std::ptr::null(), len: 0, signature: Signature::ANY, packed: None }

@@ -26,34 +26,25 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `protocol` | the protocols by name |
-//! | `run` | the protocols, once, over the trait in `party` |
 //! | `rank` | ranks as those who exchange |
-//! | `counter` | counters that are increased from afar, for RSX |
-//! | `model` | LogGP: what each costs |
 
-mod counter;
-mod model;
-pub(crate) mod party;
-mod protocol;
 mod rank;
-pub(crate) mod run;
 
 use std::future::Future;
-use std::panic::Location;
 
-pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
-pub use protocol::{Protocol, UnknownProtocol, list};
+pub use vrt_core::exchange::{
+    LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY, Protocol, UnknownProtocol, list,
+};
 
-use crate::comm::CommunicatorHandle;
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
-use crate::net::Kind;
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
-use crate::pe::{self, Extension, Handlers};
 use crate::topology::{Communicator, Rank};
 use rank::{RankParty, Values};
+use vrt_core::comm::CommunicatorHandle;
+use vrt_core::exchange::{Exchanges, run};
+use vrt_core::pe;
 
 /// Sparse exchange among the ranks of a communicator.
 pub trait SparseExchange: Communicator {
@@ -124,37 +115,19 @@ pub trait SparseExchange: Communicator {
 
 impl<C: Communicator + ?Sized> SparseExchange for C {}
 
-/// How the sparse exchanges of a job go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchanges {
-    pub(crate) protocol: Protocol,
-    /// The network that protocols are chosen for.
-    pub(crate) model: LogGp,
-}
-
-impl Extension for Exchanges {
-    const INDEX: usize = 4;
-    const HANDLERS: Handlers =
-        Handlers { packets: &[(Kind::CountUp, counter::counted_up)], ..Handlers::NONE };
-}
-
 fn job_protocol() -> Protocol {
     pe::with(|pe| pe.engine.extension::<Exchanges>().protocol)
 }
 
 /// Checks that messages can be sent.
 fn check<B>(comm: &CommunicatorHandle, messages: &[(Rank, B)], site: Site) {
-    let Site { call, location } = site;
     let (me, size) = (comm.rank, comm.size);
     assert!(
         comm.remote.is_none(),
-        "rank {me} in {call} at {location}: an intercommunicator has no sparse exchange"
+        "rank {me} in {site}: an intercommunicator has no sparse exchange"
     );
     if let Some((to, _)) = messages.iter().find(|(to, _)| !(0..size).contains(to)) {
-        panic!(
-            "rank {me} in {call} at {location}: target {to} is out of range: 0 to {} are allowed",
-            size - 1
-        );
+        panic!("rank {me} in {site}: target {to} is out of range: 0 to {} are allowed", size - 1);
     }
 }
 

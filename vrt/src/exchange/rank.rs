@@ -12,19 +12,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::Rank;
+use crate::collective::fold::fold;
 use crate::collective::{Operation, SystemOperation, start};
-use crate::comm::algorithms::{Collective, In, Out};
-use crate::comm::create;
-use crate::comm::fold::Fold;
-use crate::comm::handle::{CommunicatorHandle, Info};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::exchange::party::{All, Found, Inbox, Party, Sent};
-use crate::exchange::{Exchanges, LogGp, counter};
-use crate::mailbox::{ANY, Pattern};
 use crate::operation::Status;
-use crate::operation::{self, Pending, Site, Ticket};
-use crate::pe::{self, Mode, Outbound, Room, Started};
+use crate::operation::{self, OrRefuse, Pending, Site, Ticket};
+use vrt_core::comm::algorithms::{Collective, In, Out};
+use vrt_core::comm::create;
+use vrt_core::comm::handle::{CommunicatorHandle, Info};
+use vrt_core::exchange::party::{All, Found, Inbox, Party, Sent};
+use vrt_core::exchange::{Exchanges, LogGp, counter};
+use vrt_core::mailbox::{ANY, Pattern};
+use vrt_core::pe::{self, Mode, Outbound, Room, Started};
 
 /// Contexts of exchanges, behind those of the communicator.
 const CONTEXTS: u32 = 2;
@@ -35,7 +35,7 @@ async fn exchange_communicator(comm: &CommunicatorHandle, site: Site) -> Communi
         return known.clone();
     }
     let info = Info::new(comm.context + CONTEXTS, comm.rank, comm.members.clone());
-    let own = create::finish(info, site).await;
+    let own = create::finish(info, site).await.or_refuse(site);
     comm.exchange.get_or_init(|| own).clone()
 }
 
@@ -91,9 +91,9 @@ impl RankParty {
         all: bool,
     ) {
         let datatype = start::datatype(numbers);
-        let fold = Fold::new(op.function(), &datatype, self.site);
+        let fold = fold(op.function(), &datatype, self.site);
         let (from, to) = (wire::outgoing(numbers), wire::incoming(out));
-        let (from, to) = (In::of(&from), Out::of(&to));
+        let (from, to) = (from.input(), to.out());
         let collective = self.collective();
         // SAFETY: both are borrowed until the future is ready.
         unsafe {
@@ -133,7 +133,7 @@ impl Future for Using<'_> {
         match &mut self.0 {
             None => Poll::Ready(()),
             Some(pending) => Pin::new(pending).poll(context).map(|outcome| {
-                Status::of(outcome, site);
+                Status::of(outcome.or_refuse(site), site);
             }),
         }
     }
@@ -160,7 +160,7 @@ impl Party for RankParty {
         pe::with(|pe| {
             let shared = pe.engine.shared;
             match shared.location(rank) {
-                crate::net::shared::ENDED => 0,
+                vrt_core::net::shared::ENDED => 0,
                 pe => shared.node_of(pe),
             }
         })
@@ -206,7 +206,7 @@ impl Party for RankParty {
         // SAFETY: the future borrows the room.
         let outcome =
             unsafe { operation::receive_matched(Ticket::new(found.number), room, self.site) }.await;
-        Status::of(outcome, self.site);
+        Status::of(outcome.or_refuse(self.site), self.site);
     }
 
     async fn all_to_all(&self, numbers: &[u64]) -> Vec<u64> {

@@ -6,16 +6,16 @@ use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::blocking;
 use crate::config::Config;
 use crate::launch::local_slots::LocalSlots;
 use crate::launch::parts::Parts;
 use crate::launch::{LaunchError, crash, end_job, pe_process};
-use crate::net::local::Events;
-use crate::net::shared::{Ended, Shared};
 use crate::operation::finish_tasks;
-use crate::pe::{Options, Outcome, Pe, Setup};
 use crate::topology::SimpleCommunicator;
+use vrt_core::blocking;
+use vrt_core::net::local::Events;
+use vrt_core::net::shared::{Ended, Shared};
+use vrt_core::pe::{Options, Outcome, Pe, Setup};
 use vrt_slot::report;
 use vrt_slot::{SlotHeader, SlotId, hooks};
 use vrt_slot::{rank::Program, thread};
@@ -126,7 +126,7 @@ fn run(
     prepared(slots.arena().header(slots.ids()[1]));
     let _entered = pe.enter();
     let _local = Local(LOCAL.replace(true));
-    let outcome = crate::pe::run().map_err(|error| LaunchError::System {
+    let outcome = vrt_core::pe::run().map_err(|error| LaunchError::System {
         what: "run",
         source: std::io::Error::other(error),
     })?;
@@ -137,7 +137,7 @@ fn run(
             Ok(())
         }
         Outcome::Ended(Ended::Deadlock) => {
-            let table: String = crate::pe::waits().into_iter().map(|row| row + "\n").collect();
+            let table: String = vrt_core::pe::waits().into_iter().map(|row| row + "\n").collect();
             panic!("all ranks wait for each other:\n{table}")
         }
         Outcome::Panicked(_, payload) => resume_unwind(payload),

@@ -151,7 +151,7 @@ impl Drop for LocalSlots {
     fn drop(&mut self) {
         let mut slots = lock();
         for slot in std::mem::take(&mut self.ids) {
-            if self.finished && crate::pe::slot_is_clean(slot) {
+            if self.finished && vrt_core::pe::slot_is_clean(slot) {
                 slots.free.push(slot);
             } else {
                 slots.abandoned.push(slot);

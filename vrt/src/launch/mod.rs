@@ -130,7 +130,7 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
         return print(&lb_strategies::registry::list().to_string());
     }
     if config.asks_for_protocols() {
-        return print(&crate::exchange::list().to_string());
+        return print(&vrt_core::exchange::list().to_string());
     }
     report::set_end(end_job);
     // PEs run the program until the process ends, so it lives as long.

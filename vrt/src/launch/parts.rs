@@ -1,13 +1,13 @@
 //! What works on each PE of a job beside its core.
 
 use crate::balance::{Balancer, Balancing};
-use crate::comm::Combining;
 use crate::config::{Config, ConfigError};
-use crate::exchange::Exchanges;
-use crate::migrate::{Migration, Rules};
-use crate::net::shared::Shared;
-use crate::pe::Extensions;
-use crate::window::Windows;
+use vrt_core::comm::Combining;
+use vrt_core::exchange::Exchanges;
+use vrt_core::migrate::{Migration, Rules};
+use vrt_core::net::shared::Shared;
+use vrt_core::pe::Extensions;
+use vrt_core::rma::Windows;
 
 /// How the extensions of a job's PEs are set.
 pub(super) struct Parts {

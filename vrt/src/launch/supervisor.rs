@@ -12,7 +12,7 @@ use crate::launch::memory_kills::MemoryKills;
 use crate::launch::parts::Parts;
 use crate::launch::pe_process::{self, Birth};
 use crate::launch::{LaunchError, crash, local, local_slots};
-use crate::net::shared::{Ended, Shared, first_ranks};
+use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_slot::rank::Program;
 use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
 use vrt_slot::{Arena, answers, exit_guard, search};

@@ -25,8 +25,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::launch::pe_process;
-use crate::net::shared::{Idleness, Shared};
-use crate::pe::{self, Holder, Pe};
+use vrt_core::net::shared::{Idleness, Shared};
+use vrt_core::pe::{self, Holder, Pe};
 use vrt_slot::{foreign, report};
 
 /// What the watchdog looks at, while there is a PE.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::panic::Location;
 
-use crate::datatype::{Datatype, Signature};
-use crate::operation::Site;
-use crate::pe::{self, Completion, Probed};
+use crate::datatype::Datatype;
+use crate::operation::{OrRefuse, Site};
 use crate::{Count, Rank, Tag};
+use vrt_core::pe::{Completion, Probed};
 
 /// What is known of a received message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,15 +82,8 @@ impl Status {
     /// When the message was longer than the buffer, or of another type.
     #[inline]
     pub(crate) fn of(outcome: Completion, site: Site) -> Status {
-        let Completion { source, tag, bytes, capacity, .. } = outcome;
-        let status = Status { source, tag, bytes, cancelled: outcome.is_cancelled() };
-        if let Some(types) = outcome.types() {
-            refuse_type(status, types, site);
-        }
-        if outcome.is_truncated() {
-            refuse_length(status, capacity, site);
-        }
-        status
+        let Completion { source, tag, bytes, .. } = outcome.fitting().or_refuse(site);
+        Status { source, tag, bytes, cancelled: outcome.is_cancelled() }
     }
 }
 
@@ -102,28 +95,6 @@ impl fmt::Debug for Status {
             .field("bytes", &self.bytes)
             .finish()
     }
-}
-
-/// A message is longer than the buffer.
-#[cold]
-fn refuse_length(status: Status, capacity: u64, site: Site) -> ! {
-    let rank = pe::current_rank().unwrap_or_default();
-    panic!(
-        "rank {rank} in {}: the message from rank {} with tag {} has {} bytes, the buffer only \
-         {capacity}",
-        site, status.source, status.tag, status.bytes
-    );
-}
-
-/// A message is of another type than its receive.
-#[cold]
-pub(crate) fn refuse_type(status: Status, types: (Signature, Signature), site: Site) -> ! {
-    let rank = pe::current_rank().unwrap_or_default();
-    panic!(
-        "rank {rank} in {}: the message from rank {} with tag {}, {} bytes, was sent as {}, \
-         but is received as {}",
-        site, status.source, status.tag, status.bytes, types.0, types.1
-    );
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Giving up after a time.
 
 use std::future::Future;
-use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::operation::{Site, Sleep};
+use crate::operation::{OrRefuse, Site, site};
+use vrt_core::operation::Sleep;
 
 /// The time of a [`timeout`] was over before its future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ pub struct Elapsed(pub Duration);
 #[track_caller]
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     let site = site!("timeout");
-    Timeout { future, sleep: Sleep::new(duration, site), duration }
+    Timeout { future, sleep: Sleep::new(duration, site), duration, site }
 }
 
 /// The future of [`timeout`].
@@ -65,6 +65,7 @@ pub struct Timeout<F> {
     future: F,
     sleep: Sleep,
     duration: Duration,
+    site: Site,
 }
 
 impl<F: Future> Future for Timeout<F> {
@@ -73,13 +74,16 @@ impl<F: Future> Future for Timeout<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the future is not moved out of this, which is pinned and has no `Drop`; it is
         // `Unpin` only if the future is.
-        let (future, sleep, duration) = unsafe {
+        let (future, sleep, duration, site) = unsafe {
             let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), &mut this.sleep, this.duration)
+            (Pin::new_unchecked(&mut this.future), &mut this.sleep, this.duration, this.site)
         };
         if let Poll::Ready(output) = future.poll(context) {
             return Poll::Ready(Ok(output));
         }
-        Pin::new(sleep).poll(context).map(|()| Err(Elapsed(duration)))
+        Pin::new(sleep).poll(context).map(|over| {
+            over.or_refuse(site);
+            Err(Elapsed(duration))
+        })
     }
 }

@@ -11,17 +11,16 @@
 
 use std::future::Future;
 use std::mem::MaybeUninit;
-use std::panic::Location;
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
-use crate::operation;
-use crate::pe::Mode;
+use crate::operation::{self, OrRefuse};
 use crate::point_to_point::{
     Destination, Message, Source, Status, expect_one, message, room_for, site,
 };
 use crate::{Tag, encoding};
+use vrt_core::pe::Mode;
 
 /// Async twins of [`Source`].
 pub trait AsyncSource: Source {
@@ -39,7 +38,8 @@ pub trait AsyncSource: Source {
             let mut value = MaybeUninit::<Msg>::uninit();
             let mut room = room_for(&mut value);
             // SAFETY: the value lives in this future, which does not move once it was polled.
-            let outcome = unsafe { operation::land(pattern, room.room(), site) }.await;
+            let outcome =
+                unsafe { operation::land(pattern, room.room(), site) }.await.or_refuse(site);
             let status = Status::of(outcome, site);
             expect_one(status, room.len, site);
             room.finish_all();
@@ -62,7 +62,8 @@ pub trait AsyncSource: Source {
         async move {
             let mut room = wire::incoming(buf);
             // SAFETY: the future borrows the buffer, so it is there whenever it is polled.
-            let outcome = unsafe { operation::land(pattern, room.room(), site) }.await;
+            let outcome =
+                unsafe { operation::land(pattern, room.room(), site) }.await.or_refuse(site);
             let status = Status::of(outcome, site);
             room.finish(status.bytes() as usize);
             status
@@ -110,7 +111,7 @@ pub trait AsyncSource: Source {
             // SAFETY: as in `receive_into_async`.
             let receive =
                 unsafe { operation::receive_matched(message.into_ticket(), room.room(), site) };
-            let status = Status::of(receive.await, site);
+            let status = Status::of(receive.await.or_refuse(site), site);
             room.finish(status.bytes() as usize);
             status
         }
@@ -130,7 +131,7 @@ pub trait AsyncDestination: Destination {
             // Holds the borrow until the engine has read the buffer.
             let (_borrowed, message) = (buf, message);
             // SAFETY: the future borrows the buffer.
-            unsafe { operation::send_copied(message.outbound, site) }.await;
+            unsafe { operation::send_copied(message.outbound, site) }.await.or_refuse(site);
         }
     }
 
@@ -149,7 +150,7 @@ pub trait AsyncDestination: Destination {
             let (values, message) = (values, message);
             // SAFETY: values and bytes live in the heap until the future is over: it goes on when it
             // is dropped, and who forgets it forgets them, too.
-            unsafe { operation::send(message.outbound, site) }.await;
+            unsafe { operation::send(message.outbound, site) }.await.or_refuse(site);
             values
         })
     }
@@ -166,7 +167,7 @@ pub trait AsyncDestination: Destination {
         async move {
             let (_borrowed, message) = (buf, message);
             // SAFETY: as in `send_async`.
-            unsafe { operation::send_copied(message.outbound, site) }.await;
+            unsafe { operation::send_copied(message.outbound, site) }.await.or_refuse(site);
         }
     }
 

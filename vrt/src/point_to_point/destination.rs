@@ -1,19 +1,19 @@
 //! Sending: the face of a process that messages go to.
 
-use std::panic::Location;
-
 use serde::Serialize;
 
-use crate::comm::CommunicatorHandle;
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{Buffer, Signature};
+use crate::operation::OrRefuse;
+use crate::operation::site;
 use crate::operation::{self, Site};
-use crate::pe::{self, Mode, Outbound};
-use crate::point_to_point::{checked_tag, site};
+use crate::point_to_point::checked_tag;
 use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, Process};
 use crate::{Rank, Tag, encoding};
+use vrt_core::comm::CommunicatorHandle;
+use vrt_core::pe::{self, Mode, Outbound};
 
 /// A process that messages can be sent to.
 pub trait Destination: AsCommunicator {
@@ -29,7 +29,7 @@ pub trait Destination: AsCommunicator {
         let bytes = wire::outgoing(buf);
         let outbound = Outbound {
             context: comm.context,
-            to: comm.job_rank(self.destination_rank()),
+            to: comm.job_rank(self.destination_rank()).or_refuse(site!("")),
             source: comm.rank,
             tag: checked_tag(tag, comm),
             data: bytes.at,

@@ -1,14 +1,14 @@
 //! Sending and receiving in one call (MPI-4.1 section 3.11).
 
 use std::mem::MaybeUninit;
-use std::panic::Location;
 
 use crate::Tag;
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
-use crate::mailbox::Pattern;
+use crate::operation::site;
 use crate::operation::{self, Site};
-use crate::pe::{self, Mode, Outbound, Room, Started};
-use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for, site};
+use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for};
+use vrt_core::mailbox::Pattern;
+use vrt_core::pe::{self, Mode, Outbound, Room, Started};
 
 /// Sends one value with a tag and receives one with another.
 ///

@@ -1,20 +1,19 @@
 //! Messages reserved by a matched probe, and receives of unknown length, which use them.
 
 use std::mem::ManuallyDrop;
-use std::panic::Location;
 
 use serde::de::DeserializeOwned;
 
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
-use crate::encoding::{self, DecodeError};
-use crate::mailbox::Pattern;
 use crate::operation::{self, Site, Ticket};
-use crate::operation::{Status, refuse_type, site};
+use crate::operation::{Error, OrRefuse, Status, refuse, site, try_block_on};
 use crate::operation::{block_on_at, yield_now_async};
-use crate::pe::{self, Probed, Room};
 use crate::point_to_point::{expect_one, keep_incoming, room_for};
 use crate::request::{Request, Scope};
+use vrt_core::encoding::{self, DecodeError};
+use vrt_core::mailbox::Pattern;
+use vrt_core::pe::{self, Probed, Room};
 
 /// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl Message {
     {
         let room = wire::incoming(buf);
         let site = site!("immediate_matched_receive_into");
-        let number = self.into_ticket().number(site);
+        let number = self.into_ticket().number(site).or_refuse(site);
         // SAFETY: the request borrows the buffer until it is done.
         let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, room.room()) });
         let kept = keep_incoming(room);
@@ -88,7 +87,7 @@ impl Message {
     unsafe fn receive_at(self, room: Room, site: Site) -> Status {
         // SAFETY: as the caller promises.
         let receive = unsafe { operation::receive_matched(self.into_ticket(), room, site) };
-        Status::of(block_on_at(receive, site), site)
+        Status::of(try_block_on(receive, site), site)
     }
 
     /// It is received by its number from now on.
@@ -145,7 +144,9 @@ fn vec_for<Msg: Equivalence>(
     let datatype = Msg::equivalent_datatype();
     let datatype = datatype.datatype_ref();
     if !datatype.signature().fits(theirs, bytes) {
-        refuse_type(status, (theirs, datatype.signature()), site);
+        let (source_rank, tag, bytes) = (status.source, status.tag, status.bytes);
+        let (sent, received) = (theirs, datatype.signature());
+        refuse(&Error::MessageType { source_rank, tag, bytes, sent, received }, site);
     }
     let (bytes, each) = (bytes as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
@@ -196,7 +197,7 @@ pub(crate) async fn receive_vec<Msg: Equivalence>(
         vec_for::<Msg>(status, (probed.signature, probed.bytes), site);
     // SAFETY: the vector has room for all values and is there when this future is polled.
     let receive = unsafe { operation::receive_matched(Ticket::new(number), room.room(), site) };
-    let outcome = receive.await;
+    let outcome = receive.await.or_refuse(site);
     room.finish_all();
     // SAFETY: that many values have come.
     unsafe { values.set_len(count) };
@@ -212,7 +213,9 @@ pub(crate) async fn receive_value<T: DeserializeOwned>(
     let mut encoded = vec![0u8; bytes as usize];
     let room = Room::untyped(encoded.as_mut_ptr(), encoded.len());
     // SAFETY: the bytes are there when this future is polled.
-    let outcome = unsafe { operation::receive_matched(Ticket::new(number), room, site) }.await;
+    let outcome = unsafe { operation::receive_matched(Ticket::new(number), room, site) }
+        .await
+        .or_refuse(site);
     if signature != Signature::VALUE {
         let (what, found) = (std::any::type_name::<T>(), signature.to_string());
         return Err(DecodeError::NoValue { what, found, len: encoded.len() });

@@ -6,21 +6,21 @@
 
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::Location;
 
 use serde::de::DeserializeOwned;
 
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
-use crate::mailbox::{ANY, Pattern};
 use crate::operation::block_on_at;
+use crate::operation::site;
 use crate::operation::{self, Site};
-use crate::pe;
-use crate::point_to_point::{Message, Status, checked_tag, message, site};
+use crate::point_to_point::{Message, Status, checked_tag, message};
 use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AnyProcess, AsCommunicator, Process};
 use crate::{Rank, Tag, encoding};
+use vrt_core::mailbox::{ANY, Pattern};
+use vrt_core::pe;
 
 /// A process that messages can be received from: one, or any.
 pub trait Source: AsCommunicator {

@@ -1,7 +1,6 @@
 //! Requests that the program itself completes (MPI-4.1 section 13.2).
 
 use std::future::poll_fn;
-use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 

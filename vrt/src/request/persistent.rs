@@ -6,15 +6,14 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::Location;
 use std::pin::Pin;
 
 use crate::datatype::wire::Incoming;
-use crate::mailbox::Pattern;
 use crate::operation::Site;
 use crate::operation::{Status, site};
-use crate::pe::Started;
 use crate::request::{Request, StaticScope, immediate};
+use vrt_core::mailbox::Pattern;
+use vrt_core::pe::Started;
 
 type Boxed = Pin<Box<dyn Future<Output = ()>>>;
 /// What puts what has come into its place.
@@ -112,7 +111,7 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     /// When it runs already.
     #[track_caller]
     pub fn start(&mut self) {
-        self.expect_idle("start");
+        self.expect_idle(site!("start"));
         let site = self.site;
         self.active = Some(match &mut self.start {
             Start::Message(start) => {
@@ -176,7 +175,7 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     /// When it runs.
     #[track_caller]
     pub fn send_data(&mut self) -> &mut S {
-        self.expect_idle("send_data");
+        self.expect_idle(site!("send_data"));
         &mut self.send
     }
 
@@ -186,18 +185,13 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     /// When it runs.
     #[track_caller]
     pub fn receive_data(&mut self) -> &mut R {
-        self.expect_idle("receive_data");
+        self.expect_idle(site!("receive_data"));
         &mut self.receive
     }
 
-    #[track_caller]
-    fn expect_idle(&self, call: &str) {
+    fn expect_idle(&self, site: Site) {
         if self.active.is_some() {
-            panic!(
-                "{call} at {} of a persistent request that runs: {}, made at {}",
-                site!("").location,
-                self.site
-            );
+            panic!("{site} of a persistent request that runs, made in {}", self.site);
         }
     }
 }

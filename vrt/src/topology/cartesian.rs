@@ -1,14 +1,15 @@
 //! Ranks as a grid (MPI-4.1 section 8.5). The last coordinate runs fastest.
 
 use crate::Count;
-use crate::comm::create;
-use crate::comm::{
+use crate::operation::Site;
+use crate::operation::site;
+use crate::operation::{OrRefuse, try_block_on};
+use crate::topology::{Communicator, Rank, SimpleCommunicator};
+use vrt_core::comm::create;
+use vrt_core::comm::{
     CommunicatorHandle,
     shape::{Grid, Shape},
 };
-use crate::operation::Site;
-use crate::operation::block_on_at;
-use crate::topology::{Communicator, Rank, SimpleCommunicator};
 
 /// A grid and the calling rank's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +93,8 @@ pub(crate) fn create(
     }
     let color = (comm.rank < places.unwrap_or_default()).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
-    let make = create::split_with(comm, color, comm.rank, shape, site);
-    let handle = block_on_at(make, site)?;
+    let make = create::split(comm, color, comm.rank, shape, site);
+    let handle = try_block_on(make, site)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -168,7 +169,7 @@ impl CartesianCommunicator {
     #[track_caller]
     pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
         self.expect_dimensions("coordinates", coords.len());
-        self.0.0.job_rank(rank);
+        self.0.0.job_rank(rank).or_refuse(site!(""));
         self.grid().coordinates(rank, coords);
     }
 
@@ -211,8 +212,8 @@ impl CartesianCommunicator {
             }
         }
         let shape = Shape::Cartesian(part);
-        let make = create::split_with(&self.0.0, Some(color as u32), key, shape, site);
-        match block_on_at(make, site) {
+        let make = create::split(&self.0.0, Some(color as u32), key, shape, site);
+        match try_block_on(make, site) {
             Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
             None => unreachable!("every rank has a color"),
         }

@@ -2,10 +2,10 @@
 
 use std::panic::Location;
 
-use crate::attribute::CommAttribute;
-use crate::comm::create;
+use crate::attribute::{CommAttribute, Kept};
 use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
-use crate::operation::Site;
+use crate::operation::site;
+use crate::operation::{OrRefuse, try_block_on};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
@@ -13,6 +13,8 @@ use crate::topology::{
     SimpleCommunicator, UserGroup, cartesian, graph, group, inter, offer,
 };
 use crate::{Count, Tag};
+use vrt_core::comm::create;
+use vrt_core::comm::shape::Shape;
 use vrt_slot::check;
 
 /// What every communicator can do (MPI-4.1 chapter 7).
@@ -38,7 +40,7 @@ pub trait Communicator: AsHandle {
     /// When there is no such rank.
     #[track_caller]
     fn process_at_rank(&self, r: Rank) -> Process<'_> {
-        self.as_handle().job_rank(r);
+        self.as_handle().job_rank(r).or_refuse(site!(""));
         Process { comm: AnyProcess(self.as_handle()), rank: r }
     }
 
@@ -79,7 +81,7 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn duplicate(&self) -> SimpleCommunicator {
         let site = site!("duplicate");
-        SimpleCommunicator(create::duplicate(self.as_handle(), site))
+        SimpleCommunicator(try_block_on(create::duplicate(self.as_handle(), site), site))
     }
 
     /// A communicator for each color. Collective.
@@ -92,7 +94,8 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<SimpleCommunicator> {
         let site = site!("split_by_color_with_key");
-        create::split(self.as_handle(), color.0, key, site).map(SimpleCommunicator)
+        let split = create::split(self.as_handle(), color.0, key, Shape::Plain, site);
+        try_block_on(split, site).map(SimpleCommunicator)
     }
 
     /// A communicator of the ranks that are on this rank's node now, ordered by key, then by rank
@@ -103,7 +106,9 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn split_shared(&self, key: Key) -> SimpleCommunicator {
         let site = site!("split_shared");
-        match create::split(self.as_handle(), Some(create::node_now()), key, site) {
+        let node = Some(create::node_now());
+        let split = create::split(self.as_handle(), node, key, Shape::Plain, site);
+        match try_block_on(split, site) {
             Some(communicator) => SimpleCommunicator(communicator),
             None => unreachable!("every rank is on a node"),
         }
@@ -117,8 +122,8 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn split_by_subgroup_collective(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
         let site = site!("split_by_subgroup_collective");
-        create::from_group_collective(self.as_handle(), group.members(), site)
-            .map(SimpleCommunicator)
+        let make = create::from_group_collective(self.as_handle(), group.members(), site);
+        try_block_on(make, site).map(SimpleCommunicator)
     }
 
     /// A communicator of a group of these ranks. Only they have to call it.
@@ -142,7 +147,8 @@ pub trait Communicator: AsHandle {
         tag: Tag,
     ) -> Option<SimpleCommunicator> {
         let site = site!("split_by_subgroup");
-        create::from_group(self.as_handle(), group.members(), tag, site).map(SimpleCommunicator)
+        let make = create::from_group(self.as_handle(), group.members(), tag, site);
+        try_block_on(make, site).map(SimpleCommunicator)
     }
 
     /// Its ranks; of an intercommunicator, the local ones.
@@ -360,7 +366,7 @@ pub trait Communicator: AsHandle {
     {
         // Before the frames of the call, which have holes.
         check::wipe();
-        offer::migrate(state, Location::caller());
+        offer::migrate(state, site!("migrate"));
     }
 
     /// Moves the calling rank to a PE, by memory or by state as [`migrate`](Self::migrate) does,
@@ -382,7 +388,7 @@ pub trait Communicator: AsHandle {
         Self: Sized,
     {
         check::wipe();
-        offer::migrate_to(pe, state, Location::caller())
+        offer::migrate_to(pe, state, site!("migrate_to"))
     }
 
     /// The async twin of [`migrate`](Self::migrate).
@@ -397,7 +403,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        offer::migrate_async(state, Location::caller())
+        offer::migrate_async(state, site!("migrate_async"))
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep
@@ -410,7 +416,7 @@ pub trait Communicator: AsHandle {
             coordinates.iter().all(|x| x.is_finite()),
             "coordinates {coordinates:?}: finite numbers are allowed"
         );
-        crate::pe::with(|pe| pe.engine.running().coordinates = Some(coordinates));
+        vrt_core::pe::with(|pe| pe.engine.running().coordinates = Some(coordinates));
     }
 
     /// The state that was given to [`migrate`](Self::migrate), if this rank has been moved by its
@@ -423,7 +429,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        offer::restore(Location::caller())
+        offer::restore(site!("restore"))
     }
 
     /// Ends the whole job with a status.
@@ -459,10 +465,10 @@ pub trait AnyCommunicator: Communicator {
 
 impl<C: Communicator + ?Sized> AnyCommunicator for C {
     fn get_attr<A: CommAttribute>(&self) -> Option<&A> {
-        self.as_handle().attributes.get()
+        self.as_handle().attributes.get::<Kept<A>>().map(|kept| &kept.0)
     }
 
     fn set_attr<A: CommAttribute>(&mut self, val: A) {
-        self.as_handle().attributes.set(val);
+        self.as_handle().attributes.set(Kept(val));
     }
 }

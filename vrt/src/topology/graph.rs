@@ -1,14 +1,14 @@
 //! Ranks as a graph (MPI-4.1 sections 8.5.3 to 8.5.5).
 
 use crate::Count;
-use crate::comm::create;
-use crate::comm::{
+use crate::operation::Site;
+use crate::operation::{OrRefuse, try_block_on};
+use crate::topology::{Rank, SimpleCommunicator};
+use vrt_core::comm::create;
+use vrt_core::comm::{
     CommunicatorHandle,
     shape::{Edge, Neighbors, Shape},
 };
-use crate::operation::Site;
-use crate::operation::block_on_at;
-use crate::topology::{Rank, SimpleCommunicator};
 
 fn edges(ranks: &[Rank]) -> Vec<Edge> {
     ranks.iter().map(|rank| Edge { rank: Some(*rank), label: 0 }).collect()
@@ -80,8 +80,8 @@ pub(crate) fn create(
     let color = mine.as_ref().map(|_| 0);
     let mine = mine.unwrap_or_default();
     let shape = Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine });
-    let make = create::split_with(comm, color, comm.rank, shape, site);
-    let handle = block_on_at(make, site)?;
+    let make = create::split(comm, color, comm.rank, shape, site);
+    let handle = try_block_on(make, site)?;
     Some(GraphCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -91,11 +91,11 @@ pub(crate) fn create_adjacent(
     destinations: &[Rank],
     site: Site,
 ) -> DistributedGraphCommunicator {
-    create::checked_ranks(comm, sources, site);
-    create::checked_ranks(comm, destinations, site);
+    create::check_neighbors(comm, sources).or_refuse(site);
+    create::check_neighbors(comm, destinations).or_refuse(site);
     let neighbors = Neighbors { sources: edges(sources), destinations: edges(destinations) };
     let make = create::same_ranks(comm, Shape::DistributedGraph(neighbors), site);
-    let handle = block_on_at(make, site);
+    let handle = try_block_on(make, site);
     DistributedGraphCommunicator(SimpleCommunicator(handle))
 }
 
@@ -105,23 +105,23 @@ pub(crate) fn create_from_edges(
     site: Site,
 ) -> DistributedGraphCommunicator {
     let ends: Vec<Rank> = named.iter().flat_map(|(from, to)| [*from, *to]).collect();
-    create::checked_ranks(comm, &ends, site);
+    create::check_neighbors(comm, &ends).or_refuse(site);
     let collect = async {
         // Every rank gets all edges: how many each names, then the edges, padded to the most.
-        let counts = create::all_gather(comm, [named.len() as i32], site).await;
+        let counts = create::all_gather(comm, [named.len() as i32], site).await?;
         let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();
         let mut all = Vec::new();
         for i in 0..most as usize {
             let (from, to) = named.get(i).copied().unwrap_or((-1, -1));
-            all.push(create::all_gather(comm, [from, to], site).await);
+            all.push(create::all_gather(comm, [from, to], site).await?);
         }
         // In the order of the ranks that name them.
-        (0..comm.size as usize)
+        let edges = (0..comm.size as usize)
             .flat_map(|rank| all.iter().map(move |row| row[rank]))
-            .filter(|[from, _]| *from >= 0)
-            .collect::<Vec<[i32; 2]>>()
+            .filter(|[from, _]| *from >= 0);
+        Ok(edges.collect::<Vec<[i32; 2]>>())
     };
-    let all = block_on_at(collect, site);
+    let all = try_block_on(collect, site);
     let me = comm.rank;
     let sources: Vec<Rank> =
         all.iter().filter(|[_, to]| *to == me).map(|[from, _]| *from).collect();

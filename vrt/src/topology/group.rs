@@ -2,9 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::comm::handle::Members;
-use crate::pe;
 use crate::topology::Rank;
+use vrt_core::comm::handle::Members;
+use vrt_core::pe;
 
 /// A group that the program did not make: the empty one.
 #[derive(Clone, Debug)]

@@ -4,13 +4,13 @@
 //! [`merge`](InterCommunicator::merge) makes one communicator of both.
 
 use crate::Tag;
-use crate::comm::create;
-use crate::comm::handle::{CommunicatorHandle, Info, Members, Remote};
-use crate::comm::shape::Shape;
 use crate::operation::Site;
-use crate::operation::block_on_at;
+use crate::operation::site;
+use crate::operation::{Error, OrRefuse, try_block_on};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};
-use std::panic::Location;
+use vrt_core::comm::create;
+use vrt_core::comm::handle::{CommunicatorHandle, Info, Members, Remote};
+use vrt_core::comm::shape::Shape;
 
 /// A communicator between two groups of ranks.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl InterCommunicator {
     pub fn merge(&self, merge_order: MergeOrder) -> SimpleCommunicator {
         let site = site!("merge");
         let merge = merge(&self.0, self.remote(), merge_order, site);
-        SimpleCommunicator(block_on_at(merge, site))
+        SimpleCommunicator(try_block_on(merge, site))
     }
 }
 
@@ -61,17 +61,17 @@ async fn exchange_groups(
     partner: Rank,
     (tag, mine): (Tag, &[u32]),
     site: Site,
-) -> Vec<u32> {
+) -> Result<Vec<u32>, Error> {
     let mut theirs = Vec::new();
     let mut len = [0];
     if local.rank as usize == leader {
-        theirs = create::exchange(peer, partner, tag, mine, site).await;
+        theirs = create::exchange(peer, partner, tag, mine, site).await?;
         len = [theirs.len() as u32];
     }
-    create::broadcast(local, leader, &mut len, site).await;
+    create::broadcast(local, leader, &mut len, site).await?;
     theirs.resize(len[0] as usize, 0);
-    create::broadcast(local, leader, &mut theirs, site).await;
-    theirs
+    create::broadcast(local, leader, &mut theirs, site).await?;
+    Ok(theirs)
 }
 
 pub(crate) fn create(
@@ -82,26 +82,26 @@ pub(crate) fn create(
     tag: Tag,
     site: Site,
 ) -> InterCommunicator {
-    comm.job_rank(local_leader);
+    comm.job_rank(local_leader).or_refuse(Site { call: "", ..site });
     let make = async {
         let leader = local_leader as usize;
-        let local = create::same_ranks(comm, Shape::Plain, site).await;
+        let local = create::same_ranks(comm, Shape::Plain, site).await?;
         // Both leaders offer a context; that of the group with the lowest rank of the job counts.
-        let offered = if comm.rank == local_leader { create::new_contexts(1) } else { 0 };
+        let offered = if comm.rank == local_leader { create::new_contexts(1)? } else { 0 };
         let mut mine = vec![offered];
         mine.extend(comm.members.iter());
         let partner = (tag, &mine[..]);
-        let theirs = exchange_groups(&local, leader, peer, remote_leader, partner, site).await;
+        let theirs = exchange_groups(&local, leader, peer, remote_leader, partner, site).await?;
         let mut offered = [mine[0]];
-        create::broadcast(&local, leader, &mut offered, site).await;
+        create::broadcast(&local, leader, &mut offered, site).await?;
         let (mine, theirs) = ((offered[0], &mine[1..]), (theirs[0], &theirs[1..]));
         let first = mine.1.iter().min() < theirs.1.iter().min();
         let context = if first { mine.0 } else { theirs.0 };
         let mut info = Info::new(context, comm.rank, comm.members.clone());
         info.remote = Some(Remote { members: Members::from_list(theirs.1), local });
-        InterCommunicator(CommunicatorHandle::new(info))
+        Ok(InterCommunicator(CommunicatorHandle::new(info)))
     };
-    block_on_at(make, site)
+    try_block_on(make, site)
 }
 
 async fn merge(
@@ -109,13 +109,13 @@ async fn merge(
     remote: &Remote,
     order: MergeOrder,
     site: Site,
-) -> CommunicatorHandle {
-    let offered = if comm.rank == 0 { create::new_contexts(1) } else { 0 };
+) -> Result<CommunicatorHandle, Error> {
+    let offered = if comm.rank == 0 { create::new_contexts(1)? } else { 0 };
     let high = u32::from(order == MergeOrder::High);
     let mine = [offered, high];
-    let theirs = exchange_groups(&remote.local, 0, comm, 0, (Tag::MAX, &mine), site).await;
+    let theirs = exchange_groups(&remote.local, 0, comm, 0, (Tag::MAX, &mine), site).await?;
     let mut offered = [offered];
-    create::broadcast(&remote.local, 0, &mut offered, site).await;
+    create::broadcast(&remote.local, 0, &mut offered, site).await?;
     let lowest = comm.members.iter().min() < remote.members.iter().min();
     let first = if high == theirs[1] { lowest } else { high == 0 };
     let (local, other) = (comm.members.iter(), remote.members.iter());

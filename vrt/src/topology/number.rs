@@ -8,12 +8,12 @@ use std::rc::{Rc, Weak};
 
 use rustc_hash::FxHashMap;
 
-use crate::comm::handle::{CommunicatorHandle, Info};
-use crate::comm::shape::Shape;
 use crate::ffi::MPI_Comm;
 use crate::raw::{AsRaw, FromRaw};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{CartesianCommunicator, InterCommunicator, NUMBERED, SimpleCommunicator};
+use vrt_core::comm::handle::{CommunicatorHandle, Info};
+use vrt_core::comm::shape::Shape;
 use vrt_slot::locals;
 
 // SAFETY: the handle is a number that stands for this communicator.

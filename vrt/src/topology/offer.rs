@@ -12,51 +12,41 @@
 //! With `--move memory` the rank goes as it is, and `restore` never finds anything; the same
 //! program runs both ways.
 
-use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::migrate::{Migration, MoveBy};
-use crate::operation::{self, Lasting, Pending, Site};
-use crate::pe::{self, Completion, Encoded, Engine, Started};
-use vrt_slot::rank;
+use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, expect_blocking};
+use vrt_core::migrate::{Migration, MoveBy};
+use vrt_core::pe::{self, Completion, Encoded, Engine, Started};
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
-pub(crate) fn migrate<T: Serialize + DeserializeOwned>(
-    state: &mut T,
-    location: &'static Location<'static>,
-) {
-    rank::expect_blocking("migrate", location);
-    if !prepare(state, location) {
+pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
+    expect_blocking(site);
+    if !prepare(state, site) {
         return;
     }
-    let site = Site { call: "migrate", location };
     vrt_slot::check::wipe();
     operation::block_on_request(offer, None, site);
-    if let Some((to, bytes)) = encode_if_ordered(state, location) {
+    if let Some((to, bytes)) = encode_if_ordered(state, site) {
         operation::block_on_request(|engine| leave_for(engine, to, &bytes), None, site);
     }
 }
 
 /// See [`Communicator::migrate_async`](crate::topology::Communicator::migrate_async).
-pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(
-    state: &mut T,
-    location: &'static Location<'static>,
-) {
-    if !prepare(state, location) {
+pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
+    if !prepare(state, site) {
         return;
     }
-    let site = Site { call: "migrate_async", location };
     if let Started::Pending(request, _) = pe::with(|pe| offer(&mut pe.engine)) {
-        Offered::of(request, site).await;
+        Offered::of(request, site).await.or_refuse(site);
     }
-    if let Some((to, bytes)) = encode_if_ordered(state, location) {
+    if let Some((to, bytes)) = encode_if_ordered(state, site) {
         let started = pe::with(|pe| leave_for(&mut pe.engine, to, &bytes));
         if let Started::Pending(request, _) = started {
-            Offered::of(request, site).await;
+            Offered::of(request, site).await.or_refuse(site);
         }
     }
 }
@@ -85,9 +75,9 @@ impl Offered {
 }
 
 impl Future for Offered {
-    type Output = Completion;
+    type Output = Result<Completion, Error>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Completion> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.pending).poll(context)
     }
 }
@@ -105,25 +95,25 @@ impl Drop for Offered {
 }
 
 /// Whether there is a reason to offer the rank now.
-fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, location: &Location<'_>) -> bool {
+fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) -> bool {
     let how = pe::with(|pe| {
         let (migration, core) = pe.engine.part::<Migration>();
         migration.would_move(core)
     });
     if how == Some(MoveBy::InPlace) {
-        match crate::encoding::decode_own(&encode(state, "migrate", location)) {
+        match vrt_core::encoding::decode_own(&encode(state, site)) {
             Ok(same) => *state = same,
-            Err(error) => panic!("migrate at {location}: {error}"),
+            Err(error) => panic!("{site}: {error}"),
         }
     }
     how.is_some()
 }
 
 /// Where the rank is to go by its state, if so, and that state.
-fn encode_if_ordered<T: Serialize>(state: &T, location: &Location<'_>) -> Option<(u32, Vec<u8>)> {
+fn encode_if_ordered<T: Serialize>(state: &T, site: Site) -> Option<(u32, Vec<u8>)> {
     let to = pe::with(|pe| pe.engine.running().ordered.take())?;
     let began = Instant::now();
-    let bytes = encode(state, "migrate", location);
+    let bytes = encode(state, site);
     let taken = began.elapsed();
     pe::with(|pe| {
         let migration = pe.engine.extension::<Migration>();
@@ -134,10 +124,10 @@ fn encode_if_ordered<T: Serialize>(state: &T, location: &Location<'_>) -> Option
     Some((to, bytes))
 }
 
-fn encode<T: Serialize>(state: &T, call: &str, location: &Location<'_>) -> Vec<u8> {
+fn encode<T: Serialize>(state: &T, site: Site) -> Vec<u8> {
     let len = pe::with(|pe| pe.engine.running().state_len);
-    crate::encoding::encode_long(state, len + len / 8)
-        .unwrap_or_else(|error| panic!("{call} at {location}: {error}"))
+    vrt_core::encoding::encode_long(state, len + len / 8)
+        .unwrap_or_else(|error| panic!("{site}: {error}"))
 }
 
 /// Why a rank has not moved where it wanted to.
@@ -160,9 +150,9 @@ pub enum CannotMove {
 pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     to: u32,
     state: &mut T,
-    location: &'static Location<'static>,
+    site: Site,
 ) -> Result<(), CannotMove> {
-    rank::expect_blocking("migrate_to", location);
+    expect_blocking(site);
     let by_state = pe::with(|pe| {
         let engine = &mut pe.engine;
         let last = engine.shared.pes() as u32 - 1;
@@ -171,8 +161,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
         }
         Ok(engine.extension::<Migration>().rules.by_state)
     })?;
-    let bytes = if by_state { encode(state, "migrate_to", location) } else { Vec::new() };
-    let site = Site { call: "migrate_to", location };
+    let bytes = if by_state { encode(state, site) } else { Vec::new() };
     vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
@@ -185,16 +174,16 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
 }
 
 /// See [`Communicator::restore`](crate::topology::Communicator::restore).
-pub(crate) fn restore<T: DeserializeOwned>(location: &'static Location<'static>) -> Option<T> {
+pub(crate) fn restore<T: DeserializeOwned>(site: Site) -> Option<T> {
     let Encoded { at, len } = pe::with(|pe| pe.engine.running().restored)?;
     // SAFETY: a block of a pool of this node, which belongs to the rank until it is given back.
     let bytes = unsafe { std::slice::from_raw_parts(at, len) };
-    let decoded = crate::encoding::decode_own(bytes);
+    let decoded = vrt_core::encoding::decode_own(bytes);
     pe::with(|pe| pe.engine.running().drop_restored());
     match decoded {
         Ok(state) => Some(state),
         Err(error) => {
-            panic!("restore at {location}: this is not the type that was given to migrate: {error}")
+            panic!("{site}: this is not the type that was given to migrate: {error}")
         }
     }
 }

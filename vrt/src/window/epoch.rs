@@ -4,20 +4,23 @@
 //! messages, or by a lock in the heap of the rank whose memory it is about. A rank that waits for a
 //! lock lets others run, soon for longer.
 
-use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
-use crate::comm::algorithms::Collective;
-use crate::comm::handle::CommunicatorHandle;
 use crate::datatype::{Equivalence, Signature};
-use crate::mailbox::Pattern;
+use crate::operation::OrRefuse;
 use crate::operation::site;
+use crate::operation::try_block_on;
 use crate::operation::{self, Site, background, sleep_async};
 use crate::operation::{block_on_at, yield_now_async};
-use crate::pe::{self, Mode, Outbound, Room};
 use crate::topology::{Group, Rank};
-use crate::window::{Window, remote};
+use crate::window::Window;
+use vrt_core::comm::algorithms::Collective;
+use vrt_core::comm::handle::CommunicatorHandle;
+use vrt_core::mailbox::Pattern;
+use vrt_core::pe::{self, Mode, Outbound, Room};
+use vrt_core::rma::control::LockKind;
+use vrt_core::rma::remote;
 
 /// What an access epoch allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,73 +36,11 @@ pub(super) enum Epoch {
     LockedAll,
 }
 
-/// How a rank's memory is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum LockKind {
-    /// With other ranks that lock it so.
-    Shared,
-    /// Alone.
-    Exclusive,
-}
-
-/// What other ranks change of a rank's window beside its memory.
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub(super) struct Control {
-    /// Ranks that have the lock, and the two bits below.
-    lock: AtomicU32,
-    /// Somebody folds an element that is no word.
-    element: AtomicU32,
-}
-
-/// One rank has the lock alone.
-const EXCLUSIVE: u32 = 1 << 31;
-/// Somebody waits for that; nobody else gets a shared lock meanwhile.
-const WANTED: u32 = 1 << 30;
-
-/// Held while an element is folded.
-pub(super) struct ElementLock<'a>(&'a AtomicU32);
-
-impl Drop for ElementLock<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
-    }
-}
-
-impl Control {
-    /// Held for some instructions only, never across a suspension.
-    pub(super) fn lock_element(&self) -> ElementLock<'_> {
-        while self.element.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            std::hint::spin_loop();
-        }
-        ElementLock(&self.element)
-    }
-
-    pub(super) fn try_lock(&self, kind: LockKind) -> bool {
-        let change = |word: u32| match kind {
-            LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
-            LockKind::Exclusive => Some(word | WANTED),
-            LockKind::Shared if word & (EXCLUSIVE | WANTED) == 0 => Some(word + 1),
-            LockKind::Shared => None,
-        };
-        match self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change) {
-            Ok(word) => kind == LockKind::Shared || word & !WANTED == 0,
-            Err(_) => false,
-        }
-    }
-
-    pub(super) fn unlock(&self) {
-        let release =
-            |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });
-        let _ = self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, release);
-    }
-}
-
 pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
     fence(Ordering::SeqCst);
     let collective = Collective::begin(comm, site);
     // SAFETY: there are no buffers.
-    unsafe { collective.barrier() }.await;
+    unsafe { collective.barrier() }.await.or_refuse(site);
     fence(Ordering::SeqCst);
 }
 
@@ -111,7 +52,7 @@ async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
     for rank in ranks {
         let message = Outbound {
             context: comm.context,
-            to: comm.job_rank(*rank),
+            to: comm.job_rank(*rank).or_refuse(site),
             source: comm.rank,
             tag,
             data: std::ptr::null(),
@@ -120,7 +61,7 @@ async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
             signature: Signature::ANY,
         };
         // SAFETY: there is no data.
-        unsafe { operation::send(message, site) }.await;
+        unsafe { operation::send(message, site) }.await.or_refuse(site);
     }
 }
 
@@ -128,7 +69,9 @@ async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
     for rank in ranks {
         let pattern = Pattern { context: comm.context, source: *rank, tag };
         // SAFETY: there is no data.
-        unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }.await;
+        unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }
+            .await
+            .or_refuse(site);
     }
 }
 
@@ -259,7 +202,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
         self.expect_epoch(&[Epoch::None, Epoch::Locked], site);
-        self.comm.job_rank(rank);
+        self.comm.job_rank(rank).or_refuse(site!(""));
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
         }
@@ -348,7 +291,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
             let locked = match here {
                 Some(locked) => locked,
                 None => {
-                    remote::try_lock(self.comm.job_rank(rank), self.comm.context, kind, site).await
+                    let rank = self.comm.members.get(rank as usize);
+                    remote::try_lock(rank, self.comm.context, kind, site).await.or_refuse(site)
                 }
             };
             if locked {
@@ -366,8 +310,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let target = &self.targets[rank as usize];
         let here = self.in_reach(rank).map(|_leased| target.control().unlock());
         if here.is_none() {
-            let unlock = remote::unlock(self.comm.job_rank(rank), self.comm.context, site);
-            block_on_at(unlock, site);
+            let rank = self.comm.members.get(rank as usize);
+            try_block_on(remote::unlock(rank, self.comm.context, site), site);
         }
     }
 

@@ -142,7 +142,7 @@ fn print_in_child(fault: &Fault, frames: &Frames, full: bool) -> ! {
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     }
-    hooks::use_heap(crate::pe::pool_of_thread());
+    hooks::use_heap(vrt_core::pe::pool_of_thread());
     // When something goes wrong here the parent prints addresses, and that is enough.
     std::panic::set_hook(Box::new(|_| ()));
     collect(fault, frames, full);

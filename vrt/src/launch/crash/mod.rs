@@ -14,8 +14,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::net::shared::{Ended, JobState};
-use crate::pe;
+use vrt_core::net::shared::{Ended, JobState};
+use vrt_core::pe;
 use vrt_slot::report::{STATUS_RUNTIME, say};
 use vrt_slot::{Arena, hooks};
 

@@ -1,0 +1,528 @@
+//! Waiting for a word of memory to change, where a rank waits.
+//!
+//! The kernel's futex lets a thread sleep until another one wakes it at an address. A rank has no
+//! thread for itself, so ranks that wait stand in a table of the process, by address, and are
+//! suspended. Who wakes an address, rank or thread, finds those of the table first and has the
+//! kernel wake the rest. Only process-private futexes are treated so; others are the kernel's.
+//!
+//! **No wake-up is lost.** The usual argument of futexes:
+//!
+//! ```text
+//! waiter                                   waker
+//!   WAITING += 1                             change the word
+//!   fence                                    fence
+//!   lock the table                           WAITING == 0 ? nobody to wake
+//!     word == expected ? enter : EAGAIN      lock the table, take those at the address out, unlock
+//!   unlock; suspend until taken out          have their PEs resume them
+//! ```
+//!
+//! By the fences either the waker sees that somebody waits or the waiter sees the new word; the
+//! table's lock orders the rest.
+//!
+//! **Other PEs of the node.** Ranks may take a lock of theirs, in the arena, to several PEs. Each of
+//! these has a table of its own, so a rank that waits for a word of the arena is counted in the block
+//! of its PE, before it looks at the word; who wakes the word signals to the other PEs that count
+//! such ([`pe::wake_elsewhere`]). The kernel, too, is asked for waiters of all processes then.
+//!
+//! **When a rank is suspended.** A thread could wake it as well as a rank, and code that is woken by
+//! threads is faster, and safer, where the thread truly waits. So, where there are threads beside
+//! the PE's, the rank waits in the kernel first, for [`PATIENCE`]; then it is suspended. At words
+//! that a rank was seen to wake it is suspended at once.
+//!
+//! **`park`.** All ranks of a PE have one `Thread`, and so one word for `park` and `unpark`: 0
+//! nothing, 1 notified, -1 parked. An `unpark` is therefore taken to be for every rank that is
+//! parked; each is resumed with the word set to 1, as if it had been for it alone, and looks at what
+//! it parked for, as everybody has to who parks. A rank that leaves sets the word to 0 although
+//! others are still parked, and then an `unpark` wakes nobody; so an idle PE sets the word right
+//! (`before_sleep`), and parked ranks look again by themselves, ever more rarely.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_long};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::blocking::calls::{errno, real_syscall};
+use crate::blocking::suspend::{may_suspend, suspend_until};
+use crate::pe::{self, Locks};
+use vrt_slot::Arena;
+use vrt_slot::foreign::{has_foreign_threads, is_thread_local};
+use vrt_slot::hooks;
+
+/// How long a rank waits in the kernel for a thread, in nanoseconds.
+const PATIENCE: u64 = 1_000_000;
+/// When a parked rank looks again, in nanoseconds; each time twice as late, to the limit.
+const FIRST_LOOK: u64 = 10_000_000;
+const LAST_LOOK: u64 = 1_000_000_000;
+/// How often it does so where no thread could have woken it.
+const LOOKS_ALONE: u32 = 3;
+/// Words remembered at which ranks wake each other.
+const WORDS: usize = 256;
+
+/// The values of the word of `park`.
+const NOTIFIED: u32 = 1;
+const PARKED: u32 = u32::MAX;
+const EMPTY: u32 = 0;
+
+/// A rank that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    ticket: u64,
+    bits: u32,
+    pe: u32,
+    rank: u32,
+    /// It is woken with all others at its address, whomever the wake-up is for.
+    parked: bool,
+}
+
+struct Table {
+    waiters: HashMap<usize, VecDeque<Waiter>, FxBuildHasher>,
+    tickets: u64,
+    /// Words at which ranks have woken ranks, the last ones.
+    between_ranks: VecDeque<usize>,
+}
+
+static TABLE: Mutex<Table> = Mutex::new(Table {
+    waiters: HashMap::with_hasher(FxBuildHasher),
+    tickets: 0,
+    between_ranks: VecDeque::new(),
+});
+
+/// Ranks in the table, or about to be.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The word of this PE's `park`, or 0.
+    static PARKER: Cell<usize> = const { Cell::new(0) };
+    /// The next futex that this thread waits for is that word.
+    static LEARNING: Cell<bool> = const { Cell::new(false) };
+    /// Ranks of this PE that are suspended here, and those of them that are parked.
+    static BLOCKED_HERE: Cell<u32> = const { Cell::new(0) };
+    static PARKED_HERE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs `f` on the table, on the process's heap.
+fn table<R>(f: impl FnOnce(&mut Table) -> R) -> R {
+    hooks::runtime_heap(|| f(&mut TABLE.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Whether a word is of the table's own lock, which is the kernel's alone.
+fn is_of_table(address: usize) -> bool {
+    let start = (&raw const TABLE) as usize;
+    (start..start + size_of_val(&TABLE)).contains(&address)
+}
+
+/// What the kernel is asked: the arguments of the system call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) address: usize,
+    pub(super) operation: c_int,
+    pub(super) value: u32,
+    /// A time, or a second number.
+    pub(super) time: usize,
+    pub(super) second: usize,
+    pub(super) third: u32,
+}
+
+impl Call {
+    /// Asks the kernel. Words in the arena may be waited for in another PE of the node, to which a
+    /// rank has taken them.
+    fn kernel(self) -> c_long {
+        let private = if Arena::contains(self.address) { libc::FUTEX_PRIVATE_FLAG } else { 0 };
+        real_syscall(
+            libc::SYS_futex,
+            [
+                self.address,
+                (self.operation & !private) as usize,
+                self.value as usize,
+                self.time,
+                self.second,
+                self.third as usize,
+            ],
+        )
+    }
+
+    fn is_private(self) -> bool {
+        self.operation & libc::FUTEX_PRIVATE_FLAG != 0 && !is_of_table(self.address)
+    }
+
+    /// Until when a wait lasts, by [`pe::monotonic`]; `None`: for ever.
+    fn deadline(self) -> Option<u64> {
+        if self.time == 0 {
+            return None;
+        }
+        // SAFETY: for a wait the caller gives null or a time.
+        let time = unsafe { *(self.time as *const libc::timespec) };
+        let now = pe::monotonic();
+        let left = if self.operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAIT {
+            nanoseconds(&time)
+        } else if self.operation & libc::FUTEX_CLOCK_REALTIME != 0 {
+            nanoseconds(&time).saturating_sub(clock(libc::CLOCK_REALTIME))
+        } else {
+            nanoseconds(&time).saturating_sub(now)
+        };
+        Some(now.saturating_add(left))
+    }
+}
+
+/// Nanoseconds of a time that is not negative.
+pub(super) fn nanoseconds(time: &libc::timespec) -> u64 {
+    let second = Duration::from_secs(1).as_nanos() as u64;
+    (time.tv_sec as u64).saturating_mul(second).saturating_add(time.tv_nsec as u64)
+}
+
+/// What a clock says, in nanoseconds; 0 where there is no such clock.
+pub(super) fn clock(which: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable.
+    unsafe { libc::clock_gettime(which, &mut time) };
+    nanoseconds(&time)
+}
+
+fn fail(error: c_int) -> c_long {
+    // SAFETY: errno of this thread.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
+
+/// The system call `futex`.
+pub(super) fn futex(call: Call) -> c_long {
+    if !call.is_private() {
+        return call.kernel();
+    }
+    match call.operation & libc::FUTEX_CMD_MASK {
+        libc::FUTEX_WAIT => wait(call, u32::MAX),
+        libc::FUTEX_WAIT_BITSET => wait(call, call.third),
+        libc::FUTEX_WAKE => wake(call, u32::MAX),
+        libc::FUTEX_WAKE_BITSET => wake(call, call.third),
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP => {
+            // Ranks that wait are woken, instead of being moved to the other word: a wait may end
+            // for no reason. So are those at a word that is to be woken under a condition.
+            let status = call.kernel();
+            if status < 0 {
+                return status;
+            }
+            let mut count = resume(take_out(call.address, usize::MAX, u32::MAX));
+            if call.operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAKE_OP {
+                count += resume(take_out(call.second, usize::MAX, u32::MAX));
+                signal_elsewhere(call.second);
+            }
+            signal_elsewhere(call.address);
+            status + count as c_long
+        }
+        _ => call.kernel(),
+    }
+}
+
+/// The word at an address that a program waits at.
+fn word(address: usize) -> &'static AtomicU32 {
+    // SAFETY: the caller of `futex` gives the address of an aligned word that others change
+    // atomically, and keeps it while it waits.
+    unsafe { &*(address as *const AtomicU32) }
+}
+
+fn wait(call: Call, bits: u32) -> c_long {
+    if LEARNING.get() {
+        PARKER.set(call.address);
+    }
+    let aligned = call.address.is_multiple_of(align_of::<AtomicU32>()) && call.address != 0;
+    if !pe::in_rank() || !aligned || bits == 0 {
+        return call.kernel();
+    }
+    let parked = call.address == PARKER.get() && call.value == PARKED;
+    if parked && !set_parked(call.address) {
+        return 0;
+    }
+    let deadline = call.deadline();
+    if word(call.address).load(Ordering::SeqCst) != call.value {
+        return fail(libc::EAGAIN);
+    }
+    if is_thread_local(call.address) {
+        return call.kernel();
+    }
+    if has_foreign_threads()
+        && !table(|table| table.between_ranks.contains(&call.address))
+        && let Some(status) = wait_in_kernel(call, deadline)
+    {
+        return status;
+    }
+    if !may_suspend() {
+        return call.kernel();
+    }
+    suspend_at(call, bits, deadline, parked)
+}
+
+/// Waits for a thread, for a while. `None`: the time has passed.
+fn wait_in_kernel(call: Call, deadline: Option<u64>) -> Option<c_long> {
+    let until = pe::monotonic() + PATIENCE;
+    if deadline.is_some_and(|deadline| deadline <= until) {
+        return Some(call.kernel());
+    }
+    let time = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE as c_long };
+    let status = Call {
+        operation: libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+        time: (&raw const time) as usize,
+        ..call
+    }
+    .kernel();
+    (status == 0 || errno() != libc::ETIMEDOUT).then_some(status)
+}
+
+/// Suspends the rank until somebody wakes the word.
+fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_long {
+    let Some((pe, rank)) = hooks::running_rank() else { return call.kernel() };
+    count_waiting(call.address, |n| n.fetch_add(1, Ordering::SeqCst));
+    WAITING.fetch_add(1, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    let ticket = table(|table| {
+        if word(call.address).load(Ordering::SeqCst) != call.value {
+            return None;
+        }
+        table.tickets += 1;
+        let waiter = Waiter { ticket: table.tickets, bits, pe, rank, parked };
+        table.waiters.entry(call.address).or_default().push_back(waiter);
+        Some(waiter.ticket)
+    });
+    let Some(ticket) = ticket else {
+        WAITING.fetch_sub(1, Ordering::SeqCst);
+        count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
+        return fail(libc::EAGAIN);
+    };
+    if Arena::contains(call.address) {
+        pe::with(|pe| pe.engine.injected.tell_waiting(call.address));
+    }
+    let look_again = if parked { next_look() } else { None };
+    let until = [deadline, look_again].into_iter().flatten().min();
+    BLOCKED_HERE.set(BLOCKED_HERE.get() + 1);
+    PARKED_HERE.set(PARKED_HERE.get() + u32::from(parked));
+    let is_gone = |table: &mut Table| {
+        let there = table.waiters.get(&call.address);
+        !there.is_some_and(|there| there.iter().any(|waiter| waiter.ticket == ticket))
+    };
+    let woken = suspend_until("a lock", Some(call.address), until, || table(is_gone))
+        // Woken at the last moment: whoever did so counts on it.
+        || !table(|table| table.remove(call.address, ticket));
+    BLOCKED_HERE.set(BLOCKED_HERE.get() - 1);
+    PARKED_HERE.set(PARKED_HERE.get() - u32::from(parked));
+    WAITING.fetch_sub(1, Ordering::SeqCst);
+    count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
+    if parked {
+        pe::with(|pe| {
+            let looks = &mut pe.engine.running().blocked.looks;
+            *looks = if woken { 0 } else { *looks + 1 };
+        });
+        return leave_park(call.address, woken, deadline);
+    }
+    if woken { 0 } else { fail(libc::ETIMEDOUT) }
+}
+
+/// Counts a rank of the calling PE that waits for a word of the arena, for the other PEs to see.
+fn count_waiting(address: usize, count: impl Fn(&AtomicU32) -> u32) {
+    if Arena::contains(address) {
+        pe::with(|pe| count(&pe.engine.block().waiting[pe::bucket(address)]));
+    }
+}
+
+impl Table {
+    /// Takes a waiter out; false when somebody has done so.
+    fn remove(&mut self, address: usize, ticket: u64) -> bool {
+        let Some(there) = self.waiters.get_mut(&address) else { return false };
+        let before = there.len();
+        there.retain(|waiter| waiter.ticket != ticket);
+        let found = there.len() < before;
+        if there.is_empty() {
+            self.waiters.remove(&address);
+        }
+        found
+    }
+}
+
+/// The rank that was parked goes on: as if it had been woken, unless its own time has passed.
+fn leave_park(address: usize, woken: bool, deadline: Option<u64>) -> c_long {
+    if !woken && deadline.is_some_and(|deadline| deadline <= pe::monotonic()) {
+        // What the standard library does then would take a wake-up of others away.
+        resume(take_out(address, usize::MAX, u32::MAX));
+        return fail(libc::ETIMEDOUT);
+    }
+    word(address).store(NOTIFIED, Ordering::SeqCst);
+    0
+}
+
+/// Says in the word of `park` that somebody is parked; false when there is a notification.
+fn set_parked(address: usize) -> bool {
+    let word = word(address);
+    let set = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| {
+        (value != NOTIFIED).then_some(PARKED)
+    });
+    if set.is_err() {
+        // It may be for any of them.
+        resume(take_out(address, usize::MAX, u32::MAX));
+    }
+    set.is_ok()
+}
+
+/// When a rank that is about to park looks again.
+fn next_look() -> Option<u64> {
+    let looks = pe::with(|pe| pe.engine.running().blocked.looks);
+    if looks >= LOOKS_ALONE && !has_foreign_threads() {
+        return None;
+    }
+    let pause = FIRST_LOOK.checked_shl(looks.min(16)).unwrap_or(LAST_LOOK).min(LAST_LOOK);
+    Some(pe::monotonic() + pause)
+}
+
+/// The table of waiters, for the loops of PEs.
+pub struct Futexes;
+
+impl Locks for Futexes {
+    fn begin(&self) {
+        // Which word does this thread's `park` wait at?
+        PARKER.set(0);
+        LEARNING.set(true);
+        std::thread::park_timeout(Duration::from_nanos(1));
+        if PARKER.get() == 0 {
+            // There was a notification, which is not for us.
+            std::thread::park_timeout(Duration::from_nanos(1));
+            std::thread::current().unpark();
+        }
+        LEARNING.set(false);
+    }
+
+    fn end(&self, uid: u32) {
+        let forgotten = table(|table| {
+            let count = |table: &Table| table.waiters.values().map(VecDeque::len).sum::<usize>();
+            let before = count(table);
+            table.waiters.values_mut().for_each(|there| there.retain(|waiter| waiter.pe != uid));
+            table.waiters.retain(|_, there| !there.is_empty());
+            before - count(table)
+        });
+        WAITING.fetch_sub(forgotten, Ordering::SeqCst);
+        BLOCKED_HERE.set(0);
+        PARKED_HERE.set(0);
+    }
+
+    fn before_sleep(&self) {
+        let address = PARKER.get();
+        if PARKED_HERE.get() == 0 || address == 0 {
+            return;
+        }
+        if word(address).load(Ordering::SeqCst) == EMPTY {
+            let _ =
+                word(address).compare_exchange(EMPTY, PARKED, Ordering::SeqCst, Ordering::SeqCst);
+        }
+        if word(address).load(Ordering::SeqCst) == NOTIFIED {
+            resume(take_out(address, usize::MAX, u32::MAX));
+        }
+    }
+
+    fn are_awaited(&self) -> bool {
+        BLOCKED_HERE.get() > 0
+    }
+
+    fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32> {
+        if words == 0 {
+            return Vec::new();
+        }
+        table(|table| {
+            let mut woken = Vec::new();
+            table.waiters.retain(|address, there| {
+                if Arena::contains(*address) && words & (1 << pe::bucket(*address)) != 0 {
+                    there.retain(|waiter| {
+                        let takes = waiter.pe == uid;
+                        if takes {
+                            woken.push(waiter.rank);
+                        }
+                        !takes
+                    });
+                }
+                !there.is_empty()
+            });
+            woken
+        })
+    }
+}
+
+fn wake(call: Call, bits: u32) -> c_long {
+    fence(Ordering::SeqCst);
+    let count = wake_here(call, bits);
+    if count < c_long::from(call.value.min(i32::MAX as u32)) {
+        signal_elsewhere(call.address);
+    }
+    count
+}
+
+/// Has other PEs of the node wake their ranks that wait for a word of the arena.
+fn signal_elsewhere(address: usize) {
+    if Arena::contains(address) {
+        pe::wake_elsewhere(address);
+    }
+}
+
+/// Wakes ranks of this process, and what waits in the kernel.
+fn wake_here(call: Call, bits: u32) -> c_long {
+    if WAITING.load(Ordering::Relaxed) == 0 {
+        return call.kernel();
+    }
+    let most = call.value.min(i32::MAX as u32) as usize;
+    let woken = take_out(call.address, most, bits);
+    if woken.is_empty() {
+        return call.kernel();
+    }
+    if pe::in_rank() {
+        table(|table| table.remember(call.address));
+    }
+    let for_all = woken.iter().any(|waiter| waiter.parked);
+    let count = resume(woken);
+    let rest = if for_all { most } else { most - count };
+    if rest == 0 {
+        return count as c_long;
+    }
+    let status = Call { value: rest as u32, ..call }.kernel();
+    count as c_long + status.max(0)
+}
+
+impl Table {
+    /// Ranks wake each other at this address.
+    fn remember(&mut self, address: usize) {
+        if self.between_ranks.contains(&address) {
+            return;
+        }
+        if self.between_ranks.len() == WORDS {
+            self.between_ranks.pop_front();
+        }
+        self.between_ranks.push_back(address);
+    }
+}
+
+/// Takes up to `most` waiters out; of parked ones all.
+fn take_out(address: usize, most: usize, bits: u32) -> Vec<Waiter> {
+    if WAITING.load(Ordering::SeqCst) == 0 {
+        return Vec::new();
+    }
+    table(|table| {
+        let Some(there) = table.waiters.get_mut(&address) else { return Vec::new() };
+        let mut woken = Vec::new();
+        there.retain(|waiter| {
+            let takes = waiter.parked || (woken.len() < most && waiter.bits & bits != 0);
+            if takes {
+                woken.push(*waiter);
+            }
+            !takes
+        });
+        if there.is_empty() {
+            table.waiters.remove(&address);
+        }
+        woken
+    })
+}
+
+/// Has the PEs of ranks that were taken out resume them; returns how many these are.
+fn resume(woken: Vec<Waiter>) -> usize {
+    for waiter in &woken {
+        pe::wake_from_outside(waiter.pe, waiter.rank);
+    }
+    woken.len()
+}

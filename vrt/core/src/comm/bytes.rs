@@ -1,0 +1,90 @@
+//! Ranges of bytes that algorithms read and write, without lifetimes: whoever starts an operation
+//! keeps its buffers until it is done.
+
+use crate::error::Error;
+use crate::layout::Signature;
+use crate::pe::Room;
+
+/// Bytes to read from, and what the elements in them are.
+#[derive(Clone, Copy, Debug)]
+pub struct In(pub *const u8, pub usize, pub Signature);
+
+/// Bytes to write to, and what the elements in them are.
+#[derive(Clone, Copy, Debug)]
+pub struct Out(pub *mut u8, pub usize, pub Signature);
+
+impl In {
+    pub const NOTHING: In = In(std::ptr::null(), 0, Signature::ANY);
+
+    pub(super) fn of_slice(bytes: &[u8], signature: Signature) -> In {
+        In(bytes.as_ptr(), bytes.len(), signature)
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    /// They are readable as long as the result lives.
+    pub(super) unsafe fn slice<'a>(self) -> &'a [u8] {
+        // SAFETY: as the caller promises.
+        if self.1 == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.0, self.1) } }
+    }
+
+    /// Equal parts.
+    pub fn parts(self, n: usize) -> Vec<In> {
+        let each = self.1 / n.max(1);
+        (0..n).map(|i| In(self.0.wrapping_add(i * each), each, self.2)).collect()
+    }
+
+    pub(super) fn range(self, at: usize, len: usize) -> In {
+        In(self.0.wrapping_add(at), len, self.2)
+    }
+}
+
+impl Out {
+    pub const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);
+
+    pub(super) fn of_slice(bytes: &mut [u8], signature: Signature) -> Out {
+        Out(bytes.as_mut_ptr(), bytes.len(), signature)
+    }
+
+    /// Equal parts.
+    pub fn parts(self, n: usize) -> Vec<Out> {
+        let each = self.1 / n.max(1);
+        (0..n).map(|i| Out(self.0.wrapping_add(i * each), each, self.2)).collect()
+    }
+
+    pub(super) fn range(self, at: usize, len: usize) -> Out {
+        Out(self.0.wrapping_add(at), len, self.2)
+    }
+
+    /// The bytes as receives want them.
+    pub fn room(self) -> Room {
+        Room { buffer: self.0, capacity: self.1, signature: self.2 }
+    }
+
+    pub(super) fn read(self) -> In {
+        In(self.0, self.1, self.2)
+    }
+
+    /// # Safety
+    /// Both are valid for the length of `from`, which is not longer. They may be the same.
+    pub(super) unsafe fn copy_from(self, from: In) {
+        debug_assert!(from.1 <= self.1);
+        if from.1 > 0 {
+            // SAFETY: as the caller promises.
+            unsafe { std::ptr::copy(from.0, self.0, from.1) };
+        }
+    }
+}
+
+/// Checks that what `bytes` bytes of one buffer are becomes what the other one has.
+///
+/// # Errors
+/// It does not.
+#[inline]
+pub fn expect_type(sent: Signature, received: Signature, bytes: usize) -> Result<(), Error> {
+    match sent.fits(received, bytes as u64) {
+        true => Ok(()),
+        false => Err(Error::BufferTypes { sent, received }),
+    }
+}

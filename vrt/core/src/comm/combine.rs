@@ -1,0 +1,676 @@
+//! Collective operations on small data: the ranks of a PE combine first, then the PEs.
+//!
+//! A rank deposits its contribution with its PE and waits (or goes on, where MPI lets it). The
+//! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
+//! 64 ranks on 2 PEs exchange two packets, not 63 messages.
+//!
+//! What a PE has are *parts* of a fixed tree over rank numbers; see [`parts`](super::parts).
+//!
+//! ```text
+//! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
+//! packet comes: parts added ------------------------------------------------+-> all covered?
+//!                                                     results to those who wait <-yes-+
+//! ```
+//!
+//! An operation is known by its context and its number on it, which grows at every rank alike. A
+//! packet may come before any rank of the PE has begun the operation.
+//!
+//! "The ranks of a PE" are those that *began* there: a rank that has moved sends its contribution
+//! to its first PE, which answers it wherever it is then. So who has to contribute where never
+//! changes, however ranks move in the middle of an operation.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::comm::groups::{self, Groups};
+use crate::comm::operator::Operator;
+use crate::comm::parts::{EVERYBODY, Operation};
+use crate::layout::Signature;
+use crate::net::local::MAX_BESIDE;
+use crate::net::parcel::{self, Parcel, Topic};
+use crate::net::shared::Shared;
+use crate::net::{INLINE, Kind, Packet};
+use crate::pe::{
+    Completion, Core, Ended, Engine, Extension, Handlers, Request, Room, Started, copy_short,
+};
+use vrt_slot::Arena;
+
+/// What an operation makes of the contributions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// Fold them.
+    Fold(Operator),
+    /// Lay them side by side in rank order.
+    Concatenate,
+    /// Only the root contributes; everybody gets it.
+    Broadcast,
+    /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
+    Exchange,
+}
+
+/// A small collective operation of one rank.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    pub what: What,
+    /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
+    pub root: Option<u32>,
+    pub context: u32,
+    /// The rank in the communicator, the communicator's size and its first rank in the job, which
+    /// the others follow; or [`REGISTERED`](super::groups::REGISTERED).
+    pub rank: u32,
+    pub size: u32,
+    pub first: u32,
+    /// Bytes of a contribution.
+    pub unit: usize,
+    /// What its elements are.
+    pub signature: Signature,
+}
+
+/// Low bits of an operation's number: steps of one operation that are combined one after the other.
+pub const PHASE_BITS: u32 = 2;
+/// Bytes in front of each part in a packet: start and level.
+const PART_HEADER: usize = 8;
+
+/// Longest contribution that is combined this way.
+pub const MAX_UNIT: usize = 4 << 10;
+const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
+
+/// Most packets that wait for an operation to be begun, without one being made for them.
+const MOST_EARLY: usize = 128;
+
+/// An operation's context and number.
+type Key = (u32, u32);
+
+/// The operations under way on a PE.
+///
+/// Ranks come to the same operation one after the other, so the one that somebody came to last is
+/// at hand, and no search is needed for it.
+#[derive(Debug, Default)]
+pub struct Combining {
+    /// The operation at hand. Without a key it is an empty one, to be used next.
+    at_hand: Box<Operation>,
+    key: Option<Key>,
+    others: FxHashMap<Key, Box<Operation>>,
+    /// Short packets for operations that no rank of this PE has begun: a few, in the order in
+    /// which they came.
+    early: VecDeque<Packet>,
+    #[expect(
+        clippy::vec_box,
+        reason = "an operation goes from here to `open` and back, which would copy it"
+    )]
+    spare: Vec<Box<Operation>>,
+    /// Room for a packet's data, between packets.
+    outgoing: Vec<u8>,
+    pub groups: Groups,
+}
+
+/// A rank that wants the result.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Waiting {
+    pub(super) rank: u32,
+    /// Its rank in the communicator.
+    pub(super) place: u32,
+    pub(super) request: u32,
+    #[serde(with = "crate::net::address")]
+    pub(super) out: *mut u8,
+}
+
+/// What somebody else says about an operation that this rank takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Disagreement {
+    fingerprint: u32,
+    unit: u32,
+    signature: Signature,
+}
+
+impl Disagreement {
+    /// What a packet says of its operation.
+    fn of(packet: &Packet) -> Disagreement {
+        Disagreement {
+            fingerprint: packet.tag as u32,
+            unit: packet.request,
+            signature: packet.signature,
+        }
+    }
+
+    /// Says it in a packet.
+    fn write_to(self, packet: &mut Packet) {
+        packet.tag = self.fingerprint as i32;
+        packet.request = self.unit;
+        packet.signature = self.signature;
+    }
+}
+
+/// What a rank that has moved sends to its first PE.
+#[derive(Debug, Serialize, Deserialize)]
+struct Contribution<'a> {
+    spec: Spec,
+    number: u32,
+    waiting: Option<Waiting>,
+    #[serde(borrow)]
+    bytes: &'a [u8],
+}
+
+/// Starts a small collective operation of the running rank.
+///
+/// # Safety
+/// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
+/// for the result (if the rank gets it) until the request is done.
+#[inline]
+pub unsafe fn combine(
+    engine: &mut Engine,
+    spec: &Spec,
+    number: Option<u32>,
+    input: *const u8,
+    out: *mut u8,
+) -> Started {
+    let (combining, core) = engine.part::<Combining>();
+    // SAFETY: as the caller promises.
+    unsafe { combining.combine(core, spec, number, input, out) }
+}
+
+/// A rank that began here, but lives elsewhere, takes part in an operation.
+fn contribution_came(engine: &mut Engine, parcel: &Parcel) {
+    let Contribution { spec, number, waiting, bytes } = parcel.read();
+    let (combining, core) = engine.part::<Combining>();
+    combining.contribute(core, &spec, number, waiting, bytes);
+}
+
+/// Parts have come from another PE.
+///
+/// # Safety
+/// `beside` is readable for `packet.beside()` bytes.
+unsafe fn parts_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+    let (combining, core) = engine.part::<Combining>();
+    // SAFETY: as the caller promises.
+    unsafe { combining.take_packet(core, packet, beside) };
+}
+
+impl Extension for Combining {
+    const INDEX: usize = 1;
+    const HANDLERS: Handlers = Handlers {
+        packets: &[(Kind::Collective, parts_came)],
+        parcels: &[(Topic::Contribution, contribution_came), (Topic::Group, groups::parcel_came)],
+        rank_over: Some(groups::leave_all),
+        ..Handlers::NONE
+    };
+}
+
+impl Combining {
+    /// Starts a small collective operation of the running rank.
+    ///
+    /// # Safety
+    /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
+    /// for the result (if the rank gets it) until the request is done.
+    unsafe fn combine(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: Option<u32>,
+        input: *const u8,
+        out: *mut u8,
+    ) -> Started {
+        let Spec { root, rank, unit, context, .. } = *spec;
+        let is_root = root == Some(rank);
+        let broadcast = matches!(spec.what, What::Broadcast);
+        let contributes = !broadcast || is_root;
+        let waits = if broadcast { !is_root } else { root.is_none() || is_root };
+        let begun = &mut core.running().collectives;
+        let number = match number {
+            Some(number) => {
+                begun.contribute(context, spec.first);
+                number
+            }
+            None => begun.next_with_contribution(context, spec.first) << PHASE_BITS,
+        };
+        if broadcast && unit <= INLINE - PART_HEADER {
+            // SAFETY: as the caller promises.
+            if let Some(done) = unsafe { self.broadcast_alone(core, spec, number, input, out) } {
+                return done;
+            }
+        }
+        let request = waits.then(|| {
+            let len = spec.result_len();
+            let mut request = Request::receive(Room::untyped(out, len), None);
+            request.outcome.bytes = len as u64;
+            core.running().new_request(request)
+        });
+        let me = core.current;
+        let bytes: &[u8] = match unit {
+            _ if !contributes => &[],
+            0 => &[],
+            // SAFETY: as the caller promises.
+            _ => unsafe { std::slice::from_raw_parts(input, unit) },
+        };
+        let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
+        let mut may_be_done = false;
+        if core.shared.home(me) == core.id {
+            may_be_done = self.contribute(core, spec, number, waiting, bytes);
+        } else {
+            let home = core.shared.home(me);
+            let contribution = Contribution { spec: *spec, number, waiting, bytes };
+            parcel::send(&mut core.net, core.id, home, Topic::Contribution, &contribution);
+        }
+        let request = match request {
+            Some(request) => request,
+            None if broadcast => return core.when_sent(),
+            None => return Started::done(),
+        };
+        if may_be_done { core.outcome(request) } else { Started::pending(request) }
+    }
+
+    /// A short broadcast of a rank that no other one of this PE takes part in with: what it says
+    /// goes out, or what it waits for has come, and nothing has to be kept. `None` if that is not
+    /// so, or if something is known of the operation already that has to be heeded.
+    ///
+    /// # Safety
+    /// As [`combine`](Self::combine).
+    #[inline(never)]
+    unsafe fn broadcast_alone(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: u32,
+        input: *const u8,
+        out: *mut u8,
+    ) -> Option<Started> {
+        let Spec { unit, context, .. } = *spec;
+        let known = self.key == Some((context, number));
+        if known || !self.others.is_empty() || core.shared.home(core.current) != core.id {
+            return None;
+        }
+        let is_root = spec.root == Some(spec.rank);
+        let meant = spec.disagreement();
+        let mut outcome = Completion::default();
+        if is_root {
+            if !self.early.is_empty() {
+                return None;
+            }
+            let targets = self.groups.alone(core.shared, core.id, spec)?;
+            let mut packet = Packet::new(Kind::Collective, 0, 0);
+            meant.write_to(&mut packet);
+            packet.context = context;
+            packet.order = number;
+            packet.len = (PART_HEADER + unit) as u32;
+            let (head, rest) = packet.data.0.split_at_mut(PART_HEADER);
+            head[4..].copy_from_slice(&EVERYBODY.to_ne_bytes());
+            // SAFETY: the caller's `unit` bytes, for which there is room.
+            unsafe { copy_short(input, rest.as_mut_ptr(), unit) };
+            for target in targets.iter() {
+                // SAFETY: nothing lies beside the packet.
+                unsafe { core.net.send(*target as usize, &packet, std::ptr::null()) };
+            }
+        } else {
+            let front = self.early.front()?;
+            let means_it = (front.context, front.order) == (context, number)
+                && Disagreement::of(front) == meant;
+            if !means_it || front.len as usize != PART_HEADER + unit {
+                return None;
+            }
+            self.groups.alone(core.shared, core.id, spec)?;
+            let packet = self.early.pop_front()?;
+            // SAFETY: the packet has `unit` bytes behind the header, and `out` has room for them.
+            unsafe { copy_short(packet.data.0.as_ptr().add(PART_HEADER), out, unit) };
+            outcome.bytes = unit as u64;
+        }
+        self.groups.contributed(spec, 1);
+        if is_root { Some(core.when_sent()) } else { Some(Started::Done(outcome)) }
+    }
+
+    /// A rank that began here takes part in an operation. `bytes` is what it contributes, if it
+    /// does; `waiting` says where it wants the result, if it does. False: nobody has got a result now.
+    fn contribute(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: u32,
+        waiting: Option<Waiting>,
+        bytes: &[u8],
+    ) -> bool {
+        let Spec { root, rank, context, .. } = *spec;
+        let broadcast = matches!(spec.what, What::Broadcast);
+        let is_root = root == Some(rank);
+        if self.operation(context, number).spec.is_none() {
+            self.begin(core.shared, core.id, spec, number);
+            if !self.early.is_empty() {
+                self.take_early(core, (context, number));
+            }
+        }
+        let operation = &mut *self.at_hand;
+        if let Some(known) = &operation.spec
+            && !known.agrees_with(spec)
+        {
+            let known = *known;
+            operation.conflict = Some(known.disagreement());
+            operation.waiting.extend(waiting);
+            self.spread_conflict(core, spec, &known, number);
+            self.report_conflict(core, context, number);
+            return true;
+        }
+        operation.arrived += 1;
+        if !broadcast {
+            operation.add(rank, bytes);
+        } else if is_root {
+            let part = operation.store(0, EVERYBODY, bytes);
+            operation.parts.push(part);
+            operation.covered_here = spec.size;
+        }
+        if let Some(waiting) = waiting {
+            operation.waiting.push(waiting);
+        }
+        if operation.conflict.is_some() {
+            self.report_conflict(core, context, number);
+            return true;
+        }
+        let last = operation.arrived == operation.here;
+        if if broadcast { is_root } else { last } {
+            self.send_parts(core, spec, number);
+        }
+        if broadcast || last {
+            // SAFETY: the outputs of all who wait are writable, as each promised.
+            unsafe { self.finish_if_complete(core, context, number) };
+        }
+        broadcast || last
+    }
+
+    /// Parts have come from another PE.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) {
+        let len = packet.len as usize;
+        if len <= INLINE && self.is_early((packet.context, packet.order)) {
+            return self.early.push_back(*packet);
+        }
+        if self.store_parts(core, packet, beside) {
+            // SAFETY: as in `combine`.
+            unsafe { self.finish_if_complete(core, packet.context, packet.order) };
+        }
+    }
+
+    /// Keeps the parts in a packet; false if its sender means another operation.
+    fn store_parts(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) -> bool {
+        let len = packet.len as usize;
+        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+        // SAFETY: the packet's data, here or beside it, has this length.
+        let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
+        let unit = packet.request as usize;
+        let operation = self.operation(packet.context, packet.order);
+        let theirs = Disagreement::of(packet);
+        if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
+            || operation.others.is_some_and(|others| others != theirs)
+        {
+            operation.conflict = Some(theirs);
+            self.report_conflict(core, packet.context, packet.order);
+            return false;
+        }
+        operation.others = Some(theirs);
+        while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
+            let word =
+                |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+            let (part, rest) = rest.split_at(unit);
+            let part = operation.store(word(0), word(4), part);
+            operation.remote.push(part);
+            bytes = rest;
+        }
+        true
+    }
+
+    /// Takes what came of an operation before it was begun, which it is now.
+    fn take_early(&mut self, core: &mut Core, key: Key) {
+        let mut at = 0;
+        while let Some(packet) = self.early.get(at) {
+            if (packet.context, packet.order) != key {
+                at += 1;
+            } else if let Some(packet) = self.early.remove(at) {
+                self.store_parts(core, &packet, std::ptr::null());
+                let operation = self.operation(key.0, key.1);
+                let size = operation.spec.map_or(0, |spec| spec.size);
+                if operation.covered(size) + operation.here >= size {
+                    // Nothing more comes from elsewhere.
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
+    #[cold]
+    fn spread_conflict(&mut self, core: &mut Core, one: &Spec, other: &Spec, number: u32) {
+        for &target in self.groups.elsewhere(one).iter() {
+            for spec in [one, other] {
+                let mut packet = Packet::new(Kind::Collective, 0, 0);
+                spec.disagreement().write_to(&mut packet);
+                packet.context = spec.context;
+                packet.order = number;
+                // SAFETY: nothing lies beside a packet without data.
+                unsafe { core.net.send(target as usize, &packet, std::ptr::null()) };
+            }
+        }
+    }
+
+    /// Ranks disagree about what an operation is: those that wait are told, and say so.
+    #[cold]
+    fn report_conflict(&mut self, core: &mut Core, context: u32, number: u32) {
+        let operation = self.operation(context, number);
+        let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
+        let (other, signature) = conflict.map_or((0, Signature::ANY), |it| (it.unit, it.signature));
+        for Waiting { rank, request, .. } in waiting {
+            match core.rank(rank) {
+                Some(state) => {
+                    let outcome = &mut state.request_mut(request).outcome;
+                    outcome.ended = Ended::Cancelled;
+                    outcome.bytes = u64::from(other);
+                    outcome.tag = i32::from(signature.number());
+                    core.complete(rank, request);
+                }
+                None => core.send_conflict(rank, request, other, signature),
+            }
+        }
+    }
+
+    /// Sends what this PE has to those who need it.
+    fn send_parts(&mut self, core: &mut Core, spec: &Spec, number: u32) {
+        let rooted = spec.root.is_some() && !matches!(spec.what, What::Broadcast);
+        let targets = match spec.root {
+            Some(root) if rooted => [core.shared.home(self.groups.job_rank(spec, root))].into(),
+            _ => self.groups.elsewhere(spec),
+        };
+        let mut bytes = std::mem::take(&mut self.outgoing);
+        let operation = self.operation(spec.context, number);
+        operation.fold();
+        let mut packet = Packet::new(Kind::Collective, 0, 0);
+        spec.disagreement().write_to(&mut packet);
+        packet.context = spec.context;
+        packet.order = number;
+        let mut parts = operation.parts.iter().peekable();
+        while parts.peek().is_some() {
+            bytes.clear();
+            while bytes.len() + PART_HEADER + spec.unit <= MAX_BESIDE
+                && let Some(part) = parts.next()
+            {
+                bytes.extend_from_slice(&part.start.to_ne_bytes());
+                bytes.extend_from_slice(&part.level.to_ne_bytes());
+                bytes.extend_from_slice(&operation.data[part.at..part.at + spec.unit]);
+            }
+            packet.len = bytes.len() as u32;
+            if bytes.len() <= INLINE {
+                packet.data.0[..bytes.len()].copy_from_slice(&bytes);
+            }
+            for target in targets.iter().filter(|target| **target != core.id) {
+                // SAFETY: `bytes` is what lies beside the packet, if anything does.
+                unsafe { core.net.send(*target as usize, &packet, bytes.as_ptr()) };
+            }
+        }
+        self.outgoing = bytes;
+        if rooted && !targets.contains(&core.id) {
+            // The root's PE has it all now; nobody waits here.
+            self.close(spec.context, number);
+        }
+    }
+
+    /// Hands out the result if everybody's contribution is there.
+    ///
+    /// # Safety
+    /// The outputs of those who wait are writable for the result.
+    unsafe fn finish_if_complete(&mut self, core: &mut Core, context: u32, number: u32) {
+        let operation = self.operation(context, number);
+        let Some(spec) = operation.spec else { return };
+        if operation.covered(spec.size) < spec.size {
+            return;
+        }
+        operation.covered_here = spec.size;
+        operation.parts.append(&mut operation.remote);
+        operation.fold();
+        let result = operation.result(&spec);
+        let mut away = Vec::new();
+        for waiting in &operation.waiting {
+            let Some(state) = core.ranks[waiting.rank as usize].as_deref_mut() else {
+                away.push(*waiting);
+                continue;
+            };
+            // SAFETY: as the caller promises: `out` has room for the result.
+            unsafe { operation.hand_out(&spec, &result, waiting) };
+            if state.finish(waiting.request) {
+                core.ready.push_back(waiting.rank);
+            }
+        }
+        operation.waiting.clear();
+        for mut waiting in away {
+            let operation = self.operation(context, number);
+            let mut bytes = vec![0u8; spec.result_len()];
+            let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
+            // SAFETY: the bytes have room for the result; `out` has, says the caller.
+            unsafe {
+                operation.hand_out(&spec, &result, &waiting);
+                self.finish_away(core, Waiting { out, ..waiting }, &bytes);
+            }
+        }
+        let operation = self.operation(context, number);
+        if operation.arrived == operation.here {
+            self.close(context, number);
+        }
+    }
+
+    /// Gives the result to a rank that lives elsewhere.
+    ///
+    /// # Safety
+    /// Its output is writable for the result.
+    #[cold]
+    unsafe fn finish_away(&mut self, core: &mut Core, waiting: Waiting, result: &[u8]) {
+        let Waiting { rank, request, out, .. } = waiting;
+        {
+            // The rank's memory can be written here if it is its slot's and in this node.
+            let leased = Arena::contains(out as usize).then(|| core.shared.lease_of(rank));
+            if !result.is_empty() && !matches!(leased, Some(Some(_))) {
+                return core.send_result(rank, request, result.to_vec());
+            }
+            // SAFETY: as the caller promises.
+            unsafe { copy_short(result.as_ptr(), out, result.len()) };
+        }
+        core.complete(rank, request);
+    }
+}
+
+impl Spec {
+    /// Whether both mean the same operation.
+    #[inline]
+    fn agrees_with(&self, other: &Spec) -> bool {
+        let same = match (self.what, other.what) {
+            (What::Fold(one), What::Fold(other)) => {
+                one.op == other.op && one.scalar == other.scalar
+            }
+            (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
+        };
+        same && self.unit == other.unit
+            && self.signature == other.signature
+            && self.root == other.root
+    }
+
+    /// What all ranks have to agree about, in short.
+    fn disagreement(&self) -> Disagreement {
+        let (kind, operator) = match self.what {
+            What::Fold(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
+            What::Concatenate => (2, 0),
+            What::Broadcast => (3, 0),
+            What::Exchange => (0, 0),
+        };
+        let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
+        // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
+        let operator = (operator ^ (operator >> 5)) & 0xff;
+        let fingerprint = (kind << 30) | (operator << 22) | root;
+        Disagreement { fingerprint, unit: self.unit as u32, signature: self.signature }
+    }
+
+    /// Bytes of the result.
+    pub(super) fn result_len(&self) -> usize {
+        if matches!(self.what, What::Concatenate) {
+            self.unit * self.size as usize
+        } else {
+            self.unit
+        }
+    }
+}
+
+impl Combining {
+    /// Whether a packet of an operation may wait until it is begun.
+    #[inline]
+    fn is_early(&self, key: Key) -> bool {
+        self.key != Some(key) && self.others.is_empty() && self.early.len() < MOST_EARLY
+    }
+
+    /// An operation, begun or not.
+    #[inline]
+    fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
+        if self.key != Some((context, number)) {
+            self.take_to_hand((context, number));
+        }
+        &mut self.at_hand
+    }
+
+    fn take_to_hand(&mut self, key: Key) {
+        if self.key.is_none() && self.others.is_empty() {
+            self.key = Some(key);
+            return;
+        }
+        let next = self.others.remove(&key);
+        match self.key.replace(key) {
+            Some(before) => {
+                let next = next.or_else(|| self.spare.pop()).unwrap_or_default();
+                self.others.insert(before, std::mem::replace(&mut self.at_hand, next));
+            }
+            None => {
+                if let Some(next) = next {
+                    self.spare.push(std::mem::replace(&mut self.at_hand, next));
+                }
+            }
+        }
+    }
+
+    /// The first rank of this PE has come to an operation.
+    fn begin(&mut self, shared: Shared, id: u32, spec: &Spec, number: u32) {
+        let (here, first_here) = self.groups.begin(shared, id, spec);
+        let operation = self.operation(spec.context, number);
+        operation.spec = Some(*spec);
+        operation.here = here;
+        if let Some(first) = first_here
+            && !matches!(spec.what, What::Broadcast)
+        {
+            operation.make_room(first, spec.unit);
+        }
+        operation.conflict = operation.others.filter(|others| *others != spec.disagreement());
+    }
+
+    /// All ranks of this PE have come, and what they wait for is done.
+    fn close(&mut self, context: u32, number: u32) {
+        let operation = self.operation(context, number);
+        if let Some(spec) = operation.spec.take() {
+            let arrived = operation.arrived;
+            operation.clear();
+            self.groups.contributed(&spec, arrived);
+        }
+        self.key = None;
+    }
+}

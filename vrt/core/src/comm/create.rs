@@ -1,0 +1,265 @@
+//! New communicators: splits, duplicates, communicators of groups (MPI-4.1 section 7.4).
+//!
+//! Every rank works out for itself who is in its new communicator; rank 0 of those who make it gets
+//! fresh contexts for all of them from the job. If the members do not follow each other in the job,
+//! each tells its home PE who they are before it goes on (`groups`).
+
+use std::rc::Rc;
+
+use crate::comm::algorithms::{Collective, In, Out};
+use crate::comm::groups;
+use crate::comm::handle::{CommunicatorHandle, Info, Members};
+use crate::comm::shape::Shape;
+use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
+use crate::error::{Error, Site};
+use crate::layout::Signature;
+use crate::mailbox::Pattern;
+use crate::operation::{self, Pending};
+use crate::pe::{self, Mode, Outbound, Room, Started};
+use crate::{Rank, Tag};
+
+/// The node that the calling rank is on: all PEs that share its memory.
+pub fn node_now() -> u32 {
+    pe::with(|pe| pe.engine.shared.node_of(pe.engine.id) as u32)
+}
+
+/// Numbers that every rank gets from all.
+pub async fn all_gather<const N: usize>(
+    comm: &CommunicatorHandle,
+    mine: [i32; N],
+    site: Site,
+) -> Result<Vec<[i32; N]>, Error> {
+    let mut all = vec![[0i32; N]; comm.size as usize];
+    let bytes = size_of::<[i32; N]>();
+    let (from, to) = (In(mine.as_ptr().cast(), bytes, Signature::ANY), all.as_mut_ptr().cast());
+    let out = Out(to, bytes * comm.size as usize, Signature::ANY);
+    let collective = Collective::begin(comm, site);
+    // SAFETY: both live in this future until it is ready.
+    unsafe { collective.gather(None, from, Some(out)) }.await?;
+    Ok(all)
+}
+
+/// Numbers that every rank gets from one.
+pub async fn broadcast(
+    comm: &CommunicatorHandle,
+    root: usize,
+    numbers: &mut [u32],
+    site: Site,
+) -> Result<(), Error> {
+    let out = Out(numbers.as_mut_ptr().cast(), size_of_val(numbers), Signature::ANY);
+    let collective = Collective::begin(comm, site);
+    // SAFETY: the numbers are borrowed until the future is ready.
+    unsafe { collective.broadcast(root, out) }.await
+}
+
+/// The first of the contexts of so many communicators that nobody else has.
+///
+/// # Errors
+/// The job has made some billion communicators: a context is never used again, as a late packet
+/// could still bear it.
+pub fn new_contexts(n: u32) -> Result<u32, Error> {
+    let (first, end) = pe::with(|pe| {
+        let shared = pe.engine.shared;
+        (shared.job().new_contexts(n), shared.last_context())
+    });
+    // The last ones are nobody's, so that there is a number that stands for none.
+    let end = end.min((u32::MAX - FIRST_FREE_CONTEXT) / CONTEXTS - 1);
+    if first >= end || n > end - first {
+        return Err(Error::NoMoreCommunicators { last: end });
+    }
+    Ok(FIRST_FREE_CONTEXT + CONTEXTS * first)
+}
+
+/// Makes a rank's part of a communicator ready for collective operations.
+pub async fn finish(info: Info, site: Site) -> Result<CommunicatorHandle, Error> {
+    if let Members::List(list) = &info.members {
+        info.registered.set(true);
+        let (context, list) = (info.context + 1, Rc::clone(list));
+        let started = pe::with(|pe| groups::join(&mut pe.engine, context, &list));
+        if let Started::Pending(request, _) = started {
+            Pending::new(request, site, None).await?;
+        }
+    }
+    Ok(CommunicatorHandle::new(info))
+}
+
+/// A communicator for each color, with a shape.
+pub async fn split(
+    comm: &CommunicatorHandle,
+    color: Option<u32>,
+    key: i32,
+    shape: Shape,
+    site: Site,
+) -> Result<Option<CommunicatorHandle>, Error> {
+    let color = color.map_or(-1, |color| color as i32);
+    let all = all_gather(comm, [color, key], site).await?;
+    let mut colors: Vec<i32> = all.iter().map(|[c, _]| *c).filter(|c| *c >= 0).collect();
+    colors.sort_unstable();
+    colors.dedup();
+    let mut first = [0];
+    if comm.rank == 0 {
+        first = [new_contexts(colors.len() as u32)?];
+    }
+    broadcast(comm, 0, &mut first, site).await?;
+    let Ok(place) = colors.binary_search(&color) else { return Ok(None) };
+    let same = all.iter().enumerate().filter(|(_, [c, _])| *c == color);
+    let mut ranks: Vec<(i32, usize)> = same.map(|(rank, [_, key])| (*key, rank)).collect();
+    ranks.sort_unstable();
+    let members: Vec<u32> = ranks.iter().map(|(_, rank)| comm.members.get(*rank)).collect();
+    let me = ranks.iter().position(|(_, rank)| *rank == comm.rank as usize).unwrap_or_default();
+    let context = first[0] + CONTEXTS * place as u32;
+    let mut info = Info::new(context, me as Rank, Members::from_list(&members));
+    info.shape = shape;
+    finish(info, site).await.map(Some)
+}
+
+/// A communicator of the same ranks, with the same shape.
+pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<CommunicatorHandle, Error> {
+    let shape = match &comm.shape {
+        Shape::Plain => Shape::Plain,
+        Shape::Cartesian(grid) => Shape::Cartesian(grid.clone()),
+        Shape::Graph(neighbors) => Shape::Graph(neighbors.clone()),
+        Shape::DistributedGraph(neighbors) => Shape::DistributedGraph(neighbors.clone()),
+    };
+    same_ranks(comm, shape, site).await
+}
+
+/// A communicator of the same ranks, with a shape and the attributes that ask to come along.
+pub async fn same_ranks(
+    comm: &CommunicatorHandle,
+    shape: Shape,
+    site: Site,
+) -> Result<CommunicatorHandle, Error> {
+    let mut context = [0];
+    if comm.rank == 0 {
+        context = [new_contexts(1)?];
+    }
+    broadcast(comm, 0, &mut context, site).await?;
+    let mut info = Info::new(context[0], comm.rank, comm.members.clone());
+    info.shape = shape;
+    info.attributes = comm.attributes.duplicate();
+    finish(info, site).await
+}
+
+/// Checks that a group lies in a communicator; gives the caller's place in the group.
+fn place_in(comm: &CommunicatorHandle, group: &Members) -> Result<Option<usize>, Error> {
+    match group.iter().find(|member| comm.members.position(*member).is_none()) {
+        Some(rank) => Err(Error::NotInCommunicator { rank }),
+        None => Ok(group.position(comm.members.get(comm.rank as usize))),
+    }
+}
+
+/// A communicator of a group, made by all ranks of a communicator.
+pub async fn from_group_collective(
+    comm: &CommunicatorHandle,
+    group: &Members,
+    site: Site,
+) -> Result<Option<CommunicatorHandle>, Error> {
+    let place = place_in(comm, group)?;
+    // A group is known by its first rank: different groups have none in common.
+    let color = place.map(|_| group.get(0));
+    split(comm, color, place.unwrap_or_default() as i32, Shape::Plain, site).await
+}
+
+/// Tags of messages between those who make a communicator; numbered operations have lower ones.
+const CREATION: i32 = 0x4000_0000;
+
+/// Sends a message that only creation of communicators knows.
+async fn send(
+    comm: &CommunicatorHandle,
+    to: u32,
+    tag: Tag,
+    data: &[u32],
+    site: Site,
+) -> Result<(), Error> {
+    let message = Outbound {
+        context: comm.context + 1,
+        to,
+        source: comm.rank,
+        tag: CREATION | (tag & 0x3fff_ffff),
+        data: data.as_ptr().cast(),
+        len: size_of_val(data),
+        mode: Mode::Standard,
+        signature: Signature::ANY,
+    };
+    // SAFETY: the data is borrowed until the future is ready.
+    unsafe { operation::send(message, site) }.await
+}
+
+/// Receives one.
+async fn receive(
+    comm: &CommunicatorHandle,
+    from: Rank,
+    tag: Tag,
+    data: &mut [u32],
+    site: Site,
+) -> Result<(), Error> {
+    let tag = CREATION | (tag & 0x3fff_ffff);
+    let pattern = Pattern { context: comm.context + 1, source: from, tag };
+    let room = Room::untyped(data.as_mut_ptr().cast(), size_of_val(data));
+    // SAFETY: the data is borrowed until the future is ready.
+    unsafe { operation::receive(pattern, room, site) }.await?.fitting().map(|_| ())
+}
+
+/// Two ranks tell each other numbers; both lists may have any length.
+pub async fn exchange(
+    comm: &CommunicatorHandle,
+    with: Rank,
+    tag: Tag,
+    mine: &[u32],
+    site: Site,
+) -> Result<Vec<u32>, Error> {
+    let to = comm.job_rank(with)?;
+    // The lower rank of the job speaks first. (Lengths first: lists may be long.)
+    let mut len = [0];
+    let speaks_first = comm.members.get(comm.rank as usize) < to;
+    if speaks_first {
+        send(comm, to, tag, &[mine.len() as u32], site).await?;
+    }
+    receive(comm, with, tag, &mut len, site).await?;
+    if !speaks_first {
+        send(comm, to, tag, &[mine.len() as u32], site).await?;
+    }
+    let mut theirs = vec![0; len[0] as usize];
+    if speaks_first {
+        send(comm, to, tag, mine, site).await?;
+    }
+    receive(comm, with, tag, &mut theirs, site).await?;
+    if !speaks_first {
+        send(comm, to, tag, mine, site).await?;
+    }
+    Ok(theirs)
+}
+
+/// A communicator of a group, made by the group's ranks alone.
+pub async fn from_group(
+    comm: &CommunicatorHandle,
+    group: &Members,
+    tag: Tag,
+    site: Site,
+) -> Result<Option<CommunicatorHandle>, Error> {
+    let Some(place) = place_in(comm, group)? else { return Ok(None) };
+    let mut context = [0];
+    if place == 0 {
+        context = [new_contexts(1)?];
+        for member in group.iter().skip(1) {
+            send(comm, member, tag, &context, site).await?;
+        }
+    } else {
+        let leader = comm.members.position(group.get(0)).unwrap_or_default();
+        receive(comm, leader as Rank, tag, &mut context, site).await?;
+    }
+    finish(Info::new(context[0], place as Rank, group.clone()), site).await.map(Some)
+}
+
+/// Checks that ranks may be somebody's neighbours in a communicator.
+///
+/// # Errors
+/// One is not in it.
+pub fn check_neighbors(comm: &CommunicatorHandle, ranks: &[Rank]) -> Result<(), Error> {
+    let size = comm.size as usize;
+    match ranks.iter().find(|rank| **rank < 0 || **rank as usize >= size) {
+        Some(rank) => Err(Error::RankOutOfRange { what: "neighbour", rank: *rank, size }),
+        None => Ok(()),
+    }
+}

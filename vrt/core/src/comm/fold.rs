@@ -1,0 +1,141 @@
+//! What a reduction applies to contributions: a predefined operation, or a user's.
+
+use crate::comm::operator::{Op, Operator};
+use crate::error::Error;
+use crate::layout::{Layout, Scalar};
+
+/// An operation on packed elements.
+pub enum Fold<'a> {
+    /// One of MPI's own.
+    Predefined(Operator),
+    /// A user's, `right = left op right`: of equally long slices of whole elements.
+    User(Box<UserFold<'a>>),
+}
+
+/// A user's operation on packed elements; see [`Fold::User`].
+pub type UserFold<'a> = dyn Fn(&[u8], &mut [u8]) -> Result<(), Error> + 'a;
+
+impl std::fmt::Debug for Fold<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fold::Predefined(operator) => operator.fmt(f),
+            Fold::User(_) => f.write_str("user operation"),
+        }
+    }
+}
+
+/// A predefined operation on elements of a type; none is a struct, or another one that is not built in.
+///
+/// # Errors
+/// It is not defined for them (MPI-4.1 section 6.9.2).
+#[inline]
+pub fn predefined(op: Op, scalar: Option<Scalar>) -> Result<Operator, Error> {
+    let operator = scalar.map(|scalar| Operator { op, scalar });
+    operator.filter(|it| it.is_defined()).ok_or_else(|| undefined(op, scalar))
+}
+
+#[cold]
+fn undefined(op: Op, scalar: Option<Scalar>) -> Error {
+    let op = format!("{op:?}");
+    match scalar {
+        None => Error::OpOnStruct { op },
+        Some(scalar) => Error::OpOnScalar { op, scalar: format!("{scalar:?}") },
+    }
+}
+
+/// Applies a user's function to packed elements of a layout: unpacks both operands, calls
+/// `function(left, right, count)`, and packs the second one again.
+///
+/// # Errors
+/// As the function.
+pub fn apply_unpacked(
+    layout: &Layout,
+    left: &[u8],
+    right: &mut [u8],
+    function: impl FnOnce(*mut u8, *mut u8, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let lower = layout.lower_bound().min(layout.true_lower_bound());
+    let upper = layout.true_lower_bound() + layout.true_extent();
+    let span = upper.max(layout.lower_bound() + layout.extent()) - lower;
+    let (size, extent) = (layout.size(), layout.extent());
+    if size == 0 || right.is_empty() {
+        return Ok(());
+    }
+    let count = right.len() / size;
+    // Aligned for anything that elements are made of.
+    let bytes = (extent.max(0) as usize) * (count - 1) + span.max(0) as usize;
+    let mut memory = [vec![0u128; bytes.div_ceil(16)], vec![0u128; bytes.div_ceil(16)]];
+    let [left_at, right_at] =
+        memory.each_mut().map(|m| m.as_mut_ptr().cast::<u8>().wrapping_offset(-lower));
+    // SAFETY: both blocks hold `count` elements, as computed above.
+    unsafe {
+        layout.unpack(left.as_ptr(), left.len(), left_at, count);
+        layout.unpack(right.as_ptr(), right.len(), right_at, count);
+    }
+    function(left_at, right_at, count)?;
+    // SAFETY: as above.
+    unsafe { layout.pack(right_at, count, right.as_mut_ptr()) };
+    Ok(())
+}
+
+impl Fold<'_> {
+    /// `left = left op right`; `right` is used up.
+    ///
+    /// # Errors
+    /// The user's operation failed.
+    pub fn fold(&self, left: &mut Vec<u8>, right: &mut Vec<u8>) -> Result<(), Error> {
+        debug_assert_eq!(left.len(), right.len());
+        match self {
+            Fold::Predefined(operator) => {
+                // SAFETY: both have the same length.
+                unsafe { operator.fold(left.as_mut_ptr(), right.as_ptr(), left.len()) };
+            }
+            Fold::User(function) => {
+                function(left, right)?;
+                std::mem::swap(left, right);
+            }
+        }
+        Ok(())
+    }
+
+    /// `right = left op right`.
+    ///
+    /// # Errors
+    /// The user's operation failed.
+    pub fn fold_right(&self, left: &[u8], right: &mut [u8]) -> Result<(), Error> {
+        debug_assert_eq!(left.len(), right.len());
+        match self {
+            // SAFETY: both have the same length.
+            Fold::Predefined(operator) => unsafe {
+                operator.fold_right(left.as_ptr(), right.as_mut_ptr(), right.len());
+            },
+            Fold::User(function) => function(left, right)?,
+        }
+        Ok(())
+    }
+
+    /// Folds contributions of `unit` bytes that lie side by side, in the order of the tree over
+    /// ranks that all reductions here follow: neighbouring blocks of 1, 2, 4, .. ranks.
+    ///
+    /// # Errors
+    /// The user's operation failed.
+    pub fn fold_all(&self, all: &[u8], unit: usize) -> Result<Vec<u8>, Error> {
+        let mut blocks: Vec<Vec<u8>> = if unit == 0 {
+            vec![Vec::new()]
+        } else {
+            all.chunks(unit).map(<[u8]>::to_vec).collect()
+        };
+        while blocks.len() > 1 {
+            let mut above = Vec::with_capacity(blocks.len().div_ceil(2));
+            let mut rest = blocks.into_iter();
+            while let Some(mut left) = rest.next() {
+                if let Some(mut right) = rest.next() {
+                    self.fold(&mut left, &mut right)?;
+                }
+                above.push(left);
+            }
+            blocks = above;
+        }
+        Ok(blocks.pop().unwrap_or_default())
+    }
+}

@@ -1,0 +1,324 @@
+//! Which ranks take part in the combined operations of a context, as a PE knows them.
+//!
+//! Members that follow each other in the job are known from every operation itself. Other groups
+//! are *registered*: each member tells its home PE who the members are when the communicator is
+//! made, and goes on when that PE knows. So a contribution never comes to a PE that does not know
+//! its group.
+//!
+//! A group is forgotten when all members of the PE have left it and all that they contributed has
+//! come: a rank's last contribution may take a longer way than its farewell, and the farewell may
+//! even come before the first contribution of anybody. A rank leaves a group when it drops the
+//! communicator, begins again from its state, or ends; a group that it has never contributed to it
+//! leaves only if that is registered. Contexts are never given out twice, so nothing that comes
+//! late is taken for another group's. The groups of the communicators that are there from the
+//! beginning stay.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::comm::combine::{Combining, Spec};
+use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
+use crate::net::parcel::{self, Parcel, Topic};
+use crate::net::shared::Shared;
+use crate::net::{Kind, Packet};
+use crate::pe::{ContextUse, Core, Engine, RankState, Request, Started};
+
+/// Stands for a first rank: the members are registered.
+pub const REGISTERED: u32 = u32::MAX;
+
+/// The groups that a PE knows, by context and first rank.
+#[derive(Debug, Default)]
+pub struct Groups(FxHashMap<(u32, u32), Group>);
+
+#[derive(Debug, Default)]
+struct Group {
+    /// Who the members are is known, not only that some have left.
+    known: bool,
+    /// All of them, as ranks of the job; empty if they follow the first one.
+    members: Vec<u32>,
+    /// Members whose home is here.
+    here: u32,
+    /// The first of them, if they follow each other.
+    first_here: Option<u32>,
+    /// Other PEs that have some.
+    elsewhere: Rc<[u32]>,
+    /// Members of this PE that have dropped the communicator.
+    left: u32,
+    /// Contributions that have come, and those that ranks which left say they made.
+    came: u32,
+    announced: u32,
+}
+
+/// What a rank that is elsewhere tells its home PE.
+#[derive(Debug, Serialize, Deserialize)]
+enum Telling<'a> {
+    Join {
+        context: u32,
+        rank: u32,
+        request: u32,
+        #[serde(borrow)]
+        members: &'a [u8],
+    },
+    Leave {
+        context: u32,
+        first: u32,
+        contributions: u32,
+    },
+}
+
+impl Group {
+    fn new(shared: Shared, id: u32, members: Vec<u32>, all: impl Iterator<Item = u32>) -> Group {
+        let mut elsewhere: Vec<u32> = all.map(|rank| shared.home(rank)).collect();
+        let here = elsewhere.iter().filter(|pe| **pe == id).count() as u32;
+        let first_here = elsewhere
+            .iter()
+            .position(|pe| *pe == id)
+            .filter(|first| elsewhere[*first..][..here as usize].iter().all(|pe| *pe == id))
+            .map(|first| first as u32);
+        elsewhere.sort_unstable();
+        elsewhere.dedup();
+        elsewhere.retain(|pe| *pe != id);
+        let elsewhere = elsewhere.into();
+        Group { known: true, members, here, first_here, elsewhere, ..Group::default() }
+    }
+
+    /// The same, where members may have left before.
+    fn make_known(&mut self, known: Group) {
+        let Group { left, came, announced, .. } = *self;
+        *self = Group { left, came, announced, ..known };
+    }
+
+    fn is_over(&self) -> bool {
+        self.known && self.left == self.here && self.came == self.announced
+    }
+}
+
+impl Groups {
+    /// A rank takes part in an operation: the number of those of this PE that will, and the first
+    /// of them if they follow each other.
+    pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> (u32, Option<u32>) {
+        let key = (spec.context, spec.first);
+        if let Some(group) = self.0.get(&key)
+            && group.known
+        {
+            return (group.here, group.first_here);
+        }
+        debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
+        let group = self.0.entry(key).or_default();
+        group.make_known(Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size));
+        (group.here, group.first_here)
+    }
+
+    /// The other PEs that have members, when only one is of this PE; a rank takes part in an
+    /// operation.
+    #[inline]
+    pub(super) fn alone(&mut self, shared: Shared, id: u32, spec: &Spec) -> Option<Rc<[u32]>> {
+        if let Some(group) = self.0.get(&(spec.context, spec.first))
+            && group.known
+        {
+            return (group.here == 1).then(|| Rc::clone(&group.elsewhere));
+        }
+        self.begin(shared, id, spec);
+        None
+    }
+
+    /// What ranks of this PE contributed to an operation has been dealt with.
+    #[inline]
+    pub(super) fn contributed(&mut self, spec: &Spec, contributions: u32) {
+        if spec.context < FIRST_FREE_CONTEXT {
+            return;
+        }
+        let key = (spec.context, spec.first);
+        if let Some(group) = self.0.get_mut(&key) {
+            group.came = group.came.wrapping_add(contributions);
+            if group.is_over() {
+                self.0.remove(&key);
+            }
+        }
+    }
+
+    /// How many groups are known, but for those of the communicators that are there from the
+    /// beginning.
+    pub fn made(&self) -> usize {
+        self.0.keys().filter(|(context, _)| *context >= FIRST_FREE_CONTEXT).count()
+    }
+
+    /// The other PEs that have members.
+    #[inline]
+    pub(super) fn elsewhere(&self, spec: &Spec) -> Rc<[u32]> {
+        let group = self.0.get(&(spec.context, spec.first));
+        group.map(|group| Rc::clone(&group.elsewhere)).unwrap_or_default()
+    }
+
+    /// The rank of the job that is `rank` in the group.
+    pub(super) fn job_rank(&self, spec: &Spec, rank: u32) -> u32 {
+        match self.0.get(&(spec.context, spec.first)) {
+            Some(group) if !group.members.is_empty() => group.members[rank as usize],
+            _ => spec.first + rank,
+        }
+    }
+
+    fn join(&mut self, shared: Shared, id: u32, context: u32, members: &[u32]) {
+        self.0
+            .entry((context, REGISTERED))
+            .or_insert_with(|| Group::new(shared, id, members.to_vec(), members.iter().copied()));
+    }
+
+    /// A rank of this PE leaves a group that it has used so.
+    fn leave_of(&mut self, core: &mut Core, rank: u32, context: u32, used: ContextUse) {
+        let ContextUse { first, contributions, .. } = used;
+        if first != REGISTERED && contributions == 0 {
+            return;
+        }
+        let home = core.shared.home(rank);
+        if home == core.id {
+            self.leave(context, first, contributions);
+        } else {
+            tell_home(core, home, &Telling::Leave { context, first, contributions });
+        }
+    }
+
+    fn leave(&mut self, context: u32, first: u32, contributions: u32) {
+        let key = (context, first);
+        let group = self.0.entry(key).or_default();
+        group.left += 1;
+        group.announced = group.announced.wrapping_add(contributions);
+        if group.is_over() {
+            self.0.remove(&key);
+        }
+    }
+}
+
+/// The running rank is in a group of these ranks; its home PE has to know them.
+pub fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
+    let (combining, core) = engine.part::<Combining>();
+    let (rank, shared, id) = (core.current, core.shared, core.id);
+    core.running().collectives.join(context, REGISTERED);
+    let home = shared.home(rank);
+    if home == id {
+        combining.groups.join(shared, id, context, members);
+        return Started::done();
+    }
+    let request = core.running().new_request(Request::send());
+    let members: Vec<u8> = members.iter().flat_map(|member| member.to_ne_bytes()).collect();
+    let telling = Telling::Join { context, rank, request, members: &members };
+    tell_home(core, home, &telling);
+    Started::pending(request)
+}
+
+/// The running rank has made a communicator, whose first context this is.
+pub fn count_communicator(core: &mut Core, context: u32) {
+    if context.is_multiple_of(CONTEXTS) {
+        core.running().owned.communicators += 1;
+        core.used.made.communicators += 1;
+    }
+}
+
+/// The running rank has dropped a communicator, whose first context this is.
+pub fn forget_communicator(engine: &mut Engine, context: u32) {
+    let (combining, core) = engine.part::<Combining>();
+    let rank = core.current;
+    let state = core.running();
+    if context.is_multiple_of(CONTEXTS) {
+        state.owned.communicators = state.owned.communicators.saturating_sub(1);
+    }
+    // Exchanges are counted on the first one, collective operations on the other.
+    state.collectives.forget(context);
+    if let Some(used) = state.collectives.forget(context + 1) {
+        combining.groups.leave_of(core, rank, context + 1, used);
+    }
+}
+
+/// A rank of this PE ends or begins again: it has left all groups but those that are there from
+/// the beginning.
+pub(super) fn leave_all(engine: &mut Engine, rank: u32, state: &mut RankState) {
+    let (combining, core) = engine.part::<Combining>();
+    for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {
+        combining.groups.leave_of(core, rank, context, used);
+    }
+}
+
+/// A rank that lives elsewhere has told its home PE something.
+pub(super) fn parcel_came(engine: &mut Engine, parcel: &Parcel) {
+    let (combining, core) = engine.part::<Combining>();
+    match parcel.read() {
+        Telling::Join { context, rank, request, members } => {
+            let word = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let members: Vec<u32> = members.chunks_exact(4).map(word).collect();
+            combining.groups.join(core.shared, core.id, context, &members);
+            let mut answer = Packet::new(Kind::Finished, rank, rank);
+            answer.request = request;
+            core.post(&answer);
+        }
+        Telling::Leave { context, first, contributions } => {
+            combining.groups.leave(context, first, contributions);
+        }
+    }
+}
+
+fn tell_home(core: &mut Core, home: u32, telling: &Telling<'_>) {
+    parcel::send(&mut core.net, core.id, home, Topic::Group, telling);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::combine::What;
+
+    const CONTEXT: u32 = FIRST_FREE_CONTEXT + 1;
+
+    fn spec(context: u32, first: u32) -> Spec {
+        let what = What::Concatenate;
+        let signature = crate::layout::Signature::ANY;
+        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0, signature }
+    }
+
+    /// Two of the four members are here.
+    fn groups() -> (Groups, Shared) {
+        (Groups::default(), Shared::map(2, 4, 2).unwrap())
+    }
+
+    #[test]
+    fn a_group_is_forgotten_when_all_have_left_and_all_has_come() {
+        for first in [0, REGISTERED] {
+            let (mut groups, shared) = groups();
+            let spec = spec(CONTEXT, first);
+            if first == REGISTERED {
+                groups.join(shared, 0, CONTEXT, &[0, 1, 2, 3]);
+            }
+            assert_eq!(groups.begin(shared, 0, &spec).0, 2);
+            groups.leave(CONTEXT, first, 1);
+            groups.contributed(&spec, 1);
+            assert_eq!(groups.made(), 1);
+            groups.leave(CONTEXT, first, 1);
+            assert_eq!(groups.made(), 1, "a contribution is still under way");
+            groups.contributed(&spec, 1);
+            assert_eq!(groups.made(), 0);
+        }
+    }
+
+    #[test]
+    fn farewells_may_come_before_what_they_announce() {
+        let (mut groups, shared) = groups();
+        let spec = spec(CONTEXT, 0);
+        groups.leave(CONTEXT, 0, 2);
+        groups.leave(CONTEXT, 0, 2);
+        assert_eq!(groups.begin(shared, 0, &spec), (2, Some(0)));
+        groups.contributed(&spec, 2);
+        groups.begin(shared, 0, &spec);
+        assert_eq!(groups.made(), 1);
+        groups.contributed(&spec, 2);
+        assert_eq!(groups.made(), 0);
+    }
+
+    #[test]
+    fn the_group_of_all_ranks_stays() {
+        let (mut groups, shared) = groups();
+        let spec = spec(1, 0);
+        groups.begin(shared, 0, &spec);
+        groups.contributed(&spec, 2);
+        assert_eq!((groups.0.len(), groups.made()), (1, 0));
+    }
+}

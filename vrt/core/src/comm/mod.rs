@@ -1,0 +1,37 @@
+//! Communicators, and the collective operations among their ranks, for the faces that stand on them.
+//!
+//! Nothing here knows a face: buffers are addresses and lengths ([`bytes`]), an operation is a future
+//! that a face waits for, hands out or gives to a task.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `handle` | what a communicator is |
+//! | `attributes` | values that a communicator carries |
+//! | `shape` | grids and graphs |
+//! | `create` | splitting, duplicating, communicators from groups |
+//! | `algorithms` | collective operations: which algorithm, and the algorithms |
+//! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
+//! | `operator`, `fold` | what reductions apply |
+//! | `bytes` | the bytes that operations read and write |
+
+pub mod algorithms;
+pub mod attributes;
+pub mod bytes;
+pub mod combine;
+pub mod create;
+pub mod fold;
+mod groups;
+pub mod handle;
+pub mod operator;
+mod parts;
+pub mod shape;
+
+pub use combine::Combining;
+pub use handle::CommunicatorHandle;
+
+/// Contexts of a communicator.
+pub const CONTEXTS: u32 = 4;
+/// Contexts of the communicators that are there from the beginning; others begin behind them.
+pub const WORLD: u32 = 0;
+pub const SELF: u32 = CONTEXTS;
+pub const FIRST_FREE_CONTEXT: u32 = 2 * CONTEXTS;

@@ -1,0 +1,336 @@
+//! The predefined reductions on built-in types (MPI-4.1 section 6.9.2).
+
+use crate::layout::Scalar;
+
+/// A predefined reduction.
+#[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Op {
+    Max,
+    Min,
+    Sum,
+    Product,
+    LogicalAnd,
+    BitwiseAnd,
+    LogicalOr,
+    BitwiseOr,
+    LogicalXor,
+    BitwiseXor,
+    MaxLocation,
+    MinLocation,
+    /// The second operand; for one-sided operations.
+    Replace,
+    /// The first operand; for one-sided operations.
+    Nothing,
+}
+
+/// A reduction on elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Operator {
+    pub op: Op,
+    pub scalar: Scalar,
+}
+
+impl Operator {
+    /// Whether MPI defines this reduction for this type.
+    pub fn is_defined(self) -> bool {
+        let bitwise = matches!(self.op, Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor);
+        let logical = matches!(self.op, Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor);
+        let location = matches!(self.op, Op::MaxLocation | Op::MinLocation);
+        if matches!(self.op, Op::Replace | Op::Nothing) {
+            return true;
+        }
+        match self.scalar {
+            Scalar::Bool => bitwise || logical,
+            Scalar::F32 | Scalar::F64 => !(bitwise || logical || location),
+            Scalar::C32 | Scalar::C64 => matches!(self.op, Op::Sum | Op::Product),
+            Scalar::F32At | Scalar::F64At | Scalar::I32At | Scalar::I64At => location,
+            _ => !location,
+        }
+    }
+
+    /// `left[i] = left[i] op right[i]` for all elements in `bytes` bytes.
+    ///
+    /// # Safety
+    /// Both are valid for `bytes` bytes of elements of this type and do not overlap; they need not
+    /// be aligned.
+    pub unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_blocks(Blocks { pairs: &[(left, right)], bytes, flipped: false }) };
+    }
+
+    /// `right = left op right`.
+    ///
+    /// # Safety
+    /// As [`fold`](Self::fold).
+    pub unsafe fn fold_right(self, left: *const u8, right: *mut u8, bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_blocks(Blocks { pairs: &[(right, left)], bytes, flipped: true }) };
+    }
+
+    /// [`fold`](Self::fold) of each left and right block, one pair after the other.
+    ///
+    /// # Safety
+    /// As there, for each pair.
+    pub unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.fold_blocks(Blocks { pairs, bytes, flipped: false }) };
+    }
+
+    /// # Safety
+    /// As [`fold`](Self::fold), for each pair.
+    unsafe fn fold_blocks(self, blocks: Blocks<'_>) {
+        // SAFETY: as the caller promises, for the element type chosen by the scalar.
+        unsafe {
+            match (self.op, self.scalar) {
+                (Op::Nothing, _) if !blocks.flipped => {}
+                (Op::Nothing, _) => blocks.each::<u8>(|left, _| left),
+                (Op::Replace, _) => blocks.each::<u8>(|_, right| right),
+                (op, Scalar::U8) => integer::<u8>(op, blocks),
+                (op, Scalar::U16) => integer::<u16>(op, blocks),
+                (op, Scalar::U32) => integer::<u32>(op, blocks),
+                (op, Scalar::U64) => integer::<u64>(op, blocks),
+                (op, Scalar::I8) => integer::<i8>(op, blocks),
+                (op, Scalar::I16) => integer::<i16>(op, blocks),
+                (op, Scalar::I32) => integer::<i32>(op, blocks),
+                (op, Scalar::I64) => integer::<i64>(op, blocks),
+                (op, Scalar::F32) => float::<f32>(op, blocks),
+                (op, Scalar::F64) => float::<f64>(op, blocks),
+                (op, Scalar::Bool) => boolean(op, blocks),
+                (op, Scalar::C32) => complex::<f32>(op, blocks),
+                (op, Scalar::C64) => complex::<f64>(op, blocks),
+                (op, Scalar::F32At) => located::<f32>(op, blocks),
+                (op, Scalar::F64At) => located::<f64>(op, blocks),
+                (op, Scalar::I32At) => located::<i32>(op, blocks),
+                (op, Scalar::I64At) => located::<i64>(op, blocks),
+            }
+        }
+    }
+}
+
+/// Where a left block and a right one begin.
+pub type Pair = (*mut u8, *const u8);
+
+/// Pairs of blocks, all of the same length.
+#[derive(Clone, Copy)]
+struct Blocks<'a> {
+    pairs: &'a [Pair],
+    bytes: usize,
+    /// The block that gets the result, the first of its pair, is the right one.
+    flipped: bool,
+}
+
+impl Blocks<'_> {
+    /// # Safety
+    /// As [`Operator::fold_pairs`], for elements of type `T`.
+    unsafe fn each<T: Copy>(self, f: impl Fn(T, T) -> T) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.flipped {
+                self.each_in_order::<T>(|into, other| f(other, into));
+            } else {
+                self.each_in_order::<T>(f);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`each`](Self::each).
+    unsafe fn each_in_order<T: Copy>(self, f: impl Fn(T, T) -> T) {
+        for (into, other) in self.pairs {
+            let (into, other) = (into.cast::<T>(), other.cast::<T>());
+            for i in 0..self.bytes / size_of::<T>() {
+                // SAFETY: element `i` lies inside both.
+                unsafe {
+                    let at = into.add(i);
+                    at.write_unaligned(f(at.read_unaligned(), other.add(i).read_unaligned()));
+                }
+            }
+        }
+    }
+}
+
+trait Integer: Copy + Ord {
+    fn wrapping_add_(self, other: Self) -> Self;
+    fn wrapping_mul_(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn truth(self) -> bool;
+    fn from_truth(truth: bool) -> Self;
+}
+
+macro_rules! integers {
+    ($($ty:ty),*) => {$(
+        impl Integer for $ty {
+            fn wrapping_add_(self, other: Self) -> Self { self.wrapping_add(other) }
+            fn wrapping_mul_(self, other: Self) -> Self { self.wrapping_mul(other) }
+            fn and(self, other: Self) -> Self { self & other }
+            fn or(self, other: Self) -> Self { self | other }
+            fn xor(self, other: Self) -> Self { self ^ other }
+            fn truth(self) -> bool { self != 0 }
+            fn from_truth(truth: bool) -> Self { truth.into() }
+        }
+    )*};
+}
+integers!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+/// # Safety
+/// As [`Operator::fold_pairs`] for elements of type `T`.
+unsafe fn integer<T: Integer>(op: Op, blocks: Blocks<'_>) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Max => blocks.each::<T>(T::max),
+            Op::Min => blocks.each::<T>(T::min),
+            Op::Sum => blocks.each::<T>(T::wrapping_add_),
+            Op::Product => blocks.each::<T>(T::wrapping_mul_),
+            Op::BitwiseAnd => blocks.each::<T>(T::and),
+            Op::BitwiseOr => blocks.each::<T>(T::or),
+            Op::BitwiseXor => blocks.each::<T>(T::xor),
+            Op::LogicalAnd => {
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() && b.truth()));
+            }
+            Op::LogicalOr => {
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() || b.truth()));
+            }
+            Op::LogicalXor => {
+                blocks.each::<T>(|a, b| T::from_truth(a.truth() != b.truth()));
+            }
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+trait Float: Copy + PartialOrd + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> {
+    fn larger(self, other: Self) -> Self;
+    fn smaller(self, other: Self) -> Self;
+}
+
+impl Float for f32 {
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+impl Float for f64 {
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold_pairs`] for elements of type `T`.
+unsafe fn float<T: Float>(op: Op, blocks: Blocks<'_>) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Max => blocks.each::<T>(T::larger),
+            Op::Min => blocks.each::<T>(T::smaller),
+            Op::Sum => blocks.each::<T>(|a, b| a + b),
+            Op::Product => blocks.each::<T>(|a, b| a * b),
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold_pairs`] for bools.
+unsafe fn boolean(op: Op, blocks: Blocks<'_>) {
+    // SAFETY: as the caller promises; these keep 0 and 1.
+    unsafe {
+        match op {
+            Op::LogicalAnd | Op::BitwiseAnd => blocks.each::<u8>(|a, b| a & b),
+            Op::LogicalOr | Op::BitwiseOr => blocks.each::<u8>(|a, b| a | b),
+            Op::LogicalXor | Op::BitwiseXor => blocks.each::<u8>(|a, b| a ^ b),
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`Operator::fold_pairs`] for complex numbers of parts of type `T`.
+unsafe fn complex<T>(op: Op, blocks: Blocks<'_>)
+where
+    T: Float + std::ops::Sub<Output = T>,
+{
+    // SAFETY: as the caller promises.
+    unsafe {
+        match op {
+            Op::Sum => blocks.each::<[T; 2]>(|a, b| [a[0] + b[0], a[1] + b[1]]),
+            Op::Product => {
+                blocks.each::<[T; 2]>(|a, b| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]])
+            }
+            _ => unreachable!("refused by `is_defined`"),
+        }
+    }
+}
+
+/// A value and its location as they are packed.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct At<T> {
+    value: T,
+    location: i32,
+}
+
+/// # Safety
+/// As [`Operator::fold_pairs`] for located values of type `T`.
+unsafe fn located<T: Copy + PartialOrd>(op: Op, blocks: Blocks<'_>) {
+    let wins = |a: T, b: T| if op == Op::MaxLocation { a > b } else { a < b };
+    let choose = |a: At<T>, b: At<T>| {
+        let (x, y) = (a.value, b.value);
+        if wins(x, y) || (!wins(y, x) && a.location <= b.location) { a } else { b }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { blocks.each::<At<T>>(choose) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold<T: Copy + PartialEq + std::fmt::Debug>(op: Op, scalar: Scalar, left: T, right: T) -> T {
+        let (mut l, r) = ([left], [right]);
+        // SAFETY: one element of the scalar's type each.
+        unsafe {
+            Operator { op, scalar }.fold(l.as_mut_ptr().cast(), r.as_ptr().cast(), size_of::<T>());
+        }
+        // To the right it is the same.
+        let (left, mut r) = ([left], [right]);
+        // SAFETY: as above.
+        unsafe {
+            let (left, right) = (left.as_ptr().cast(), r.as_mut_ptr().cast());
+            Operator { op, scalar }.fold_right(left, right, size_of::<T>());
+        }
+        assert_eq!(l, r, "{op:?} of {scalar:?}");
+        l[0]
+    }
+
+    #[test]
+    fn each_reduction_does_what_mpi_says() {
+        assert_eq!(fold(Op::Max, Scalar::I32, -3, 2), 2);
+        assert_eq!(fold(Op::Min, Scalar::U8, 3u8, 2), 2);
+        assert_eq!(fold(Op::Sum, Scalar::F64, 0.5, 0.25), 0.75);
+        assert_eq!(fold(Op::Sum, Scalar::U8, 250u8, 10), 4, "wraps as C does");
+        assert_eq!(fold(Op::Product, Scalar::I64, -3i64, 7), -21);
+        assert_eq!(fold(Op::LogicalAnd, Scalar::I32, 6, 1), 1);
+        assert_eq!(fold(Op::LogicalXor, Scalar::I32, 6, 1), 0);
+        assert_eq!(fold(Op::BitwiseOr, Scalar::U16, 6u16, 1), 7);
+        assert!(fold(Op::LogicalOr, Scalar::Bool, false, true));
+        assert_eq!(fold(Op::Sum, Scalar::C64, [1f64, 2.0], [3.0, 4.0]), [4.0, 6.0]);
+        assert_eq!(fold(Op::Product, Scalar::C64, [1f64, 2.0], [3.0, 4.0]), [-5.0, 10.0]);
+        assert_eq!(fold(Op::MaxLocation, Scalar::I32At, [5, 7], [5, 3]), [5, 3]);
+        assert_eq!(fold(Op::MinLocation, Scalar::I32At, [5, 7], [6, 3]), [5, 7]);
+        assert_eq!(fold(Op::Replace, Scalar::I16, 5i16, 7), 7);
+        assert_eq!(fold(Op::Nothing, Scalar::I16, 5i16, 7), 5);
+        assert!(!Operator { op: Op::BitwiseAnd, scalar: Scalar::F32 }.is_defined());
+        assert!(!Operator { op: Op::Sum, scalar: Scalar::Bool }.is_defined());
+    }
+}

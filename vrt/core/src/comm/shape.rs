@@ -1,0 +1,88 @@
+//! How the ranks of a communicator are related: a grid, or a graph (MPI-4.1 chapter 8).
+
+use crate::comm::CommunicatorHandle;
+use crate::{Count, Rank};
+
+/// How the ranks of a communicator are related.
+#[derive(Debug)]
+pub enum Shape {
+    Plain,
+    Cartesian(Grid),
+    Graph(Neighbors),
+    DistributedGraph(Neighbors),
+}
+
+/// A grid.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    pub dims: Vec<Count>,
+    pub periods: Vec<bool>,
+}
+
+/// From whom a rank receives and to whom it sends.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbors {
+    pub sources: Vec<Edge>,
+    pub destinations: Vec<Edge>,
+}
+
+/// A neighbour, or the place of one where there is none. The label tells several edges between two
+/// ranks apart; those with equal labels are matched in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    pub rank: Option<Rank>,
+    pub label: u32,
+}
+
+/// The neighbourhood that a shape says.
+pub fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
+    match &comm.shape {
+        Shape::Plain => None,
+        Shape::Cartesian(grid) => Some(neighbors_in(grid, comm.rank)),
+        Shape::Graph(neighbors) | Shape::DistributedGraph(neighbors) => Some(neighbors.clone()),
+    }
+}
+
+impl Grid {
+    pub fn coordinates(&self, rank: Rank, coords: &mut [Count]) {
+        let mut rest = rank;
+        for (d, coord) in self.dims.iter().zip(coords).rev() {
+            *coord = rest % d;
+            rest /= d;
+        }
+    }
+
+    /// The rank at coordinates; outside of an open dimension there is none.
+    pub fn rank(&self, coords: &[Count]) -> Option<Rank> {
+        let mut rank = 0;
+        for ((d, periodic), coord) in self.dims.iter().zip(&self.periods).zip(coords) {
+            let inside = if *periodic { coord.rem_euclid(*d) } else { *coord };
+            if inside < 0 || inside >= *d {
+                return None;
+            }
+            rank = rank * d + inside;
+        }
+        Some(rank)
+    }
+
+    pub fn shifted(&self, rank: Rank, dimension: usize, by: Count) -> Option<Rank> {
+        let mut coords = vec![0; self.dims.len()];
+        self.coordinates(rank, &mut coords);
+        coords[dimension] += by;
+        self.rank(&coords)
+    }
+}
+
+/// For each dimension the neighbours below and above (section 8.6), with labels that tell the two
+/// apart when they are one rank.
+fn neighbors_in(grid: &Grid, rank: Rank) -> Neighbors {
+    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+    for d in 0..grid.dims.len() {
+        for (by, sent, received) in [(-1, 2 * d, 2 * d + 1), (1, 2 * d + 1, 2 * d)] {
+            let rank = grid.shifted(rank, d, by);
+            destinations.push(Edge { rank, label: sent as u32 });
+            sources.push(Edge { rank, label: received as u32 });
+        }
+    }
+    Neighbors { sources, destinations }
+}

@@ -1,0 +1,257 @@
+//! What a program has done wrong, as a value, and where.
+//!
+//! The engine refuses wrong use with an [`Error`]; each face decides what becomes of it: the Rust face
+//! panics with the rank, the call and its line, a face for C returns the number of the error's
+//! [`Class`]. What the engine's own faults are, or the system's, is no `Error`: that ends the job.
+
+use std::fmt;
+use std::panic::Location;
+
+use crate::layout::Signature;
+use crate::{Rank, Tag};
+
+/// In which call an operation was started, and where if that is known: for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Site {
+    /// The call, or empty.
+    pub call: &'static str,
+    /// The line of the program that calls. Faces for languages whose calls do not tell have none.
+    pub location: Option<&'static Location<'static>>,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.call)?;
+        match self.location {
+            Some(location) => write!(f, " at {location}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Wrong use of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// There is no such rank.
+    #[error("{what} {rank} is out of range: {}", Allowed(*size))]
+    RankOutOfRange {
+        /// What it is to the caller: a rank, a neighbour.
+        what: &'static str,
+        /// The rank asked for.
+        rank: Rank,
+        /// How many ranks there are.
+        size: usize,
+    },
+    /// A message is longer than the buffer of its receive.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {bytes} bytes, the buffer only \
+         {capacity}"
+    )]
+    Truncated {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The buffer's length in bytes.
+        capacity: u64,
+    },
+    /// A message is of another type than its receive.
+    #[error(
+        "the message from rank {source_rank} with tag {tag}, {bytes} bytes, was sent as {sent}, but is \
+         received as {received}"
+    )]
+    MessageType {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// What its sender says it is made of.
+        sent: Signature,
+        /// What the receive is for.
+        received: Signature,
+    },
+    /// The buffers of one call are of two types.
+    #[error("the send buffer is of type {sent}, the receive buffer of type {received}")]
+    BufferTypes {
+        /// What the send buffer is made of.
+        sent: Signature,
+        /// What the receive buffer is made of.
+        received: Signature,
+    },
+    /// A rank contributes another type to a collective operation than is expected.
+    #[error("rank {from} contributes {bytes} bytes of {sent}, but {expected} is expected")]
+    ContributionType {
+        /// The rank.
+        from: usize,
+        /// The length of its contribution.
+        bytes: u64,
+        /// What it is made of.
+        sent: Signature,
+        /// What is expected.
+        expected: Signature,
+    },
+    /// A rank contributes more or less to a collective operation than is expected.
+    #[error("rank {from} contributed {bytes} bytes, rank {rank} expected {expected}")]
+    ContributionLength {
+        /// The rank.
+        from: usize,
+        /// The length of its contribution.
+        bytes: u64,
+        /// Who expects another one.
+        rank: usize,
+        /// That length in bytes.
+        expected: usize,
+    },
+    /// Ranks of a communicator call different collective operations.
+    #[error(
+        "this rank contributes {own_bytes} bytes of {own}; another rank calls another operation, or \
+         with another root, operation, type or count: it contributes {bytes} bytes of {theirs}"
+    )]
+    Disagreement {
+        /// The length of this rank's contribution.
+        own_bytes: usize,
+        /// What that is made of.
+        own: Signature,
+        /// The length of the other one's.
+        bytes: u64,
+        /// What that is made of.
+        theirs: Signature,
+    },
+    /// A predefined operation on elements that are no built-in type.
+    #[error("{op} is defined for built-in types only; a struct needs a user operation")]
+    OpOnStruct {
+        /// The operation.
+        op: String,
+    },
+    /// A predefined operation that is not defined for a type.
+    #[error("{op} is not defined for {scalar} (MPI-4.1 section 6.9.2)")]
+    OpOnScalar {
+        /// The operation.
+        op: String,
+        /// The type.
+        scalar: String,
+    },
+    /// A user's operation failed.
+    #[error("the user operation panicked on {elements} elements: {why}")]
+    UserOperation {
+        /// How many elements it was given.
+        elements: usize,
+        /// What it said.
+        why: String,
+    },
+    /// A group with a rank that is not in the communicator.
+    #[error("the group has rank {rank} of the job, which is not in the communicator")]
+    NotInCommunicator {
+        /// That rank, of the job.
+        rank: u32,
+    },
+    /// All numbers of communicators were given out.
+    #[error("no more communicators: the numbers of this node's, up to {last}, have been given out")]
+    NoMoreCommunicators {
+        /// The last one.
+        last: u32,
+    },
+    /// A rank goes on with a request of another one.
+    #[error("this is what rank {owner} has begun, its {begun}: only that rank can go on with it")]
+    ForeignRequest {
+        /// Whose request it is, in the job.
+        owner: u32,
+        /// What that rank called.
+        begun: String,
+    },
+    /// A place that a window does not have.
+    #[error(
+        "rank {rank} has no such place in a window: {count} elements of {each} bytes from byte \
+         {offset} on"
+    )]
+    WindowRange {
+        /// Whose part of the window, in the job.
+        rank: u32,
+        /// Number of elements.
+        count: usize,
+        /// Bytes of each.
+        each: usize,
+        /// Where they begin.
+        offset: usize,
+    },
+}
+
+/// The numbers that ranks may have.
+struct Allowed(usize);
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("there are no ranks"),
+            size => write!(f, "0 to {} are allowed", size - 1),
+        }
+    }
+}
+
+/// The kinds of errors that MPI tells apart, as far as the engine meets them (MPI-4.1 section 9.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// `MPI_ERR_COUNT`
+    Count,
+    /// `MPI_ERR_TYPE`
+    Type,
+    /// `MPI_ERR_RANK`
+    Rank,
+    /// `MPI_ERR_GROUP`
+    Group,
+    /// `MPI_ERR_OP`
+    Op,
+    /// `MPI_ERR_TRUNCATE`
+    Truncate,
+    /// `MPI_ERR_REQUEST`
+    Request,
+    /// `MPI_ERR_RMA_RANGE`
+    RmaRange,
+    /// `MPI_ERR_OTHER`
+    Other,
+}
+
+impl Error {
+    /// The class of the error in MPI.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::RankOutOfRange { .. } => Class::Rank,
+            Error::Truncated { .. } => Class::Truncate,
+            Error::MessageType { .. }
+            | Error::BufferTypes { .. }
+            | Error::ContributionType { .. } => Class::Type,
+            Error::ContributionLength { .. } => Class::Count,
+            Error::OpOnStruct { .. } | Error::OpOnScalar { .. } => Class::Op,
+            Error::NotInCommunicator { .. } => Class::Group,
+            Error::ForeignRequest { .. } => Class::Request,
+            Error::WindowRange { .. } => Class::RmaRange,
+            Error::Disagreement { .. }
+            | Error::UserOperation { .. }
+            | Error::NoMoreCommunicators { .. } => Class::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_said() {
+        let error = |size| Error::RankOutOfRange { what: "rank", rank: 4, size };
+        assert_eq!(error(4).to_string(), "rank 4 is out of range: 0 to 3 are allowed");
+        assert_eq!(error(0).to_string(), "rank 4 is out of range: there are no ranks");
+        assert_eq!(error(4).class(), Class::Rank);
+    }
+
+    #[test]
+    fn a_site_may_have_no_line() {
+        let site = Site { call: "MPI_Send", location: None };
+        assert_eq!(site.to_string(), "MPI_Send");
+    }
+}

@@ -1,0 +1,45 @@
+//! Counters of ranks that others increase: the one-sided half of RSX.
+//!
+//! A counter is known by the context and number of its exchange, comes to be when it is first
+//! increased, and goes when its rank reads it. It is kept by the PE that has the rank, which takes
+//! no part itself, and moves along. (Windows are no help here: they do not reach other nodes, and
+//! each rank keeps the addresses of all others.)
+
+use crate::net::shared::ENDED;
+use crate::net::{Data, Kind, Packet};
+use crate::pe::{Core, Engine, Request, Started};
+
+/// Adds to a counter of a rank of the job, on behalf of the running one; done when the addition has
+/// happened.
+pub fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> Started {
+    let pe = core.shared.location(rank);
+    if pe == ENDED || (pe == core.id && add_here(core, rank, counter, amount)) {
+        return Started::done();
+    }
+    let mut packet = Packet::new(Kind::CountUp, core.current, rank);
+    (packet.context, packet.order) = counter;
+    packet.data = Data::words([amount, 0, 0]);
+    packet.request = core.running().new_request(Request::send());
+    core.post(&packet);
+    core.outcome(packet.request)
+}
+
+fn add_here(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> bool {
+    let Some(state) = core.rank(rank) else { return false };
+    *state.counters_of_exchanges.entry(counter).or_default() += amount;
+    true
+}
+
+/// Somebody adds to a counter of a rank of this PE.
+///
+/// # Safety
+/// None: nothing lies beside this kind.
+pub unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
+    let counter = (packet.context, packet.order);
+    if add_here(engine, packet.to, counter, packet.data.word(0)) {
+        engine.tell_finished(packet);
+    } else {
+        // SAFETY: nothing lies beside this kind.
+        unsafe { engine.pass_on(packet, std::ptr::null()) };
+    }
+}

@@ -1,0 +1,385 @@
+//! What a datatype means for memory: which bytes, in which order (MPI-4.1 section 5.1).
+//!
+//! A type is flattened once, when it is made, into a short program of copies and loops over copies.
+//! Neighbouring bytes are joined on the way, so packing does the longest copies there are, and a
+//! type without gaps is a single copy: such a one is never packed at all.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `scalar` | built-in values, pairs of a value and its location |
+//! | `signature` | which types a message may be received as |
+//!
+//! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
+//! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
+
+mod scalar;
+mod signature;
+
+use std::sync::Arc;
+
+pub use scalar::Located;
+pub use scalar::Scalar;
+use signature::Content;
+pub use signature::Signature;
+
+/// A step of the program that packs one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// Bytes that lie together.
+    Copy { offset: isize, len: usize },
+    /// The body, `count` times, `stride` bytes apart.
+    Loop { offset: isize, count: usize, stride: isize, body: Arc<[Step]> },
+}
+
+/// A flattened datatype. All lengths are bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    steps: Arc<[Step]>,
+    size: usize,
+    lower: isize,
+    upper: isize,
+    true_lower: isize,
+    true_upper: isize,
+    /// Strictest alignment of what it is made of.
+    align: usize,
+    /// Which built-in values it is made of.
+    content: Content,
+    /// What that is for messages.
+    signature: Signature,
+}
+
+impl Layout {
+    /// One built-in value.
+    pub fn scalar(scalar: Scalar) -> Layout {
+        let (size, extent) = (scalar.size(), scalar.extent() as isize);
+        Layout {
+            steps: Arc::new([Step::Copy { offset: 0, len: size }]),
+            size,
+            lower: 0,
+            upper: extent,
+            true_lower: 0,
+            true_upper: size as isize,
+            align: scalar.align(),
+            content: Content::All(scalar),
+            signature: Signature::of_scalar(scalar),
+        }
+    }
+
+    /// No data.
+    pub fn empty() -> Layout {
+        Layout {
+            steps: Arc::new([]),
+            size: 0,
+            lower: 0,
+            upper: 0,
+            true_lower: 0,
+            true_upper: 0,
+            align: 1,
+            content: Content::Nothing,
+            signature: Signature::ANY,
+        }
+    }
+
+    /// `count` elements, `stride` bytes apart.
+    pub fn repeat(&self, count: usize, stride: isize) -> Layout {
+        if count == 0 {
+            return Layout::empty();
+        }
+        let last = stride * (count as isize - 1);
+        let (low, high) = (last.min(0), last.max(0));
+        let steps: Arc<[Step]> = match *self.steps {
+            _ if count == 1 => Arc::clone(&self.steps),
+            [] => Arc::new([]),
+            [Step::Copy { offset, len }] if len as isize == stride => {
+                Arc::new([Step::Copy { offset, len: len * count }])
+            }
+            _ => Arc::new([Step::Loop { offset: 0, count, stride, body: Arc::clone(&self.steps) }]),
+        };
+        Layout {
+            steps,
+            size: self.size * count,
+            lower: self.lower + low,
+            upper: self.upper + high,
+            true_lower: self.true_lower + low,
+            true_upper: self.true_upper + high,
+            content: self.content.clone(),
+            ..*self
+        }
+    }
+
+    /// Elements one behind the other.
+    pub fn contiguous(&self, count: usize) -> Layout {
+        self.repeat(count, self.extent())
+    }
+
+    /// Parts at displacements, in the order given.
+    pub fn concatenate(parts: &[(isize, Layout)]) -> Layout {
+        let mut all = Layout::empty();
+        let mut steps: Vec<Step> = Vec::new();
+        let (mut any, mut any_data) = (false, false);
+        for (at, part) in parts {
+            if *part == Layout::empty() {
+                continue;
+            }
+            let (lower, upper) = (part.lower + at, part.upper + at);
+            all.lower = if any { all.lower.min(lower) } else { lower };
+            all.upper = if any { all.upper.max(upper) } else { upper };
+            any = true;
+            all.align = all.align.max(part.align);
+            if part.size == 0 {
+                continue;
+            }
+            let (lower, upper) = (part.true_lower + at, part.true_upper + at);
+            all.true_lower = if any_data { all.true_lower.min(lower) } else { lower };
+            all.true_upper = if any_data { all.true_upper.max(upper) } else { upper };
+            any_data = true;
+            all.size += part.size;
+            for step in part.steps.iter() {
+                let step = step.shifted(*at);
+                if let (Some(Step::Copy { offset, len }), Step::Copy { offset: next, len: more }) =
+                    (steps.last_mut(), &step)
+                    && *offset + *len as isize == *next
+                {
+                    *len += more;
+                } else {
+                    steps.push(step);
+                }
+            }
+        }
+        all.steps = steps.into();
+        all.content = Content::of_parts(parts.iter().map(|(_, part)| (&part.content, part.size)));
+        all.signature = all.content.signature();
+        all
+    }
+
+    /// The same data with other bounds.
+    pub fn resized(&self, lower: isize, extent: isize) -> Layout {
+        Layout { lower, upper: lower + extent, ..self.clone() }
+    }
+
+    /// The same with its end moved up to a multiple of its alignment, as C lays out structures.
+    pub fn padded(&self) -> Layout {
+        let extent = (self.extent().max(0) as usize).next_multiple_of(self.align);
+        self.resized(self.lower, extent as isize)
+    }
+
+    /// Bytes of data.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// From the lower bound to the upper one: how far apart elements lie.
+    pub fn extent(&self) -> isize {
+        self.upper - self.lower
+    }
+
+    pub fn lower_bound(&self) -> isize {
+        self.lower
+    }
+
+    /// Where the data begins.
+    pub fn true_lower_bound(&self) -> isize {
+        self.true_lower
+    }
+
+    /// From the first byte of data to the last.
+    pub fn true_extent(&self) -> isize {
+        self.true_upper - self.true_lower
+    }
+
+    /// What all of it is made of, if that is one kind.
+    pub fn scalar_kind(&self) -> Option<Scalar> {
+        match self.content {
+            Content::All(scalar) => Some(scalar),
+            Content::Nothing | Content::Mixed(_) => None,
+        }
+    }
+
+    pub fn signature(&self) -> Signature {
+        self.signature
+    }
+
+    /// If `count` elements lie in memory as they are packed: where they begin.
+    pub fn direct(&self, count: usize) -> Option<isize> {
+        if self.size * count == 0 {
+            return Some(0);
+        }
+        match *self.steps {
+            [Step::Copy { offset, len }] if count == 1 || len as isize == self.extent() => {
+                Some(offset)
+            }
+            _ => None,
+        }
+    }
+
+    /// Copies `count` elements into packed form.
+    ///
+    /// # Safety
+    /// The elements at `from` are readable, `to` is writable for `count * size` bytes, and they do
+    /// not overlap.
+    pub unsafe fn pack(&self, from: *const u8, count: usize, to: *mut u8) {
+        let mut to = to;
+        self.runs(from as isize, count, &mut |run| {
+            // SAFETY: as the caller promises; the runs together have `count * size` bytes.
+            unsafe {
+                copy_run(run.at as *const u8, run.stride, to, run.len as isize, run);
+                to = to.add(run.count * run.len);
+            }
+            true
+        });
+    }
+
+    /// Copies packed elements into memory, `len` bytes of them: where they end inside an element,
+    /// its rest stays as it is.
+    ///
+    /// # Safety
+    /// `from` is readable for `len` bytes, the elements at `to` are writable, and they do not
+    /// overlap.
+    pub unsafe fn unpack(&self, from: *const u8, len: usize, to: *mut u8, count: usize) {
+        let (mut from, mut left) = (from, len);
+        self.runs(to as isize, count, &mut |run| {
+            let whole = Run { count: run.count.min(left / run.len.max(1)), ..run };
+            let len = whole.count * whole.len;
+            // SAFETY: as the caller promises: `whole` and `rest` are parts of the run.
+            unsafe {
+                copy_run(from, whole.len as isize, run.at as *mut u8, run.stride, whole);
+                from = from.add(len);
+                left -= len;
+                if whole.count < run.count {
+                    let rest = run.at + whole.count as isize * run.stride;
+                    std::ptr::copy_nonoverlapping(from, rest as *mut u8, left);
+                    left = 0;
+                }
+            }
+            left > 0
+        });
+    }
+
+    /// Calls `f` for all runs of `count` elements in their order, until it returns false.
+    fn runs(&self, base: isize, count: usize, f: &mut impl FnMut(Run) -> bool) {
+        for i in 0..count as isize {
+            if !walk(&self.steps, base + i * self.extent(), f) {
+                return;
+            }
+        }
+    }
+}
+
+/// Pieces of `len` bytes in memory, `stride` bytes apart.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    at: isize,
+    stride: isize,
+    count: usize,
+    len: usize,
+}
+
+impl Step {
+    fn shifted(&self, by: isize) -> Step {
+        let mut step = self.clone();
+        let (Step::Copy { offset, .. } | Step::Loop { offset, .. }) = &mut step;
+        *offset += by;
+        step
+    }
+}
+
+fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(Run) -> bool) -> bool {
+    for step in steps {
+        let more = match step {
+            Step::Copy { offset, len } => {
+                f(Run { at: base + offset, stride: 0, count: 1, len: *len })
+            }
+            Step::Loop { offset: begin, count, stride, body } => match **body {
+                // The innermost loop.
+                [Step::Copy { offset, len }] => {
+                    f(Run { at: base + begin + offset, stride: *stride, count: *count, len })
+                }
+                _ => (0..*count as isize).all(|i| walk(body, base + begin + i * stride, f)),
+            },
+        };
+        if !more {
+            return false;
+        }
+    }
+    true
+}
+
+/// Copies the pieces of a run that lie so many bytes apart on each side.
+///
+/// # Safety
+/// All pieces are valid on both sides and do not overlap.
+unsafe fn copy_run(from: *const u8, from_stride: isize, to: *mut u8, to_stride: isize, run: Run) {
+    let (count, len) = (run.count, run.len);
+    // A length that the compiler knows makes each copy a load and a store.
+    macro_rules! copy {
+        ($len:expr) => {
+            for i in 0..count as isize {
+                let (from, to) =
+                    (from.wrapping_offset(i * from_stride), to.wrapping_offset(i * to_stride));
+                // SAFETY: as the caller promises.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, $len) };
+            }
+        };
+    }
+    match len {
+        8 => copy!(8),
+        4 => copy!(4),
+        16 => copy!(16),
+        1 => copy!(1),
+        2 => copy!(2),
+        _ => copy!(len),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(layout: &Layout, count: usize) -> Vec<(isize, usize)> {
+        let mut all = Vec::new();
+        layout.runs(0, count, &mut |run| {
+            all.extend((0..run.count as isize).map(|i| (run.at + i * run.stride, run.len)));
+            true
+        });
+        all
+    }
+
+    #[test]
+    fn contiguous_types_are_one_copy_however_they_are_nested() {
+        let number = Layout::scalar(Scalar::I32);
+        let nested = number.contiguous(3).contiguous(5).contiguous(7);
+        assert_eq!(pieces(&nested, 1), [(0, 3 * 5 * 7 * 4)]);
+        assert_eq!(nested.direct(1000), Some(0));
+        let parts = [(0, number.clone()), (4, number.contiguous(2)), (12, number.clone())];
+        assert_eq!(Layout::concatenate(&parts).direct(9), Some(0));
+    }
+
+    #[test]
+    fn a_block_at_a_displacement_is_sent_where_it_lies() {
+        let number = Layout::scalar(Scalar::F64);
+        let one = Layout::concatenate(&[(24, number.contiguous(2))]);
+        assert_eq!((one.direct(1), one.size(), one.extent()), (Some(24), 16, 16));
+    }
+
+    #[test]
+    fn a_vector_is_a_loop_over_its_blocks() {
+        let number = Layout::scalar(Scalar::I32);
+        let vector = number.contiguous(2).repeat(3, 20);
+        assert_eq!(pieces(&vector, 1), [(0, 8), (20, 8), (40, 8)]);
+        assert_eq!((vector.size(), vector.extent(), vector.true_extent()), (24, 48, 48));
+        assert_eq!(vector.direct(1), None);
+        let back = number.repeat(3, -8);
+        assert_eq!((back.lower_bound(), back.extent()), (-16, 20));
+        assert_eq!(pieces(&back, 1), [(0, 4), (-8, 4), (-16, 4)]);
+    }
+
+    #[test]
+    fn unpacking_stops_where_the_data_ends() {
+        let number = Layout::scalar(Scalar::U8);
+        let vector = number.contiguous(2).repeat(2, 4);
+        let mut memory = [9u8; 6];
+        // SAFETY: the element covers the six bytes.
+        unsafe { vector.unpack([1, 2, 3].as_ptr(), 3, memory.as_mut_ptr(), 1) };
+        assert_eq!(memory, [1, 2, 9, 9, 3, 9]);
+    }
+}

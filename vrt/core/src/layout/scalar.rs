@@ -1,0 +1,167 @@
+//! Built-in values: what reductions and one-sided operations know of elements.
+
+/// A built-in value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[repr(u8)]
+pub enum Scalar {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F32,
+    F64,
+    Bool,
+    /// Complex numbers, the real part first.
+    C32,
+    C64,
+    /// [`Located`] values.
+    F32At,
+    F64At,
+    I32At,
+    I64At,
+}
+
+impl Scalar {
+    /// All of them, in their order.
+    pub const ALL: [Scalar; 17] = [
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::U64,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::I64,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::Bool,
+        Scalar::C32,
+        Scalar::C64,
+        Scalar::F32At,
+        Scalar::F64At,
+        Scalar::I32At,
+        Scalar::I64At,
+    ];
+
+    /// The Rust type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scalar::U8 => "u8",
+            Scalar::U16 => "u16",
+            Scalar::U32 => "u32",
+            Scalar::U64 => "u64",
+            Scalar::I8 => "i8",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::I64 => "i64",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::Bool => "bool",
+            Scalar::C32 => "Complex<f32>",
+            Scalar::C64 => "Complex<f64>",
+            Scalar::F32At => "Located<f32>",
+            Scalar::F64At => "Located<f64>",
+            Scalar::I32At => "Located<i32>",
+            Scalar::I64At => "Located<i64>",
+        }
+    }
+
+    /// Of a value with its location: both.
+    pub const fn pair(self) -> Option<(Scalar, Scalar)> {
+        match self {
+            Scalar::F32At => Some((Scalar::F32, Scalar::I32)),
+            Scalar::F64At => Some((Scalar::F64, Scalar::I32)),
+            Scalar::I32At => Some((Scalar::I32, Scalar::I32)),
+            Scalar::I64At => Some((Scalar::I64, Scalar::I32)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of one, packed.
+    #[inline(always)]
+    pub const fn size(self) -> usize {
+        match self {
+            Scalar::U8 | Scalar::I8 | Scalar::Bool => 1,
+            Scalar::U16 | Scalar::I16 => 2,
+            Scalar::U32 | Scalar::I32 | Scalar::F32 => 4,
+            Scalar::U64 | Scalar::I64 | Scalar::F64 | Scalar::C32 => 8,
+            Scalar::C64 => 16,
+            Scalar::F32At | Scalar::I32At => 8,
+            Scalar::F64At | Scalar::I64At => 12,
+        }
+    }
+
+    /// Bytes from one to the next in memory.
+    #[inline(always)]
+    pub const fn extent(self) -> usize {
+        match self {
+            Scalar::F64At | Scalar::I64At => 16,
+            _ => self.size(),
+        }
+    }
+
+    /// Whether they lie in memory as they are packed.
+    #[inline(always)]
+    pub const fn is_dense(self) -> bool {
+        self.size() == self.extent()
+    }
+
+    pub const fn is_integer(self) -> bool {
+        matches!(
+            self,
+            Scalar::U8
+                | Scalar::U16
+                | Scalar::U32
+                | Scalar::U64
+                | Scalar::I8
+                | Scalar::I16
+                | Scalar::I32
+                | Scalar::I64
+        )
+    }
+
+    /// The integer that some bytes are.
+    pub fn integer(self, bytes: &[u8]) -> i128 {
+        let signed = matches!(self, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
+        let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+        let mut wide = [if negative { 0xff } else { 0 }; 16];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        i128::from_le_bytes(wide)
+    }
+
+    /// The bytes of an integer, if it is one of these: as many of them as one has.
+    pub fn integer_bytes(self, value: i128) -> Option<[u8; 16]> {
+        let bytes = value.to_le_bytes();
+        (self.is_integer() && self.integer(&bytes[..self.size()]) == value).then_some(bytes)
+    }
+
+    pub const fn align(self) -> usize {
+        match self {
+            Scalar::C32 | Scalar::F32At | Scalar::I32At => 4,
+            Scalar::C64 | Scalar::F64At | Scalar::I64At => 8,
+            _ => self.size(),
+        }
+    }
+}
+
+/// A value and where it was found: what the reductions `max_location` and `min_location` work on
+/// (MPI-4.1 section 6.9.4). Of equal values the one with the lowest location is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[repr(C)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Its location, a rank for instance.
+    pub location: i32,
+}
+
+impl<T> Located<T> {
+    /// A value at a location.
+    pub const fn new(value: T, location: i32) -> Located<T> {
+        Located { value, location }
+    }
+}

@@ -1,0 +1,360 @@
+//! What the elements of a message are, in 16 bits that travel with it (MPI-4.1 section 5.1.1: the
+//! type signature).
+//!
+//! A signature says which built-in values follow each other in an element, not where they lie in
+//! memory: so sender and receiver may lay out the same values differently, an array may be received
+//! as its elements, and a structure as another one of the same fields. Of a sequence that repeats
+//! another one only the shortest counts, because how many elements a message has is said by its
+//! length.
+//!
+//! | signature | stands for |
+//! |---|---|
+//! | 0 | whatever the other side says: messages of the runtime itself |
+//! | 1, 2, .. | a built-in value |
+//! | [`VALUE`](Signature::VALUE) | an encoded serde value |
+//! | from 2^15 on | a hash of a sequence of different built-in values |
+//!
+//! Two sequences have the same hash once in 32,768 times, and are then taken for each other. A
+//! structure of more than [`MOST_RUNS`] changes from one built-in value to another is compared by
+//! the parts it was made of.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Scalar;
+use vrt_slot::hooks;
+
+/// What the elements of a message are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Signature(u16);
+
+/// The first signature that is a hash.
+const HASHED: u16 = 1 << 15;
+
+/// Most runs that a sequence is kept with.
+const MOST_RUNS: usize = 1024;
+
+impl Signature {
+    /// Fits everything.
+    pub const ANY: Signature = Signature(0);
+    /// An encoded serde value.
+    pub const VALUE: Signature = Signature(HASHED - 1);
+
+    #[inline(always)]
+    pub const fn of_scalar(scalar: Scalar) -> Signature {
+        match scalar {
+            // Two of them.
+            Scalar::I32At => Signature(Scalar::I32 as u16 + 1),
+            _ => Signature(scalar as u16 + 1),
+        }
+    }
+
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    pub fn from_number(number: u16) -> Signature {
+        Signature(number)
+    }
+
+    /// Whether it is an integer (as messages see it: a located one is several).
+    pub fn is_integer(self) -> bool {
+        let scalar = self.0.checked_sub(1).and_then(|at| Scalar::ALL.get(at as usize));
+        scalar.is_some_and(|scalar| scalar.is_integer())
+    }
+
+    /// Whether `bytes` of one may be received as the other.
+    #[inline(always)]
+    pub fn fits(self, other: Signature, bytes: u64) -> bool {
+        self == other || self.fits_otherwise(other, bytes)
+    }
+
+    #[cold]
+    fn fits_otherwise(self, other: Signature, bytes: u64) -> bool {
+        bytes == 0 || self == Signature::ANY || other == Signature::ANY
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("any type"),
+            number if *self == Signature::VALUE => {
+                debug_assert!(number < HASHED);
+                f.write_str("a serde value")
+            }
+            number if number < HASHED => match Scalar::ALL.get(number as usize - 1) {
+                Some(scalar) => f.write_str(scalar.name()),
+                None => write!(f, "an unknown type ({number})"),
+            },
+            number => {
+                let names = names();
+                match names.as_ref().and_then(|names| names.get(&number)) {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, "a structure unknown here ({number:#x})"),
+                }
+            }
+        }
+    }
+}
+
+/// What hashes stand for that this process has made.
+static NAMES: Mutex<Option<HashMap<u16, String>>> = Mutex::new(None);
+
+fn names() -> std::sync::MutexGuard<'static, Option<HashMap<u16, String>>> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// So many of one built-in value (or of a long sequence, by its hash).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    what: Item,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    Scalar(Scalar),
+    Sequence(u16),
+}
+
+/// Which built-in values an element is made of, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Nothing,
+    All(Scalar),
+    /// The shortest sequence of which the element is a repetition. Neighbours differ.
+    Mixed(Arc<[Run]>),
+}
+
+impl Content {
+    pub(super) fn signature(&self) -> Signature {
+        match self {
+            Content::Nothing => Signature::ANY,
+            Content::All(scalar) => Signature::of_scalar(*scalar),
+            Content::Mixed(runs) => signature_of(runs),
+        }
+    }
+
+    /// Of elements made of parts; each part comes with its size in bytes.
+    pub(super) fn of_parts<'a>(
+        parts: impl Iterator<Item = (&'a Content, usize)> + Clone,
+    ) -> Content {
+        let mut filled = parts.filter(|(content, size)| **content != Content::Nothing && *size > 0);
+        let mut rest = filled.clone();
+        let Some((first, _)) = rest.next() else { return Content::Nothing };
+        if rest.all(|(content, _)| content == first) {
+            return first.clone();
+        }
+        let mut runs: Vec<Run> = Vec::new();
+        filled.by_ref().for_each(|(content, size)| content.append_to(&mut runs, size));
+        if let [Run { what: Item::Scalar(scalar), .. }] = *runs {
+            return Content::All(scalar);
+        }
+        let root = shortest(runs);
+        name(signature_of(&root), &root);
+        Content::Mixed(root.into())
+    }
+
+    /// Appends `size` bytes of it to a sequence.
+    fn append_to(&self, runs: &mut Vec<Run>, size: usize) {
+        match self {
+            Content::Nothing => {}
+            Content::All(scalar) => match scalar.pair() {
+                // A value and its location are two values.
+                Some((value, location)) => {
+                    let pair = [value, location].map(|of| Run { what: Item::Scalar(of), count: 1 });
+                    repeat(runs, &pair, size / scalar.size().max(1), Item::Scalar(*scalar));
+                }
+                None => {
+                    let count = size / scalar.size().max(1);
+                    push(runs, Run { what: Item::Scalar(*scalar), count });
+                }
+            },
+            Content::Mixed(root) => {
+                let each: usize = root.iter().map(Run::size).sum();
+                let whole = Item::Sequence(signature_of(root).0);
+                match each {
+                    // Made of sequences of unknown size.
+                    0 => push(runs, Run { what: whole, count: size }),
+                    _ => repeat(runs, root, size / each, whole),
+                }
+            }
+        }
+    }
+}
+
+/// Appends a sequence `count` times, or, if that is too long, as one item.
+fn repeat(runs: &mut Vec<Run>, sequence: &[Run], count: usize, whole: Item) {
+    if sequence.len().saturating_mul(count).saturating_add(runs.len()) > MOST_RUNS {
+        return push(runs, Run { what: whole, count });
+    }
+    for _ in 0..count {
+        sequence.iter().for_each(|run| push(runs, *run));
+    }
+}
+
+fn push(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last) if last.what == run.what => last.count += run.count,
+        _ => runs.push(run),
+    }
+}
+
+/// The shortest sequence of which this one is a repetition. Where the end of one and the beginning
+/// of the next are alike they have become one run: so runs are looked at in a circle.
+fn shortest(mut runs: Vec<Run>) -> Vec<Run> {
+    let (Some(first), Some(last)) = (runs.first().copied(), runs.last().copied()) else {
+        return runs;
+    };
+    let joined = runs.len() > 2 && first.what == last.what;
+    if joined {
+        runs.pop();
+        runs[0].count += last.count;
+    }
+    let repeats = |period: usize| {
+        runs.len().is_multiple_of(period) && runs.iter().zip(&runs[period..]).all(|(a, b)| a == b)
+    };
+    let period = (1..runs.len()).find(|period| repeats(*period)).unwrap_or(runs.len());
+    runs.truncate(period);
+    if joined {
+        runs[0].count = first.count;
+        runs.push(last);
+    }
+    runs
+}
+
+fn signature_of(runs: &[Run]) -> Signature {
+    if let [Run { what: Item::Scalar(value), count: 1 }, Run { what: Item::Scalar(at), count: 1 }] =
+        runs
+        && let Some(pair) = Scalar::ALL.iter().find(|pair| pair.pair() == Some((*value, *at)))
+    {
+        return Signature::of_scalar(*pair);
+    }
+    // FNV-1a.
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |word: u64| {
+        for byte in word.to_le_bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    for run in runs {
+        add(match run.what {
+            Item::Scalar(scalar) => scalar as u64,
+            Item::Sequence(signature) => 1 << 32 | u64::from(signature),
+        });
+        add(run.count as u64);
+    }
+    let folded = hash ^ (hash >> 32);
+    Signature(HASHED | (folded ^ (folded >> 16)) as u16)
+}
+
+/// Keeps what a signature stands for, for people.
+fn name(signature: Signature, runs: &[Run]) {
+    if signature.0 < HASHED {
+        return;
+    }
+    // The process's, so not from the heap of the rank that happens to come first.
+    hooks::runtime_heap(|| {
+        let mut names = names();
+        names.get_or_insert_default().entry(signature.0).or_insert_with(|| describe(runs));
+    });
+}
+
+/// Most runs that a description names.
+const MOST_NAMED: usize = 12;
+
+fn describe(runs: &[Run]) -> String {
+    let one = |run: &Run| {
+        let what = match run.what {
+            Item::Scalar(scalar) => scalar.name().to_owned(),
+            Item::Sequence(signature) => Signature(signature).to_string_unlocked(),
+        };
+        if run.count == 1 { what } else { format!("{} x {what}", run.count) }
+    };
+    let mut all: Vec<String> = runs.iter().take(MOST_NAMED).map(one).collect();
+    if runs.len() > MOST_NAMED {
+        all.push("..".to_owned());
+    }
+    format!("{{{}}}", all.join(", "))
+}
+
+impl Signature {
+    /// What it stands for, without the table of names.
+    fn to_string_unlocked(self) -> String {
+        if self.0 < HASHED { self.to_string() } else { format!("a structure ({:#x})", self.0) }
+    }
+}
+
+impl Run {
+    /// Bytes of all of it; 0 if that is not known.
+    fn size(&self) -> usize {
+        match self.what {
+            Item::Scalar(scalar) => scalar.size() * self.count,
+            Item::Sequence(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(list: &[(&Content, usize)]) -> Content {
+        Content::of_parts(list.iter().copied())
+    }
+
+    const U8: Content = Content::All(Scalar::U8);
+    const U32: Content = Content::All(Scalar::U32);
+    const F64: Content = Content::All(Scalar::F64);
+
+    #[test]
+    fn repetitions_have_the_signature_of_what_they_repeat() {
+        let pair = parts(&[(&U32, 4), (&F64, 8)]);
+        let triple = parts(&[(&pair, 12), (&U32, 4), (&pair, 0), (&F64, 8), (&pair, 12)]);
+        assert_eq!(pair, triple);
+        assert_eq!(parts(&[(&F64, 80), (&F64, 8)]), F64);
+        assert_ne!(pair.signature(), parts(&[(&F64, 8), (&U32, 4)]).signature());
+        assert_ne!(pair.signature(), parts(&[(&U32, 8), (&F64, 8)]).signature());
+        let nested = parts(&[(&U32, 4), (&parts(&[(&F64, 8), (&U32, 4)]), 12), (&F64, 8)]);
+        assert_eq!(nested, pair);
+    }
+
+    #[test]
+    fn ends_that_are_alike_do_not_hide_a_repetition() {
+        let one = parts(&[(&U8, 1), (&F64, 8), (&U8, 2)]);
+        let two = parts(&[(&one, 11), (&U8, 1), (&F64, 8), (&U8, 2)]);
+        assert_eq!(one, two);
+        let other = parts(&[(&U8, 2), (&F64, 8), (&U8, 1)]);
+        assert_ne!(one.signature(), other.signature());
+    }
+
+    #[test]
+    fn a_value_and_its_location_are_their_parts() {
+        assert_eq!(Content::All(Scalar::I32At).signature(), Content::All(Scalar::I32).signature());
+        let located = Content::All(Scalar::F64At);
+        let parts_of = parts(&[(&F64, 8), (&Content::All(Scalar::I32), 4)]);
+        assert_eq!(located.signature(), parts_of.signature());
+    }
+
+    #[test]
+    fn long_sequences_are_told_apart_too() {
+        let pair = parts(&[(&U32, 4), (&F64, 8)]);
+        let long = |n: usize| parts(&[(&pair, 12 * n), (&U8, 1)]).signature();
+        assert_ne!(long(100_000), long(100_001));
+        assert_eq!(long(100_000), long(100_000));
+    }
+
+    #[test]
+    fn signatures_have_names() {
+        assert_eq!(Signature::of_scalar(Scalar::Bool).to_string(), "bool");
+        let mixed = parts(&[(&U8, 3), (&F64, 8)]);
+        assert_eq!(mixed.signature().to_string(), "{3 x u8, f64}");
+        assert!(Signature(HASHED).to_string().contains("unknown here"));
+        assert_eq!(Signature::VALUE.to_string(), "a serde value");
+    }
+}

@@ -1,0 +1,176 @@
+//! What a rank knows of each rank it talks to: the numbers that keep messages in order, and how
+//! much was sent.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// One partner of a rank.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Peer {
+    /// Number of the next message to it.
+    next_out: u32,
+    /// Number of the next message from it.
+    next_in: u32,
+    /// Messages sent to it.
+    pub messages: u64,
+    /// Bytes sent to it.
+    pub bytes: u64,
+}
+
+/// A message that came before its turn, with its sender and number.
+pub type Early<M> = ((u32, u32), M);
+
+/// All partners of a rank, by rank number in the job, and the messages of each that came too
+/// early; `M` is what is kept of a message.
+#[derive(Debug)]
+pub struct Peers<M> {
+    /// Those with low rank numbers, by number: most jobs have no others.
+    low: Vec<Peer>,
+    high: FxHashMap<u32, Peer>,
+    early: BTreeMap<(u32, u32), M>,
+}
+
+impl<M> Default for Peers<M> {
+    fn default() -> Self {
+        Peers { low: Vec::new(), high: FxHashMap::default(), early: BTreeMap::new() }
+    }
+}
+
+/// Ranks below this are kept by number.
+const LOW: u32 = 256;
+
+impl<M> Peers<M> {
+    #[inline(always)]
+    fn peer(&mut self, rank: u32) -> &mut Peer {
+        if rank >= LOW {
+            return self.high.entry(rank).or_default();
+        }
+        if rank as usize >= self.low.len() {
+            self.make_room(rank);
+        }
+        &mut self.low[rank as usize]
+    }
+
+    #[cold]
+    fn make_room(&mut self, rank: u32) {
+        self.low.resize(rank as usize + 1, Peer::default());
+    }
+
+    /// Counts a message to `peer` and returns its number.
+    #[inline(always)]
+    pub fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
+        let peer = self.peer(peer);
+        let number = peer.next_out;
+        peer.next_out = number.wrapping_add(1);
+        peer.messages += 1;
+        peer.bytes += bytes;
+        number
+    }
+
+    /// Whether the message `number` from `peer` is the next one; then the one after it is. After
+    /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
+    #[inline(always)]
+    pub fn is_next(&mut self, peer: u32, number: u32) -> bool {
+        let entry = self.peer(peer);
+        let next = entry.next_in == number;
+        if next {
+            entry.next_in = number.wrapping_add(1);
+        }
+        next
+    }
+
+    /// [`is_next`](Self::is_next) while no message is kept that came early: then no other becomes
+    /// the next one by this.
+    #[inline(always)]
+    pub fn takes_next(&mut self, peer: u32, number: u32) -> bool {
+        self.early.is_empty() && self.is_next(peer, number)
+    }
+
+    /// How many messages have come early.
+    pub fn early(&self) -> usize {
+        self.early.len()
+    }
+
+    /// Keeps a message that is not the next one.
+    pub fn keep_early(&mut self, peer: u32, number: u32, message: M) {
+        self.early.insert((peer, number), message);
+    }
+
+    /// The next message from `peer` if it came early.
+    #[inline]
+    pub fn next_early(&mut self, peer: u32) -> Option<M> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let next = self.peer(peer).next_in;
+        let message = self.early.remove(&(peer, next))?;
+        self.peer(peer).next_in = next.wrapping_add(1);
+        Some(message)
+    }
+
+    /// What is known of every partner, and the messages that came early.
+    pub fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<Early<M>>) {
+        let low = self.low.into_iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
+        let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
+        let all = low.filter(|(_, peer)| known(peer)).chain(self.high).collect();
+        (all, self.early.into_iter().collect())
+    }
+
+    /// The opposite of [`into_lists`](Self::into_lists).
+    pub fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<Early<M>>) -> Self {
+        let mut all = Peers { early: early.into_iter().collect(), ..Peers::default() };
+        for (rank, peer) in peers {
+            *all.peer(rank) = peer;
+        }
+        all
+    }
+
+    /// Every partner to whom something was sent.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
+        let low = self.low.iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
+        let high = self.high.iter().map(|(rank, peer)| (*rank, peer));
+        low.chain(high).filter(|(_, peer)| peer.messages > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_permutation_of_messages_is_put_in_order(
+            order in Just((0u32..50).collect::<Vec<_>>()).prop_shuffle(),
+            wrap in any::<bool>(),
+            rank in prop_oneof![Just(7u32), Just(LOW + 7)],
+        ) {
+            let start = if wrap { u32::MAX - 20 } else { 0 };
+            let mut peers = Peers::<u32>::default();
+            *peers.peer(rank) = Peer { next_in: start, ..Peer::default() };
+            let mut out = Vec::new();
+            for n in order {
+                if !peers.is_next(rank, start.wrapping_add(n)) {
+                    peers.keep_early(rank, start.wrapping_add(n), n);
+                    continue;
+                }
+                out.push(n);
+                while let Some(m) = peers.next_early(rank) {
+                    out.push(m);
+                }
+            }
+            prop_assert_eq!(out, (0..50).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn outgoing_messages_are_numbered_and_counted_per_pair() {
+        let mut peers = Peers::<()>::default();
+        assert_eq!([3, 4, 3, 3].map(|p| peers.number_outgoing(p, 10)), [0, 0, 1, 2]);
+        let mut sums: Vec<_> = peers.iter().map(|(r, p)| (r, p.messages, p.bytes)).collect();
+        sums.sort_unstable();
+        assert_eq!(sums, [(3, 3, 30), (4, 1, 10)]);
+    }
+}

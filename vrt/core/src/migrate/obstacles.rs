@@ -1,0 +1,190 @@
+//! What keeps a rank where it is: something outside its slot that it holds, or a reference from its
+//! memory to others' or from others' to its own.
+//!
+//! What a rank holds is known at once; references are searched for ([`vrt_slot::search`]), which is
+//! done when the rank is to go, and before that only if something was found the last time.
+
+use rustc_hash::FxHashMap;
+
+use super::{Migration, Stays};
+use crate::pe::{Core, RankState, Status};
+use vrt_slot::external::{counted, spans};
+use vrt_slot::foreign;
+use vrt_slot::search::{self, Journey, Reference};
+use vrt_slot::{SlotHeader, SlotId, allocator};
+
+/// Whether a rank can be moved now, so far as can be told without a search of its memory.
+pub(super) fn may_move(core: &Core, rank: u32) -> Result<(), Stays> {
+    match core.ranks.get(rank as usize).and_then(Option::as_deref) {
+        None => Err(Stays::NotHere),
+        Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
+            Err(Stays::Running)
+        }
+        Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
+        Some(state) => held_outside(state).map_or(Ok(()), |why| Err(Stays::Pinned(why))),
+    }
+}
+
+impl Migration {
+    /// Whether a suspended rank can go to a PE: it is not pinned, and its memory means the same
+    /// there. What is found is kept for [`known_pin`](Self::known_pin).
+    pub fn may_go(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
+        may_move(core, rank)?;
+        // Nobody outside can wake it any more, but somebody may just have: it must hear that here.
+        core.take_injected();
+        let journey = match (self.rules.by_state, core.shared.is_near(to)) {
+            (true, _) => Journey::ByState,
+            (false, true) => Journey::InNode,
+            (false, false) => Journey::Away,
+        };
+        let obstacle = self.obstacle(core, rank, journey, None);
+        let pe = core.id;
+        if let Some(state) = core.rank(rank) {
+            state.obstacle = obstacle;
+            if obstacle.is_none() && journey == Journey::InNode {
+                // SAFETY: the slot of a suspended rank of this PE, which was just searched.
+                unsafe { self.search.note_leaving(state.slot, pe) };
+            }
+        }
+        obstacle.map_or(Ok(()), |why| Err(Stays::Pinned(why)))
+    }
+
+    /// Why the running rank could not be moved if it were suspended in the call at whose frame its
+    /// own stack ends.
+    pub fn pinned(&mut self, core: &mut Core, frame: usize) -> Option<&'static str> {
+        let rank = core.current;
+        let held = core.rank(rank).and_then(|state| held_outside(state));
+        let farthest = self.farthest_journey(core);
+        held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
+    }
+
+    /// Why a rank was found to be unable to move, as far as is known: its memory is searched again
+    /// only if something was found in it the last time.
+    pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<&'static str> {
+        let state = core.rank(rank)?;
+        let (held, was_obstructed) = (held_outside(state), state.obstacle.is_some());
+        if held.is_some() || !was_obstructed {
+            return held;
+        }
+        let farthest = self.farthest_journey(core);
+        let obstacle = self.obstacle(core, rank, farthest, None);
+        core.rank(rank)?.obstacle = obstacle;
+        obstacle
+    }
+
+    /// How far ranks of this job may go.
+    fn farthest_journey(&self, core: &Core) -> Journey {
+        match (self.rules.by_state, core.shared.nodes() > 1) {
+            (true, _) => Journey::ByState,
+            (false, true) => Journey::Away,
+            (false, false) => Journey::InNode,
+        }
+    }
+
+    /// Searches for what keeps a rank from a journey; `frame`: it runs, and its own stack ends there.
+    fn obstacle(
+        &mut self,
+        core: &Core,
+        rank: u32,
+        journey: Journey,
+        frame: Option<usize>,
+    ) -> Option<&'static str> {
+        let (thorough, farthest) = (core.options.check_moves, self.farthest_journey(core));
+        let ranks = &core.ranks;
+        let state = ranks.get(rank as usize)?.as_deref()?;
+        // A job's slots have the numbers of their ranks.
+        let slot_of = |rank: u32| Some(ranks.get(rank as usize)?.as_deref()?.slot);
+        let others = Others { of: state.slot, ranks };
+        let requests = state.requests.iter().filter(|request| request.in_use);
+        let own_roots: Vec<usize> = requests
+            .map(|request| request.buffer as usize)
+            .chain(state.offer.map(|offer| offer.at))
+            .collect();
+        let runs = |state: &RankState| matches!(state.status, Status::Running | Status::Ended);
+        let mut may_leave = ranks
+            .iter()
+            .flatten()
+            .filter(|state| farthest != Journey::InNode && !runs(state))
+            .map(|state| state.slot);
+        // SAFETY: this is the PE's rank thread, these are its slots, and only the rank that calls,
+        // if any, is running.
+        let found = unsafe {
+            let header_of = |slot: SlotId| slot_of(slot.0);
+            self.search.look(core.resumes, frame.is_some(), &header_of, &mut may_leave);
+            self.search.obstacle(state.slot, journey, thorough, frame, &own_roots, &others)
+        }?;
+        if thorough && frame.is_none() {
+            vrt_slot::report::say(format_args!("check: rank {rank} on PE {}: {found}", core.id));
+        }
+        Some(self.reasons.text(found))
+    }
+}
+
+/// The texts of what was found to keep ranks from moving. A program has few of them; what comes
+/// after very many is told without its place.
+#[derive(Debug, Default)]
+pub(super) struct Reasons(FxHashMap<String, &'static str>);
+
+impl Reasons {
+    const MOST: usize = 1000;
+
+    fn text(&mut self, found: Reference) -> &'static str {
+        let text = found.to_string();
+        match self.0.get(&text) {
+            Some(known) => known,
+            None if self.0.len() < Self::MOST => {
+                let lasting: &'static str = Box::leak(text.clone().into_boxed_str());
+                self.0.insert(text, lasting);
+                lasting
+            }
+            None => "it refers to memory that is not its own, or something refers to its memory",
+        }
+    }
+}
+
+/// Who may refer to the memory of the rank in a slot, among a PE's ranks and threads.
+struct Others<'a> {
+    of: *mut SlotHeader,
+    ranks: &'a [Option<Box<RankState>>],
+}
+
+impl search::Others for Others<'_> {
+    fn slots(&self) -> Vec<*mut SlotHeader> {
+        let others = self.ranks.iter().flatten().filter(|other| other.slot != self.of);
+        others.filter(|other| other.status != Status::Ended).map(|other| other.slot).collect()
+    }
+
+    fn have_threads(&self) -> bool {
+        foreign::has_foreign_threads()
+    }
+}
+
+/// What a rank has outside its slot and cannot take along, if anything.
+fn held_outside(state: &RankState) -> Option<&'static str> {
+    if allocator::is_another() {
+        return Some("the program's global allocator does not take its memory from malloc");
+    }
+    if state.waits_for_outside() {
+        return Some("it waits for something outside vrt: a tokio timer, socket, file or thread");
+    }
+    if state.blocked.lock.is_some() {
+        return Some("it waits for a lock or condition of its process");
+    }
+    // SAFETY: the slot of a rank of this PE.
+    let held = unsafe { (*state.slot).external.pin((*state.slot).id()) };
+    if held.is_some() {
+        return held;
+    }
+    // SAFETY: the slot of a rank of this PE, whose thread this is.
+    let counted = unsafe { counted::pin(state.slot) };
+    if counted.is_some() {
+        return counted;
+    }
+    // SAFETY: as above.
+    let span = unsafe { spans::pin(state.slot) };
+    if span.is_some() {
+        return span;
+    }
+    let outside = state.requests.iter().any(|request| request.in_use && request.outside);
+    outside.then_some("a message is under way from or to memory outside its slot")
+}

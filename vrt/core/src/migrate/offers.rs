@@ -1,0 +1,159 @@
+//! Ranks that offer themselves to be moved, and ranks that go by their state.
+//!
+//! A rank that moves by its state does so in a second step: it is told where to go, in the same call
+//! of `migrate` or before it, encodes its state, and leaves.
+
+use std::time::Duration;
+
+use super::{Migration, MoveBy, MovingRank, Stays, dispatch, ship};
+use crate::pe::{Awaiting, Core, Encoded, Engine, Offer, Request, Started, Status, Wait};
+use vrt_slot::{SlotHeader, hooks};
+
+/// What the ranks of a PE want, until somebody sees to it.
+#[derive(Debug, Default)]
+pub struct Offers {
+    /// Ranks that want to move, each with the PE to which.
+    pub(super) going: Vec<(u32, u32)>,
+    /// The ranks that wait in `migrate`, each with the number of that call.
+    pub waiting: Vec<(u32, u32)>,
+    /// Bytes of states that have gone by their ranks' own wish, and the time that took.
+    pub gone: (u64, Duration),
+    /// Something happened after which all ranks may wait in `migrate`.
+    changed: bool,
+}
+
+impl Offers {
+    /// Whether something happened since this was last asked after which all ranks may wait.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Something was done for a rank that moves by its own wish.
+    pub fn went_by_itself(&mut self, bytes: u64, taken: Duration) {
+        self.gone.0 += bytes;
+        self.gone.1 += taken;
+    }
+}
+
+impl Migration {
+    /// How the running rank would move if it offered itself now; `None`: not at all.
+    pub fn would_move(&self, core: &mut Core) -> Option<MoveBy> {
+        let move_by = self.rules.move_by?;
+        let called = !self.rules.periodic || core.running().ordered.is_some();
+        (called || move_by == MoveBy::InPlace).then_some(move_by)
+    }
+
+    /// The running rank wants to go to another PE. Its encoded state, if it moves that way, lies at
+    /// an address in its slot.
+    pub fn leave_for(&mut self, core: &mut Core, to: u32, (at, len): (usize, usize)) -> Started {
+        let state = core.running();
+        let request = state.new_request(Request::send());
+        state.offer = Some(Offer { request, at, len });
+        self.offers.going.push((core.current, to));
+        self.look_soon(core);
+        Started::pending(request)
+    }
+
+    /// The running rank offers itself to be moved.
+    pub fn offer(&mut self, core: &mut Core) -> Started {
+        if self.rules.periodic {
+            return Started::done();
+        }
+        let state = core.running();
+        let request = state.new_request(Request::send());
+        state.offer = Some(Offer { request, at: 0, len: 0 });
+        state.offers = state.offers.wrapping_add(1);
+        self.offers.waiting.push((core.current, core.running().offers));
+        self.look_soon(core);
+        Started::pending(request)
+    }
+
+    /// Something happened after which all ranks may wait in `migrate`.
+    pub fn look_soon(&mut self, core: &mut Core) {
+        self.offers.changed = true;
+        core.call_soon();
+    }
+
+    /// Tells a rank to go to another PE by its state when it is in `migrate`.
+    pub fn order(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
+        self.may_go(core, rank, to)?;
+        core.rank(rank).ok_or(Stays::NotHere)?.ordered = Some(to);
+        Ok(())
+    }
+}
+
+/// A rank that offered itself stays, or goes as it is: it goes on.
+pub fn end_offer(core: &mut Core, rank: u32) {
+    let offer = core.rank(rank).and_then(|state| state.offer.take());
+    if let Some(offer) = offer {
+        core.complete(rank, offer.request);
+    }
+}
+
+/// Moves a rank that waits in `migrate` by its encoded state: drops its stack and heap whole, and has
+/// its program begin again on another PE. Returns the bytes of the state.
+pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
+    debug_assert_ne!(to, engine.id);
+    let Some(state) = engine.rank(rank) else { return Err(Stays::NotHere) };
+    let Some(offer) = state.offer else { return Err(Stays::NotHere) };
+    let open = state.requests.iter().filter(|request| request.in_use).count();
+    if open > 1 || state.matched.iter().any(Option::is_some) {
+        return Err(Stays::Pinned("it has open requests besides `migrate`"));
+    }
+    let far = !engine.shared.is_near(to);
+    // In this node the state waits in a pool; to another one it goes from where it is.
+    let at = if far { offer.at as *mut u8 } else { keep_in_pool(engine.pool, offer)? };
+    if far && !engine.shared.send_away(rank) {
+        return Err(Stays::InUse);
+    }
+    let Some(mut state) = engine.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+    // Its handles go with its heap, without being dropped one by one.
+    engine.rank_over(rank, &mut state);
+    state.drop_restored();
+    state.restored = Some(Encoded { at, len: offer.len });
+    state.state_len = offer.len;
+    state.status = Status::Ready;
+    state.awaiting = Awaiting::Nothing;
+    state.awaited = std::ptr::null();
+    state.wait = Wait::default();
+    state.requests = Vec::new();
+    state.free_requests = Vec::new();
+    state.detached = Vec::new();
+    let slot = state.slot;
+    let (migration, core) = engine.part::<Migration>();
+    // SAFETY: the slot is this PE's, its rank is suspended and will not be resumed, and
+    // `may_move` saw that nobody outside waits to wake it. What it has sent is still there.
+    // The pages stay: in this node they serve the rank's next life.
+    unsafe {
+        core.net.keep_data_of(rank);
+        vrt_slot::rank::Body::abandon(slot);
+        hooks::own(slot, 0);
+    }
+    let timers = if far { core.timers.take_relative(rank) } else { core.timers.take_of(rank) };
+    let mut moving = MovingRank::pack(rank, *state, timers);
+    moving.begins = true;
+    if far {
+        core.announce(rank, to, moving.moves);
+        let state = Encoded { at, len: offer.len };
+        // SAFETY: the rank was this PE's.
+        unsafe { moving.detach_with(state) };
+        migration.send_memory(core, rank, to, &ship::lines(at as usize, offer.len));
+    }
+    tracing::trace!(rank, to, bytes = offer.len, "moves by its state");
+    dispatch(core, rank, to, &mut moving);
+    Ok(offer.len as u64)
+}
+
+/// Copies the encoded state of a rank into the pool of its PE.
+fn keep_in_pool(pool: *mut SlotHeader, offer: Offer) -> Result<*mut u8, Stays> {
+    // SAFETY: the pool is this PE's. The encoded state lies in the slot of the rank, which
+    // waits; the copy is as long.
+    unsafe {
+        let at = hooks::allocate_in(pool, offer.len);
+        if at.is_null() {
+            return Err(Stays::Pinned("there is no room for its encoded state"));
+        }
+        std::ptr::copy_nonoverlapping(offer.at as *const u8, at, offer.len);
+        Ok(at)
+    }
+}

@@ -1,0 +1,24 @@
+//! What of a job's configuration is about moving ranks.
+
+/// How ranks move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveBy {
+    /// With their memory, as they are
+    Memory,
+    /// By the state they give to `migrate`: their program begins again from it
+    State,
+    /// With their memory; each state given to `migrate` is encoded and decoded in place, to test
+    /// that
+    InPlace,
+}
+
+/// How and when the ranks of a job move.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// How ranks move that offer themselves; `None`: nobody moves those.
+    pub move_by: Option<MoveBy>,
+    /// Steps that move ranks are taken by time, not when all ranks offer themselves.
+    pub periodic: bool,
+    /// Ranks move by their state, those that go by `migrate_to` too.
+    pub by_state: bool,
+}

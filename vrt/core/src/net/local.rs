@@ -1,0 +1,397 @@
+//! What a PE sends: through rings in shared memory to the PEs of its node, through a
+//! [`Remote`] transport to those that share no memory with it, if there are such.
+//!
+//! A ring that is full does not block anybody: what does not fit waits in the PE's *backlog* for
+//! that destination, in order, and goes out when there is room. A waiting message of a rank is
+//! only described there; its data stays in the rank's buffer, and the rank waits. So two PEs that
+//! flood each other both go on receiving, and no memory grows with the flood.
+
+use std::collections::VecDeque;
+
+use vrt_shm::{Consumer, Producer, Sleep};
+
+use crate::net::remote::Remote;
+use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use crate::net::{INLINE, Kind, Packet};
+
+/// Longest data that goes beside one packet.
+pub const MAX_BESIDE: usize = 32 << 10;
+/// Longest part of a staged message that travels inside its packet.
+pub const SHORT_CHUNK: usize = INLINE - 8;
+/// Stands for the number of a request where the last piece of a rank's memory is done.
+pub const MEMORY: u32 = u32::MAX;
+const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
+
+/// The sending ends to all PEs.
+pub struct Outgoing {
+    shared: Shared,
+    me: usize,
+    lanes: Vec<Lane>,
+    /// How many lanes have a backlog.
+    backlogged: usize,
+    events: Events,
+    /// The way to PEs that share no memory with this one.
+    remote: Option<Box<dyn Remote>>,
+}
+
+/// Event descriptors, on which PEs sleep that also wait for the outside.
+pub struct Events {
+    /// To wake each PE of the node; -1 for others.
+    pub wake: Vec<i32>,
+    /// What this PE waits for.
+    pub own: i32,
+}
+
+struct Lane {
+    pe: usize,
+    way: Way,
+    backlog: VecDeque<Waiting>,
+}
+
+/// How a PE is reached.
+enum Way {
+    /// It is this one.
+    Own,
+    Ring(Producer<'static, RING_CELLS, RING_BYTES>),
+    Remote,
+}
+
+/// Something that waits for room in a ring.
+pub struct Waiting {
+    packet: Packet,
+    /// Where the data beside the packet lies, unless `owned`.
+    data: *const u8,
+    owned: Vec<u8>,
+    /// For a staged message: bytes gone, and bytes in all.
+    stream: Option<(u64, u64)>,
+    /// The sender's request that is done when all this has gone.
+    done: Option<(u32, u32)>,
+}
+
+impl Outgoing {
+    pub fn new(
+        shared: Shared,
+        me: usize,
+        events: Events,
+        remote: Option<Box<dyn Remote>>,
+    ) -> Outgoing {
+        let ring = |to| has_ring(&shared, remote.is_some(), me, to);
+        let lanes = (0..shared.pes())
+            .map(|to| Lane {
+                pe: to,
+                way: match to {
+                    to if to == me => Way::Own,
+                    // SAFETY: this PE alone sends from `me`, and the rings are fresh.
+                    to if ring(to) => Way::Ring(unsafe { Producer::new(shared.ring(me, to)) }),
+                    _ => Way::Remote,
+                },
+                backlog: VecDeque::new(),
+            })
+            .collect();
+        Outgoing { shared, me, lanes, backlogged: 0, events, remote }
+    }
+
+    /// The receiving ends that belong to `me`, each with the PE that sends.
+    pub fn consumers(
+        shared: Shared,
+        me: usize,
+        remote: bool,
+    ) -> Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)> {
+        (0..shared.pes())
+            .filter(|from| has_ring(&shared, remote, me, *from))
+            // SAFETY: this PE alone receives at `me`, and the rings are fresh.
+            .map(|from| (from as u32, unsafe { Consumer::new(shared.ring(from, me)) }))
+            .collect()
+    }
+
+    /// The way to PEs that share no memory with this one, if there are such.
+    #[inline]
+    pub fn remote(&mut self) -> Option<&mut (dyn Remote + 'static)> {
+        self.remote.as_deref_mut()
+    }
+
+    /// Has what was just sent to a PE leave at once, if it is one of those.
+    #[inline(always)]
+    pub fn hasten(&mut self, pe: usize) {
+        if let Some(remote) = &mut self.remote
+            && matches!(self.lanes[pe].way, Way::Remote)
+        {
+            remote.hasten(pe);
+        }
+    }
+
+    /// Whether there are such PEs.
+    #[inline]
+    pub fn has_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Takes the way to other nodes away: nothing is sent there any more.
+    pub fn take_remote(&mut self) -> Option<Box<dyn Remote>> {
+        self.remote.take()
+    }
+
+    /// Packets sent to other PEs so far.
+    pub fn sent(&self) -> u64 {
+        let rings = self.lanes.iter().map(|lane| match &lane.way {
+            Way::Ring(producer) => producer.sent(),
+            Way::Own | Way::Remote => 0,
+        });
+        rings.sum::<u64>() + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
+    }
+
+    /// Sends a packet with the data beside it, if there is room now.
+    ///
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    #[inline]
+    pub unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
+        let lane = &mut self.lanes[pe];
+        if !lane.backlog.is_empty() {
+            return false;
+        }
+        // SAFETY: as the caller promises.
+        let sent = unsafe { lane.send(&mut self.remote, packet, data) };
+        if sent && matches!(self.lanes[pe].way, Way::Ring(_)) {
+            self.wake(pe);
+        }
+        sent
+    }
+
+    /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
+    ///
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    pub unsafe fn send(&mut self, pe: usize, packet: &Packet, data: *const u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if !self.try_send(pe, packet, data) {
+                let owned = match packet.beside() {
+                    0 => Vec::new(),
+                    len => std::slice::from_raw_parts(data, len).to_vec(),
+                };
+                let packet = *packet;
+                self.wait(
+                    pe,
+                    Waiting { packet, data: std::ptr::null(), owned, stream: None, done: None },
+                );
+            }
+        }
+    }
+
+    /// Sends a packet as soon as there is room, and then finishes the sender's request. The data
+    /// stays where it is until then.
+    pub fn send_later(&mut self, pe: usize, packet: &Packet, data: *const u8, request: u32) {
+        let done = Some((packet.from, request));
+        let waiting = Waiting { packet: *packet, data, owned: Vec::new(), stream: None, done };
+        self.wait(pe, waiting);
+    }
+
+    /// Finishes a request when what now waits for room has gone, at least for one PE. Returns
+    /// whether anything waits.
+    pub fn finish_when_sent(&mut self, rank: u32, request: u32) -> bool {
+        let last = self
+            .lanes
+            .iter_mut()
+            .find_map(|lane| lane.backlog.back_mut().filter(|waiting| waiting.done.is_none()));
+        last.map(|waiting| waiting.done = Some((rank, request))).is_some()
+    }
+
+    /// Sends `len` bytes at `data` in chunks like `packet` (whose first data word becomes the
+    /// offset), and then finishes the sender's request.
+    pub fn stream(&mut self, pe: usize, packet: &Packet, data: *const u8, len: u64, request: u32) {
+        debug_assert_eq!(packet.kind, Kind::Chunk);
+        let done = Some((packet.from, request));
+        let stream = Some((0, len));
+        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+    }
+
+    /// Sends the memory of a rank that nobody uses any more: like [`stream`](Self::stream), with
+    /// the packet's second data word kept. `len` is a multiple of 64. After the `last` piece the
+    /// rank's request [`MEMORY`] is done.
+    pub fn stream_memory(
+        &mut self,
+        pe: usize,
+        packet: &Packet,
+        data: *const u8,
+        len: u64,
+        last: bool,
+    ) {
+        let done = last.then_some((packet.from, MEMORY));
+        // What is shorter would travel in the packet's data words.
+        debug_assert!(packet.kind == Kind::Memory && len.is_multiple_of(64));
+        let stream = Some((0, len));
+        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+    }
+
+    /// [`stream`](Self::stream) of data of the runtime's own.
+    pub fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
+        debug_assert_eq!(packet.kind, Kind::Chunk);
+        let stream = Some((0, data.len() as u64));
+        let waiting =
+            Waiting { packet: *packet, data: std::ptr::null(), owned: data, stream, done: None };
+        self.wait(pe, waiting);
+    }
+
+    /// Copies what waits here of a rank's messages, so that its memory is not needed any more.
+    ///
+    /// # Safety
+    /// The rank's memory is readable, and it waits for its messages.
+    pub unsafe fn keep_data_of(&mut self, rank: u32) {
+        if self.backlogged == 0 {
+            return;
+        }
+        for waiting in self.lanes.iter_mut().flat_map(|lane| &mut lane.backlog) {
+            if waiting.done.is_none_or(|(of, _)| of != rank) || waiting.data.is_null() {
+                continue;
+            }
+            let len = waiting.stream.map_or(waiting.packet.beside(), |(_, len)| len as usize);
+            // SAFETY: the data of a rank that waits for its message to be gone.
+            waiting.owned = unsafe { std::slice::from_raw_parts(waiting.data, len) }.to_vec();
+            waiting.data = std::ptr::null();
+        }
+    }
+
+    fn wait(&mut self, pe: usize, waiting: Waiting) {
+        let lane = &mut self.lanes[pe];
+        self.backlogged += usize::from(lane.backlog.is_empty());
+        lane.backlog.push_back(waiting);
+    }
+
+    /// Whether anything waits for room.
+    pub fn has_backlog(&self) -> bool {
+        self.backlogged > 0
+    }
+
+    /// Sends what fits of the backlogs; calls `finish(rank, request)` for each request done.
+    pub fn flush(&mut self, mut finish: impl FnMut(u32, u32)) -> bool {
+        if self.backlogged == 0 {
+            return false;
+        }
+        let mut moved = false;
+        for pe in 0..self.lanes.len() {
+            let lane = &mut self.lanes[pe];
+            if lane.backlog.is_empty() {
+                continue;
+            }
+            let mut sent = false;
+            while let Some(mut waiting) = lane.backlog.pop_front() {
+                let (gone, progress) = lane.send_waiting(&mut self.remote, &mut waiting);
+                sent |= progress;
+                if !gone {
+                    lane.backlog.push_front(waiting);
+                    break;
+                }
+                if let Some((rank, request)) = waiting.done {
+                    finish(rank, request);
+                }
+            }
+            self.backlogged -= usize::from(lane.backlog.is_empty());
+            if sent {
+                if matches!(lane.way, Way::Ring(_)) {
+                    self.wake(pe);
+                }
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Rings the doorbell of a PE.
+    #[inline]
+    pub fn wake(&self, pe: usize) {
+        let doorbell = &self.shared.pe(pe).doorbell;
+        match doorbell.ring() {
+            None => {}
+            Some(Sleep::Futex) => doorbell.wake(),
+            Some(Sleep::Event) => {
+                let one = 1u64;
+                // SAFETY: eight readable bytes; the descriptor is the PE's.
+                unsafe { libc::write(self.events.wake[pe], (&raw const one).cast(), 8) };
+            }
+        }
+    }
+
+    /// The event descriptor of this PE.
+    pub fn event(&self) -> i32 {
+        self.events.own
+    }
+
+    /// Publishes how much was sent, for the deadlock detector.
+    pub fn publish_sent(&self) {
+        for (to, lane) in self.lanes.iter().enumerate() {
+            let sent = match &lane.way {
+                Way::Ring(producer) => producer.sent(),
+                Way::Own | Way::Remote => 0,
+            };
+            self.shared.sent(self.me, to).store(sent, std::sync::atomic::Ordering::Release);
+        }
+    }
+}
+
+/// Whether two PEs have rings between them.
+fn has_ring(shared: &Shared, remote: bool, me: usize, other: usize) -> bool {
+    me != other && (!remote || shared.node_of(me as u32) == shared.node_of(other as u32))
+}
+
+impl Lane {
+    /// # Safety
+    /// `data` is readable for `packet.beside()` bytes.
+    #[inline]
+    unsafe fn send(
+        &mut self,
+        remote: &mut Option<Box<dyn Remote>>,
+        packet: &Packet,
+        data: *const u8,
+    ) -> bool {
+        let beside: &[u8] = match packet.beside() {
+            0 => &[],
+            // SAFETY: as the caller promises.
+            len => unsafe { std::slice::from_raw_parts(data, len) },
+        };
+        match &mut self.way {
+            Way::Ring(producer) => producer.send(|cell| packet.write_to(cell), beside),
+            Way::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, beside)),
+            Way::Own => unreachable!("a PE sends nothing to itself"),
+        }
+    }
+
+    /// Sends what fits; returns (all gone, anything gone).
+    fn send_waiting(
+        &mut self,
+        remote: &mut Option<Box<dyn Remote>>,
+        waiting: &mut Waiting,
+    ) -> (bool, bool) {
+        let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
+        let Some((gone, len)) = &mut waiting.stream else {
+            // SAFETY: the data is owned, or lies in the buffer of a rank that waits.
+            let sent = unsafe { self.send(remote, &waiting.packet, data) };
+            return (sent, sent);
+        };
+        let before = *gone;
+        while *gone < *len {
+            let part = (*len - *gone).min(MAX_BESIDE as u64);
+            let mut packet = waiting.packet;
+            packet.len = part as u32;
+            packet.data.set_word(0, *gone);
+            // SAFETY: inside the buffer of a rank that waits for this message to be gone.
+            let at = unsafe { data.add(*gone as usize) };
+            // Data this short travels inside the packet, behind the offset.
+            if part as usize <= INLINE {
+                packet.len = packet.len.min(SHORT_CHUNK as u32);
+                // SAFETY: `part` bytes are readable at `at`, and the words behind the offset have
+                // room for `SHORT_CHUNK`.
+                unsafe {
+                    let to = packet.data.0.as_mut_ptr().add(8);
+                    std::ptr::copy_nonoverlapping(at, to, packet.len as usize);
+                }
+            }
+            // SAFETY: as above.
+            if !unsafe { self.send(remote, &packet, at) } {
+                return (false, *gone > before);
+            }
+            *gone += u64::from(packet.len);
+        }
+        (true, *gone > before)
+    }
+}

@@ -1,0 +1,179 @@
+//! What PEs say to each other, and the shared memory they say it through.
+//!
+//! A [`Packet`] is one cell of a ring. Every packet down to `Finished` is addressed to a
+//! *rank*, so that it can be forwarded when the rank has moved.
+//!
+//! | kind | says | answered by |
+//! |---|---|---|
+//! | `Eager` | a message with its data (in the packet up to 24 bytes, beside it above) | `Finished` if synchronous |
+//! | `Rendezvous` | a message whose data lies in the arena at an address; the sender waits | `Finished` |
+//! | `Staged` | a message whose data lies outside the arena; the sender waits | `ClearToSend` |
+//! | `ClearToSend` | the receive for a staged message is there | `Chunk`s |
+//! | `Chunk` | a part of a staged message | - |
+//! | `Access` | what to do to the memory of a window's rank, from another node | `Chunk`s or `Finished` |
+//! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
+//! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
+//! | `Parcel` | bytes of any length for a PE itself, in pieces (see [`parcel`]) | - |
+//! | `Coming` | a rank is about to be shipped to this PE: hold what comes for it | - |
+//! | `Memory` | a piece of the memory of a rank that is being shipped | - |
+//! | `Moved` | news: a rank is on another PE now | - |
+//! | `CountUp` | adds to a counter of a rank | `Finished` |
+//! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
+
+pub mod address;
+pub mod local;
+pub mod parcel;
+pub mod remote;
+pub mod shared;
+
+use serde::{Deserialize, Serialize};
+use vrt_shm::{CELL_PAYLOAD, CellData};
+
+use crate::layout::Signature;
+
+/// Data that travels inside a packet.
+pub const INLINE: usize = 24;
+
+/// Bytes from one packet to the next where packets lie in a row.
+pub const CELL: usize = 64;
+
+/// What a packet says; see the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Kind {
+    Eager = 1,
+    Rendezvous,
+    Staged,
+    ClearToSend,
+    Chunk,
+    Finished,
+    Collective,
+    Parcel,
+    Coming,
+    Memory,
+    Moved,
+    Access,
+    CountUp,
+    Hold,
+}
+
+/// Numbers below this are those of kinds.
+pub const KINDS: usize = Kind::Hold as usize + 1;
+
+/// One cell of a ring; 60 bytes without padding.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C)]
+pub struct Packet {
+    pub kind: Kind,
+    /// The sender waits for `Finished` (synchronous and rendezvous sends).
+    pub wants_finish: bool,
+    /// What the elements of a message, or of a contribution, are.
+    pub signature: Signature,
+    /// Context of the communicator.
+    pub context: u32,
+    pub tag: i32,
+    /// Rank (of the job) it is addressed to.
+    pub to: u32,
+    /// Rank (of the job) it comes from.
+    pub from: u32,
+    /// Number of the message between these two ranks.
+    pub order: u32,
+    /// The sender's rank in the communicator.
+    pub source: i32,
+    /// Bytes in `data` or, above [`INLINE`], beside the packet.
+    pub len: u32,
+    pub data: Data,
+    /// Request concerned: the sender's in a message, the addressee's in an answer. Nobody reads it
+    /// in a message whose sender waits for nothing.
+    pub request: u32,
+}
+
+/// 24 bytes: payload, or up to three words (address, length, number).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Data(pub [u8; INLINE]);
+
+impl Data {
+    #[inline(always)]
+    pub fn words(words: [u64; 3]) -> Data {
+        let mut data = Data([0; INLINE]);
+        data.set_word(0, words[0]);
+        data.set_word(1, words[1]);
+        data.set_word(2, words[2]);
+        data
+    }
+
+    #[inline(always)]
+    pub fn set_word(&mut self, i: usize, word: u64) {
+        self.0[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
+    }
+
+    #[inline(always)]
+    pub fn word(&self, i: usize) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.0[8 * i..8 * i + 8]);
+        u64::from_ne_bytes(word)
+    }
+}
+
+const _: () =
+    assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
+
+impl Packet {
+    #[inline(always)]
+    pub fn new(kind: Kind, from: u32, to: u32) -> Packet {
+        Packet {
+            kind,
+            wants_finish: false,
+            signature: Signature::ANY,
+            context: 0,
+            tag: 0,
+            to,
+            from,
+            order: 0,
+            source: 0,
+            len: 0,
+            data: Data([0; INLINE]),
+            request: 0,
+        }
+    }
+
+    /// Bytes of the message that a first packet announces.
+    pub fn message_len(&self) -> u64 {
+        match self.kind {
+            Kind::Rendezvous | Kind::Staged => self.data.word(1),
+            _ => u64::from(self.len),
+        }
+    }
+
+    #[inline(always)]
+    pub fn write_to(&self, cell: &mut CellData) {
+        // SAFETY: a packet is `CELL_PAYLOAD` bytes of plain data without padding, and a cell is
+        // aligned as a packet is.
+        unsafe { cell.0.as_mut_ptr().cast::<Packet>().write(*self) };
+    }
+
+    /// The packet in a cell.
+    #[inline(always)]
+    pub fn in_cell(cell: &CellData) -> &Packet {
+        // SAFETY: cells are only written by `write_to`, in a PE that runs the same program; a cell
+        // is aligned as a packet is.
+        unsafe { &*cell.0.as_ptr().cast::<Packet>() }
+    }
+
+    /// How many of its bytes say all that it says.
+    #[inline(always)]
+    pub fn significant(&self) -> usize {
+        if self.kind == Kind::Eager && !self.wants_finish && self.beside() == 0 {
+            std::mem::offset_of!(Packet, data) + self.len as usize
+        } else {
+            size_of::<Packet>()
+        }
+    }
+
+    /// Bytes that follow beside the packet.
+    #[inline(always)]
+    pub fn beside(&self) -> usize {
+        if self.len as usize > INLINE { self.len as usize } else { 0 }
+    }
+}

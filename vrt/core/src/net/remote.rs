@@ -1,0 +1,104 @@
+//! The way to PEs that share no memory with this one.
+//!
+//! Packets are gathered by destination and go together as a *batch*; packets to one PE keep their
+//! order. Long data of messages goes apart, as a *transfer* from where it is to where it belongs:
+//! the receiving side expects it under a number, tells the number in its `ClearToSend`, and the
+//! sending side sends it under that number.
+//!
+//! Whoever waits has to look again: nothing rings a bell.
+
+use crate::net::{CELL, Packet};
+
+/// A transport between PEs that share no memory. Its errors end the job: there is no job without it.
+pub trait Remote {
+    /// Gathers a packet with the bytes beside it for a PE; false when there is no room now.
+    fn send(&mut self, pe: usize, packet: &Packet, beside: &[u8]) -> bool;
+
+    /// Sends off what has been gathered for a PE, to which something was sent just now; but only
+    /// once between two calls of [`push`](Self::push), as more may follow.
+    fn hasten(&mut self, pe: usize);
+
+    /// Sends off what has been gathered.
+    fn push(&mut self);
+
+    /// Makes progress; whether a batch has come or a transfer is done.
+    fn is_ready(&mut self) -> bool;
+
+    /// Takes the next batch that has come.
+    fn take(&mut self) -> Option<Batch>;
+
+    /// Gives back a batch that has been read.
+    fn give_back(&mut self, batch: Batch);
+
+    /// Expects a transfer to `at`. Returns the number under which it has to come, never 0, or
+    /// `None` when too many are expected already.
+    ///
+    /// # Safety
+    /// `len` bytes at `at` are writable, and nobody else's, until the transfer is done.
+    unsafe fn expect(&mut self, at: *mut u8, len: u64, of: Transfer) -> Option<u32>;
+
+    /// Sends a transfer that a PE expects under a number.
+    ///
+    /// # Safety
+    /// `len` bytes at `at` are readable until the transfer is done.
+    unsafe fn transfer(&mut self, pe: usize, number: u32, at: *const u8, len: u64, of: Transfer);
+
+    /// The next transfer that is done.
+    fn take_done(&mut self) -> Option<Transfer>;
+
+    /// Whether something that was sent has not gone, or a transfer is expected.
+    fn is_busy(&self) -> bool;
+
+    /// Packets sent and received so far.
+    fn counts(&self) -> (u64, u64);
+}
+
+/// Whose request a transfer serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub rank: u32,
+    pub request: u32,
+}
+
+/// Packets that have come together; the first says how many they are.
+#[derive(Debug)]
+pub struct Batch {
+    /// The PE that sent them.
+    pub from: u32,
+    /// Where they begin, until the batch is given back.
+    pub start: *const u8,
+}
+
+impl Batch {
+    /// Calls `f` with each packet and the address of what lies beside it.
+    ///
+    /// # Safety
+    /// The batch was taken from a transport and not given back yet, and holds what a PE of this
+    /// job has put into it.
+    #[inline]
+    pub unsafe fn for_each(&self, mut f: impl FnMut(&Packet, *const u8)) {
+        let mut at = self.start;
+        // SAFETY: each packet lies in a cell of its own, as the sender has written it, and what is
+        // beside it in the cells that follow; as many follow as the first one says.
+        unsafe {
+            for _ in 0..*in_batch(at) {
+                let packet = &*at.cast::<Packet>();
+                f(packet, at.add(CELL));
+                at = at.add(cells_of(packet.beside()));
+            }
+        }
+    }
+}
+
+/// How many packets a batch has: a number between its first packet and what follows.
+#[inline(always)]
+pub fn in_batch(start: *const u8) -> *mut u32 {
+    const { assert!(CELL >= size_of::<Packet>() + size_of::<u32>()) };
+    start.wrapping_add(size_of::<Packet>()).cast_mut().cast()
+}
+
+/// Bytes that a packet takes in a batch, with so many beside it.
+#[inline]
+pub fn cells_of(beside: usize) -> usize {
+    CELL + beside.next_multiple_of(CELL)
+}

@@ -1,0 +1,532 @@
+//! The control memory of a job: mapped by all its PEs, or by those of each node by themselves where
+//! nodes are different machines. Then it is *spread*: what is said here of the job is only what
+//! the node knows of it, and `pe::census` keeps the nodes in agreement.
+//!
+//! | part | written by | read by |
+//! |---|---|---|
+//! | job state (ranks left, how it ended) | any PE, atomically | PEs, supervisor |
+//! | a block per PE (doorbell, idleness) | the PE; its doorbell by anybody | all |
+//! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
+//! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
+//! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
+//! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
+//!
+//! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
+//! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
+//! location a new version, so that old news never replaces newer.
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use vrt_shm::{Doorbell, Ending, Ring};
+
+/// Cells of a ring between two PEs.
+pub const RING_CELLS: usize = 256;
+/// Bytes of payload space beside them.
+pub const RING_BYTES: usize = 128 << 10;
+/// A ring between two PEs.
+pub type PeRing = Ring<RING_CELLS, RING_BYTES>;
+
+/// The location of a rank that has ended.
+pub const ENDED: u32 = u32::MAX >> 1;
+/// Beside a location: the rank is held (see `pe::flow`). Larger than any location.
+pub const HELD: u32 = !ENDED;
+
+/// Pairs of contexts that communicators can have.
+const CONTEXT_PAIRS: usize = 1 << 30;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// How a job ended, in [`JobState::ended`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Ended {
+    /// It has not.
+    Not = 0,
+    /// A rank or the runtime ended it with a status; what there was to say has been said.
+    Status = 1,
+    /// All ranks wait for each other.
+    Deadlock = 2,
+}
+
+/// State of the whole job.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct JobState {
+    /// Ranks that have not ended. Where control memory is spread: in the node of PE 0; elsewhere all
+    /// of them, until none is left.
+    pub ranks_left: AtomicU32,
+    ending: Ending,
+    /// Slots that were not reused because something was left in them.
+    pub retired: AtomicU32,
+    pub retired_blocks: AtomicU64,
+    /// Pairs of contexts given to communicators so far.
+    contexts: AtomicU32,
+    /// The process of the PE that was the first to crash, or 0.
+    crashed: AtomicU32,
+}
+
+impl JobState {
+    /// Ends the job; the first one to do so decides how. Returns whether this call was.
+    pub fn end(&self, how: Ended, status: i32) -> bool {
+        NonZeroU32::new(how as u32).is_some_and(|how| self.ending.end(how, status))
+    }
+
+    /// A PE is about to die of a signal; whether it is the first of the job.
+    pub fn claim_crash(&self, process: u32) -> bool {
+        let first = self.crashed.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        first.map_or_else(|first| first == process, |_| true)
+    }
+
+    /// The process of the PE that was the first to crash, if one has.
+    pub fn crashed(&self) -> Option<u32> {
+        NonZeroU32::new(self.crashed.load(Ordering::Relaxed)).map(NonZeroU32::get)
+    }
+
+    /// The first of `n` sets of contexts that no communicator of the job has had.
+    pub fn new_contexts(&self, n: u32) -> u32 {
+        self.contexts.fetch_add(n, Ordering::Relaxed)
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&self) -> Ended {
+        match self.ending.get().map(|(how, _)| how.get()) {
+            None => Ended::Not,
+            Some(how) if how == Ended::Deadlock as u32 => Ended::Deadlock,
+            Some(_) => Ended::Status,
+        }
+    }
+
+    /// The status that it has ended with; 0 while it has not.
+    pub fn status(&self) -> i32 {
+        self.ending.get().map_or(0, |(_, status)| status)
+    }
+}
+
+/// What a PE lets others know.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct PeBlock {
+    pub doorbell: Doorbell,
+    /// An [`Idleness`].
+    pub idle: AtomicU32,
+    /// Times it has become idle.
+    pub epoch: AtomicU64,
+    /// What others have done for its ranks, who ring its doorbell then: see `pe::inject`.
+    pub signals: AtomicU64,
+    /// Ranks of it that wait for words of the arena, by the words' buckets.
+    pub waiting: [AtomicU32; WORD_BUCKETS],
+}
+
+/// Buckets of words that ranks wait for.
+pub const WORD_BUCKETS: usize = 63;
+
+/// Whether a PE has anything to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Idleness {
+    Busy = 0,
+    /// Every rank waits for a message (or has ended).
+    Messages = 1,
+    /// Some rank waits for something from outside: a timer, a socket, a thread.
+    Outside = 2,
+    /// It is about to be one of these.
+    Looking = 3,
+}
+
+/// The mapped control memory, as a PE of one node sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    base: *mut u8,
+    pes: usize,
+    ranks: usize,
+    /// PEs that make a node.
+    node_size: usize,
+    /// The node of whoever holds this.
+    node: usize,
+    /// Other nodes have control memory of their own.
+    spread: bool,
+    /// Offsets of the tables that messages look into: homes, this node's locations and leases.
+    homes: usize,
+    locations: usize,
+    leases: usize,
+}
+
+/// The lease of a rank's memory: how many of its node use it now, and whether it is there.
+const AWAY: u32 = 1 << 31;
+/// It is under way: being read by the PE that had the rank, or written by the one that will.
+const MOVING: u32 = 1 << 30;
+
+/// The memory of a rank may be used; it does not leave the node while this lives.
+#[derive(Debug)]
+pub struct Leased(Option<&'static AtomicU32>);
+
+impl Leased {
+    /// In a job of one node: no rank can leave it.
+    #[inline(always)]
+    pub fn always() -> Leased {
+        Leased(None)
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if let Some(lease) = self.0 {
+            lease.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// The ranks that begin on a PE: consecutive ones, as even as possible.
+pub fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
+    let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
+    edge(pe)..edge(pe + 1)
+}
+
+impl Shared {
+    /// Maps control memory for all PEs of a job, which are forked afterwards.
+    pub fn map(pes: usize, ranks: usize, node_size: usize) -> std::io::Result<Shared> {
+        let shared = Shared::unmapped((pes, ranks, node_size), 0, false).mapped(None)?;
+        shared.initialise(0..shared.nodes());
+        Ok(shared)
+    }
+
+    /// Maps the control memory of a node, which lies in a file that its PEs have opened. One of
+    /// them, the first, initialises it.
+    pub fn map_node(
+        file: BorrowedFd<'_>,
+        (pes, ranks, node_size): (usize, usize, usize),
+        node: usize,
+        first: bool,
+    ) -> std::io::Result<Shared> {
+        let spread = node_size < pes;
+        let shared = Shared::unmapped((pes, ranks, node_size), node, spread).mapped(Some(file))?;
+        if first {
+            shared.initialise(node..node + 1);
+        }
+        Ok(shared)
+    }
+
+    fn unmapped(
+        (pes, ranks, node_size): (usize, usize, usize),
+        node: usize,
+        spread: bool,
+    ) -> Shared {
+        let homes = size_of::<JobState>() + pes * size_of::<PeBlock>();
+        let base = std::ptr::null_mut();
+        Shared { base, pes, ranks, node_size, node: 0, spread, homes, locations: 0, leases: 0 }
+            .in_node(node)
+    }
+
+    fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
+        let size = self.ring_offset(self.pes, 0);
+        let fd = file.map_or(-1, |file| file.as_raw_fd());
+        let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
+        // SAFETY: a fresh mapping; the file is only ever made longer.
+        let base = unsafe {
+            if file.is_some() && libc::ftruncate(fd, size as libc::off_t) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | kind,
+                fd,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        self.base = base.cast();
+        Ok(self)
+    }
+
+    /// Fills zeroed control memory with what is true when a job begins.
+    fn initialise(&self, nodes: Range<usize>) {
+        self.job().ranks_left.store(self.ranks as u32, Ordering::Relaxed);
+        // Nodes that do not share the counter count in ranges of their own.
+        let own = if self.spread { self.node * (CONTEXT_PAIRS / self.nodes()) } else { 0 };
+        self.job().contexts.store(own as u32, Ordering::Relaxed);
+        for home in 0..self.pes as u32 {
+            for rank in first_ranks(home, self.pes as u32, self.ranks as u32) {
+                self.home_entry(rank).store(home, Ordering::Relaxed);
+            }
+        }
+        for node in nodes {
+            let there = self.in_node(node);
+            for rank in 0..self.ranks as u32 {
+                let home = there.home(rank);
+                there.set_location(rank, home, 0);
+                if there.is_near(home) {
+                    continue;
+                }
+                there.lease(rank).store(AWAY, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The number that follows the last one of the pairs of contexts that this node may give out.
+    pub fn last_context(&self) -> u32 {
+        let own = CONTEXT_PAIRS / self.nodes();
+        let end = if self.spread { (self.node + 1) * own } else { CONTEXT_PAIRS };
+        end as u32
+    }
+
+    /// Whether other nodes have control memory of their own.
+    pub fn is_spread(&self) -> bool {
+        self.spread
+    }
+
+    /// The same memory, as a PE of `node` sees it.
+    pub fn in_node(&self, node: usize) -> Shared {
+        let locations = self.location_offset() + node * self.ranks * size_of::<AtomicU64>();
+        let leases = self.lease_offset() + node * self.ranks * size_of::<AtomicU32>();
+        Shared { node, locations, leases, ..*self }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.pes.div_ceil(self.node_size)
+    }
+
+    /// The node of a PE.
+    pub fn node_of(&self, pe: u32) -> usize {
+        pe as usize / self.node_size
+    }
+
+    /// Whether a PE is of this node.
+    #[inline(always)]
+    pub fn is_near(&self, pe: u32) -> bool {
+        self.node_size == self.pes || self.node_of(pe) == self.node
+    }
+
+    /// Unmaps it.
+    ///
+    /// # Safety
+    /// Nothing in it is used any more.
+    pub unsafe fn unmap(self) {
+        // SAFETY: the mapping made by `map`.
+        unsafe { libc::munmap(self.base.cast(), self.ring_offset(self.pes, 0)) };
+    }
+
+    pub fn pes(&self) -> usize {
+        self.pes
+    }
+
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    pub fn job(&self) -> &'static JobState {
+        self.at(0)
+    }
+
+    pub fn pe(&self, pe: usize) -> &'static PeBlock {
+        debug_assert!(pe < self.pes);
+        self.at(size_of::<JobState>() + pe * size_of::<PeBlock>())
+    }
+
+    /// The PE on which a rank began. Its contributions to collective operations always go there.
+    #[inline(always)]
+    pub fn home(&self, rank: u32) -> u32 {
+        self.home_entry(rank).load(Ordering::Relaxed)
+    }
+
+    /// The ranks whose [`home`](Self::home) is a PE.
+    pub fn begin_at(&self, pe: u32) -> impl Iterator<Item = u32> {
+        (0..self.ranks as u32).filter(move |rank| self.home(*rank) == pe)
+    }
+
+    /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
+    /// it has ended.
+    #[inline(always)]
+    pub fn location(&self, rank: u32) -> u32 {
+        self.location_or_held(rank) & !HELD
+    }
+
+    /// [`location`](Self::location), with [`HELD`] if that is so.
+    #[inline(always)]
+    pub fn location_or_held(&self, rank: u32) -> u32 {
+        self.entry(rank).load(Ordering::Acquire) as u32
+    }
+
+    /// A rank is held, as far as this node knows.
+    pub fn hold(&self, rank: u32) {
+        self.entry(rank).fetch_or(u64::from(HELD), Ordering::Relaxed);
+    }
+
+    /// A rank is held that is in another node, if it still is there.
+    pub fn hold_elsewhere(&self, rank: u32) {
+        let elsewhere = |entry: u64| {
+            let near = self.is_near(entry as u32 & !HELD);
+            (!near).then_some(entry | u64::from(HELD))
+        };
+        let _ = self.entry(rank).fetch_update(Ordering::Relaxed, Ordering::Relaxed, elsewhere);
+    }
+
+    /// A rank is not held any more, as far as this node knows.
+    pub fn release(&self, rank: u32) {
+        self.entry(rank).fetch_and(!u64::from(HELD), Ordering::Relaxed);
+    }
+
+    /// The PE that has a rank, with the version of this knowledge.
+    pub fn location_and_version(&self, rank: u32) -> (u32, u32) {
+        let entry = self.entry(rank).load(Ordering::Acquire);
+        (entry as u32 & !HELD, (entry >> 32) as u32)
+    }
+
+    /// Says where a rank is, with [`HELD`] if that is so. For the PE that has it, or gets it.
+    pub fn set_location(&self, rank: u32, pe: u32, version: u32) {
+        let entry = u64::from(version) << 32 | u64::from(pe);
+        self.entry(rank).store(entry, Ordering::Release);
+    }
+
+    /// News of where a rank is; forgotten unless newer than what is known.
+    pub fn learn(&self, rank: u32, pe: u32, version: u32) {
+        let entry = u64::from(version) << 32 | u64::from(pe);
+        let newer = |known: u64| {
+            let held = known & u64::from(HELD);
+            let known = (known >> 32) as u32;
+            (version.wrapping_sub(known) as i32 > 0).then_some(entry | held)
+        };
+        let _ = self.entry(rank).fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
+    }
+
+    #[inline(always)]
+    fn entry(&self, rank: u32) -> &'static AtomicU64 {
+        debug_assert!((rank as usize) < self.ranks);
+        self.at(self.locations + rank as usize * size_of::<AtomicU64>())
+    }
+
+    #[inline(always)]
+    fn home_entry(&self, rank: u32) -> &'static AtomicU32 {
+        debug_assert!((rank as usize) < self.ranks);
+        self.at(self.homes + rank as usize * size_of::<AtomicU32>())
+    }
+
+    fn lease(&self, rank: u32) -> &'static AtomicU32 {
+        self.at(self.leases + rank as usize * size_of::<AtomicU32>())
+    }
+
+    /// Keeps the memory of a rank in this node while it is used by another PE; `None` when it is
+    /// not here.
+    #[inline]
+    pub fn lease_of(&self, rank: u32) -> Option<Leased> {
+        if self.node_size == self.pes {
+            // One node: it cannot leave.
+            return Some(Leased::always());
+        }
+        let lease = self.lease(rank);
+        let leased = Leased(Some(lease));
+        (lease.fetch_add(1, Ordering::AcqRel) & AWAY == 0).then_some(leased)
+    }
+
+    /// The memory of a rank leaves the node, unless somebody uses it.
+    pub fn send_away(&self, rank: u32) -> bool {
+        let lease = self.lease(rank);
+        lease.compare_exchange(0, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// All of the memory of a rank has left the node.
+    pub fn has_left(&self, rank: u32) {
+        self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
+    }
+
+    /// The memory of a rank is about to come into the node.
+    pub fn will_come(&self, rank: u32) {
+        let lease = self.lease(rank);
+        // Somebody may be giving back what was left of it here: that takes a moment.
+        while lease
+            .compare_exchange(AWAY, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The memory of a rank has come into the node.
+    pub fn has_come(&self, rank: u32) {
+        self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
+    }
+
+    /// Does something to what a rank has left here, unless it is here or under way.
+    pub fn while_away(&self, rank: u32, f: impl FnOnce()) {
+        let lease = self.lease(rank);
+        let away = AWAY;
+        if lease.compare_exchange(away, away + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            f();
+            lease.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Cells that `from` has sent to `to`, as published when `from` became idle.
+    pub fn sent(&self, from: usize, to: usize) -> &'static AtomicU64 {
+        self.at(self.sent_offset() + (from * self.pes + to) * size_of::<AtomicU64>())
+    }
+
+    pub fn ring(&self, from: usize, to: usize) -> &'static PeRing {
+        self.at(self.ring_offset(from, to))
+    }
+
+    fn location_offset(&self) -> usize {
+        self.homes + (self.ranks * size_of::<AtomicU32>()).next_multiple_of(LINE)
+    }
+
+    fn lease_offset(&self) -> usize {
+        self.location_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
+    }
+
+    fn sent_offset(&self) -> usize {
+        let leases = self.nodes() * self.ranks * size_of::<AtomicU32>();
+        (self.lease_offset() + leases).next_multiple_of(128)
+    }
+
+    fn ring_offset(&self, from: usize, to: usize) -> usize {
+        let rings = self.sent_offset() + self.pes * self.pes * size_of::<AtomicU64>();
+        rings.next_multiple_of(4096) + (from * self.pes + to) * size_of::<PeRing>()
+    }
+
+    #[inline(always)]
+    fn at<T>(&self, offset: usize) -> &'static T {
+        // SAFETY: the parts are laid out without overlap by the offsets above, aligned, valid
+        // when zeroed, only reached through shared references, and mapped until `unmap`.
+        unsafe { &*self.base.add(offset).cast::<T>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shared, first_ranks};
+
+    #[test]
+    fn a_rank_is_at_home_where_it_begins() {
+        let shared = Shared::map(3, 7, 2).unwrap();
+        for pe in 0..3 {
+            let ranks: Vec<u32> = shared.begin_at(pe).collect();
+            assert_eq!(ranks, Vec::from_iter(first_ranks(pe, 3, 7)));
+            for node in 0..2 {
+                let there = shared.in_node(node);
+                assert!(
+                    ranks.iter().all(|rank| there.home(*rank) == pe && there.location(*rank) == pe)
+                );
+            }
+        }
+        // SAFETY: nobody uses it any more.
+        unsafe { shared.unmap() };
+    }
+
+    #[test]
+    fn every_rank_begins_on_one_pe() {
+        for (pes, ranks) in [(1, 1), (2, 1), (3, 7), (4, 64), (7, 100_000), (5, 3)] {
+            let all: Vec<u32> = (0..pes).flat_map(|pe| first_ranks(pe, pes, ranks)).collect();
+            assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+            let counts: Vec<usize> = (0..pes).map(|pe| first_ranks(pe, pes, ranks).len()).collect();
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+        }
+    }
+}

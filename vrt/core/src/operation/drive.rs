@@ -1,0 +1,73 @@
+//! Polling futures on the stack of a rank: what all blocking calls come down to.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use crate::pe;
+use vrt_slot::{locals, rank};
+
+/// Polls a future to its end on the stack of the current rank, which can block: suspends the rank while
+/// the future is pending.
+///
+/// # Panics
+/// Outside of a rank.
+#[inline(always)]
+pub fn drive<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = rank::rank_waker();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        if !locals::poll_tasks(&mut context) && !pe::with(pe::Pe::look_until_woken) {
+            rank::suspend_and_resume();
+        }
+    }
+}
+
+/// Goes on with the tasks of a rank whose program is over: others may wait for them, and for what
+/// it has begun to receive.
+pub fn finish_tasks() {
+    if locals::has_tasks() {
+        drive(std::future::poll_fn(|_| match locals::has_tasks() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }));
+    }
+    pe::with(|pe| pe.engine.forget_reserved());
+}
+
+/// What an async rank runs: polls its program to the end.
+pub fn drive_async_main<F: Future>(future: F) -> F::Output {
+    rank::forbid_blocking();
+    // The future may be large; it lies in the slot's heap, not on the stack.
+    drive(Box::pin(future))
+}
+
+/// Lets other ranks of this PE run before this one, which can block, goes on.
+///
+/// # Panics
+/// Outside of a rank.
+pub fn yield_now() {
+    if locals::has_tasks() {
+        return drive(yield_now_async());
+    }
+    pe::with(|pe| pe.engine.yield_current());
+    rank::suspend_and_resume();
+}
+
+/// [`yield_now`] for async ranks.
+pub async fn yield_now_async() {
+    let mut yielded = false;
+    std::future::poll_fn(|_| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        pe::with(|pe| pe.engine.yield_current());
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,214 @@
+//! What the nodes of a job agree on when they share no memory: how many ranks are left, and
+//! whether all ranks wait for each other.
+//!
+//! **Ranks left.** The node of PE 0 counts them; PEs of other nodes tell PE 0 of each rank that
+//! has ended, and hear when none is left.
+//!
+//! **Deadlock** is found in waves, as in Mattern's four counter method ("Algorithms for distributed
+//! termination detection", Distributed Computing 2, 1987): PE 0, when it has been idle for a while,
+//! asks every PE how it stands; each answers when it is idle itself. If all wait for messages only,
+//! and as many packets have been received as were sent, and the next wave finds the very same
+//! numbers, then nothing happened in between and nothing ever will.
+//!
+//! ```text
+//! PE 0: idle -- Ask(1) --> all      all: when idle -- Answer(1) --> PE 0
+//!       all wait, sent = received? -- no --> later again
+//!            | yes
+//!       Ask(2) ... the same answers? -- yes --> Deadlock --> all: the job ends
+//! ```
+//!
+//! What is said here is not counted among the packets.
+
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::net::parcel::{self, Topic};
+use crate::net::shared::Ended;
+use crate::pe::timers::monotonic;
+use crate::pe::{Core, Pe, inject};
+use vrt_slot::report::STATUS_RUNTIME;
+
+/// Nanoseconds from one wave that found somebody busy to the next.
+const PERIOD: u64 = 50_000_000;
+
+/// What PEs of different nodes tell each other of the job.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum News {
+    /// A rank has ended.
+    RankEnded,
+    /// The last one has.
+    Over,
+    Ask {
+        wave: u32,
+    },
+    Answer {
+        wave: u32,
+        standing: Standing,
+    },
+    Deadlock,
+}
+
+/// How an idle PE stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Standing {
+    /// Its ranks wait for messages, and nothing of it is under way.
+    waits: bool,
+    /// Packets sent and received since the job began.
+    sent: u64,
+    received: u64,
+    /// Signals given to other PEs of its node. What they do to these PEs shows in the next wave:
+    /// one that was signalled does not wait before it has taken the signal.
+    signals: u64,
+}
+
+/// A PE's part in the census; PE 0's has the answers.
+#[derive(Debug, Default)]
+pub struct Census {
+    /// News told and heard, which are not counted.
+    told: u64,
+    heard: u64,
+    /// The wave that wants to know how this PE stands.
+    asked: Option<u32>,
+    wave: u32,
+    /// When the next wave may begin.
+    due: u64,
+    answers: Vec<Option<Standing>>,
+    /// What the wave before found, if all waited.
+    before: Option<Vec<Standing>>,
+}
+
+impl Pe {
+    /// Answers who asked how this PE stands, and asks the others if it is time to. For a PE that is
+    /// about to sleep; `waits`: only a message can wake its ranks.
+    pub fn take_census(&mut self, waits: bool) {
+        if !self.engine.shared.is_spread() {
+            return;
+        }
+        let engine = &mut self.engine;
+        let mut busy = engine.net.has_backlog();
+        let mut received = self.consumers.iter().map(|(_, ring)| ring.received()).sum::<u64>();
+        if let Some(remote) = engine.net.remote() {
+            remote.push();
+            busy |= remote.is_busy();
+            received += remote.counts().1;
+        }
+        let standing = Standing {
+            waits: waits && !busy && engine.injected.is_empty(),
+            sent: engine.net.sent() - engine.census.told,
+            received: received - engine.census.heard,
+            signals: inject::signals_given(),
+        };
+        if let Some(wave) = engine.census.asked.take() {
+            engine.tell_job(0, News::Answer { wave, standing });
+        }
+        if engine.id == 0 && standing.waits {
+            engine.hold_census(standing);
+        }
+        if let Some(remote) = engine.net.remote() {
+            remote.push();
+        }
+    }
+}
+
+impl Core {
+    /// A rank has ended, of this PE or one that PE 0 was told of.
+    pub fn count_ended(&mut self) {
+        if self.shared.is_spread() && !self.shared.is_near(0) {
+            return self.tell_job(0, News::RankEnded);
+        }
+        if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        if self.shared.is_spread() {
+            self.tell_others(News::Over);
+        }
+        self.wake_all();
+    }
+
+    /// Another PE has told something of the job.
+    pub(super) fn job_news(&mut self, from: u32, news: News) {
+        self.census.heard += 1;
+        match news {
+            News::RankEnded => self.count_ended(),
+            News::Over => {
+                self.shared.job().ranks_left.store(0, Ordering::Release);
+                self.wake_all();
+            }
+            News::Ask { wave } => self.census.asked = Some(wave),
+            News::Answer { wave, standing } => {
+                if wave == self.census.wave
+                    && let Some(answer) = self.census.answers.get_mut(from as usize)
+                {
+                    *answer = Some(standing);
+                }
+            }
+            News::Deadlock => self.end_in_deadlock(),
+        }
+    }
+
+    /// Looks at the answers of this wave, and begins another one when there is reason to.
+    fn hold_census(&mut self, own: Standing) {
+        let now = monotonic();
+        if self.census.due == 0 {
+            // Idle for the first time: the others may be about to begin.
+            self.census.due = now + PERIOD;
+        }
+        let census = &mut self.census;
+        if census.answers.is_empty() {
+            if now >= census.due {
+                self.ask();
+            }
+            return;
+        }
+        census.answers[0] = Some(own);
+        let Some(all) = census.answers.iter().copied().collect::<Option<Vec<_>>>() else { return };
+        census.answers.clear();
+        let sum = |count: fn(&Standing) -> u64| all.iter().map(count).sum::<u64>();
+        let quiet = all.iter().all(|pe| pe.waits) && sum(|pe| pe.sent) == sum(|pe| pe.received);
+        if quiet && census.before.as_ref() == Some(&all) {
+            self.tell_others(News::Deadlock);
+            self.end_in_deadlock();
+        } else if quiet {
+            census.before = Some(all);
+            self.ask();
+        } else {
+            census.before = None;
+            census.due = now + PERIOD;
+        }
+    }
+
+    fn ask(&mut self) {
+        self.census.wave = self.census.wave.wrapping_add(1);
+        self.census.answers = vec![None; self.shared.pes()];
+        self.tell_all(News::Ask { wave: self.census.wave });
+    }
+
+    fn end_in_deadlock(&mut self) {
+        self.shared.job().end(Ended::Deadlock, STATUS_RUNTIME);
+        self.wake_all();
+    }
+
+    /// Tells the PEs of other nodes.
+    fn tell_others(&mut self, news: News) {
+        for pe in 0..self.shared.pes() as u32 {
+            if !self.shared.is_near(pe) {
+                self.tell_job(pe, news);
+            }
+        }
+    }
+
+    fn tell_all(&mut self, news: News) {
+        for pe in 0..self.shared.pes() as u32 {
+            if pe != self.id {
+                self.tell_job(pe, news);
+            }
+        }
+    }
+
+    fn tell_job(&mut self, to: u32, news: News) {
+        debug_assert_ne!(to, self.id, "PE 0 knows what PE 0 would tell it");
+        self.census.told += 1;
+        parcel::send(&mut self.net, self.id, to, Topic::Job, &news);
+    }
+}

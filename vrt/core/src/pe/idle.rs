@@ -1,0 +1,387 @@
+//! What a PE does when no rank is ready and nothing has come.
+//!
+//! It looks again for a while (a message from another PE usually comes within microseconds), then
+//! sleeps on its doorbell: in a futex, or in tokio's driver while something outside `vrt` holds a
+//! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while
+//! only. With more PEs than cores it gives its core away instead of looking.
+//!
+//! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
+//! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
+//! every ring is empty, and no PE has a signal, nothing can ever happen again. The check reads all epochs (they grow with
+//! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
+//! between is noticed.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use vrt_shm::Sleep;
+
+use crate::net::shared::{Ended, Idleness};
+use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
+use vrt_slot::foreign;
+use vrt_slot::rank;
+
+/// Looks before sleeping, with a core of its own: some 30 us.
+const SPINS: u32 = 2_000;
+/// Looks of a rank with nothing beside it before it suspends: a few microseconds.
+const LOOKS: u32 = 400;
+/// What a look is taken to last until that has been measured.
+pub(super) const LOOK: Duration = Duration::from_nanos(12);
+/// From this look on the time is measured.
+const TIMED_LOOKS: u32 = 32;
+/// Looks between giving the core away, with too few cores: some 50 us.
+const YIELDS: u32 = 60;
+
+/// Sleeps of a PE that other nodes cannot wake: the first, which grows, a usual one, and one after
+/// half a second of idling.
+const SHORT_NAP: Duration = Duration::from_micros(20);
+const NAP: Duration = Duration::from_millis(1);
+const LONG_NAP: Duration = Duration::from_millis(5);
+const MANY_NAPS: u32 = 500;
+/// Looks between two such sleeps.
+const LOOKS_BETWEEN_NAPS: u32 = 20;
+const YIELDS_BETWEEN_NAPS: u32 = 2;
+/// How long a PE sleeps whose ranks wait for locks: nothing rings when the last thread ends that
+/// could have woken them.
+const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
+/// Looks before the first sleep, and between two others, while something long is on its way, which
+/// may get on only while somebody looks: some milliseconds, and 20 us.
+const LOOKS_IN_TRANSFER: u32 = 50_000;
+const LOOKS_BETWEEN_NAPS_IN_TRANSFER: u32 = 200;
+
+/// Waits until there may be something to do. Returns at once when there is.
+pub fn idle(tokio: &Runtime) {
+    if rank::foreign_wakers() > 0 || has_tasks(tokio) {
+        run::turn(tokio);
+        if pe::with_in_loop(Pe::progress) {
+            return;
+        }
+    }
+    let found = pe::with_in_loop(|pe| pe.look_around());
+    if found {
+        return;
+    }
+    let tasks = has_tasks(tokio);
+    let outside = rank::foreign_wakers() > 0 || tasks;
+    let how = if outside { Sleep::Event } else { Sleep::Futex };
+    let timeout = match pe::with_in_loop(|pe| pe.fall_asleep(how, tasks)) {
+        Asleep::No => return,
+        Asleep::Until(timeout) => timeout,
+    };
+    if outside {
+        let event = pe::with_in_loop(|pe| pe.engine.net.event());
+        sleep_in_tokio(tokio, event, timeout);
+    } else {
+        pe::with_in_loop(|pe| pe.doorbell().wait(timeout));
+    }
+    pe::with_in_loop(Pe::wake_up);
+}
+
+/// Whether tasks were given to tokio that have not ended. They run though nobody waits for them.
+fn has_tasks(tokio: &Runtime) -> bool {
+    tokio.metrics().num_alive_tasks() > 0
+}
+
+/// What [`Pe::fall_asleep`] found.
+enum Asleep {
+    /// Something came: do not sleep.
+    No,
+    /// Sleep until the doorbell rings or this time has passed.
+    Until(Option<Duration>),
+}
+
+impl Pe {
+    /// Looks for work for a while.
+    fn look_around(&mut self) -> bool {
+        let found = if self.engine.options.oversubscribed {
+            let yields = if self.engine.naps == 0 { YIELDS } else { YIELDS_BETWEEN_NAPS };
+            (0..yields).any(|_| {
+                // SAFETY: a plain system call.
+                unsafe { libc::sched_yield() };
+                self.progress() || self.engine.shared.job().ended() != Ended::Not
+            })
+        } else if self.consumers.is_empty() && self.engine.net.remote().is_none() {
+            false
+        } else {
+            let transfer = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
+            let looks = match (self.engine.naps, transfer) {
+                (0, false) => SPINS,
+                (0, true) => LOOKS_IN_TRANSFER,
+                (_, false) => LOOKS_BETWEEN_NAPS,
+                (_, true) => LOOKS_BETWEEN_NAPS_IN_TRANSFER,
+            };
+            (0..looks).any(|_| {
+                std::hint::spin_loop();
+                (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
+            })
+        };
+        self.book_idle();
+        if found {
+            self.engine.naps = 0;
+        }
+        found
+    }
+
+    /// Looks for a while whether the running rank's request gets done, when there is nothing else
+    /// to do: an answer from another PE comes sooner than two switches take.
+    #[inline(always)]
+    pub fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
+        self.may_look()
+            && self.look_long(|engine| {
+                outcome.set(engine.running().take_if_done(request));
+                outcome.get().is_some()
+            })
+    }
+
+    /// The same for whatever the running rank waits for. When it returns true the rank does not
+    /// have to suspend.
+    pub fn look_until_woken(&mut self) -> bool {
+        // Notified already: it yields.
+        if !self.may_look() || self.engine.running().notified {
+            return false;
+        }
+        let found = self.look_long(|engine| engine.running().notified);
+        if found {
+            let state = self.engine.running();
+            state.notified = false;
+            state.awaiting = Awaiting::Nothing;
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn may_look(&mut self) -> bool {
+        let alone = self.engine.ready.is_empty();
+        let others = !self.consumers.is_empty() || self.engine.net.has_remote();
+        // A rank that offers itself cannot be moved before it suspends.
+        alone
+            && others
+            && !self.engine.options.oversubscribed
+            && self.engine.running().offer.is_none()
+    }
+
+    #[inline(never)]
+    fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
+        if let Some(remote) = self.engine.net.remote() {
+            remote.push();
+        }
+        let mut found = false;
+        let mut looks = 0;
+        let mut unhurried = None;
+        while looks < LOOKS {
+            looks += 1;
+            if self.has_arrivals() && self.progress() {
+                found = is_done(&mut self.engine);
+                if found || !self.engine.ready.is_empty() {
+                    break;
+                }
+            }
+            if looks > LOOKS / 4 {
+                std::hint::spin_loop();
+            }
+            if looks == TIMED_LOOKS {
+                unhurried = Some(run::now());
+            }
+        }
+        // This time was the PE's, not the rank's. To ask for the time takes as long as a look, so
+        // the first looks are taken to last as long as others did.
+        let mut waited = u64::from(looks.min(TIMED_LOOKS)) * self.engine.cycles_of_look;
+        if let Some(began) = unhurried {
+            let rest = run::now().wrapping_sub(began);
+            if looks > 2 * TIMED_LOOKS {
+                self.engine.cycles_of_look = rest / u64::from(looks - TIMED_LOOKS);
+            }
+            waited += rest;
+        }
+        self.engine.idle += waited;
+        self.engine.stamp = self.engine.stamp.wrapping_add(waited);
+        found
+    }
+
+    fn doorbell(&self) -> &'static vrt_shm::Doorbell {
+        &self.engine.block().doorbell
+    }
+
+    /// Announces the sleep, then looks once more. `tasks`: tokio has some, which may do anything.
+    fn fall_asleep(&mut self, how: Sleep, tasks: bool) -> Asleep {
+        self.release_rings();
+        self.engine.locks.before_sleep();
+        self.doorbell().announce(how);
+        let over = self.engine.shared.job().ended() != Ended::Not
+            || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
+        if over || self.has_arrivals() || self.progress() {
+            self.doorbell().awake();
+            return Asleep::No;
+        }
+        self.engine.trim_pool();
+        let timeout = self.engine.run_timers();
+        // What extensions have to do must be done first: a PE that says that it is idle says that it
+        // will send nothing of its own accord.
+        if !self.engine.ready.is_empty() || self.engine.is_due(run::now()) {
+            self.doorbell().awake();
+            return Asleep::No;
+        }
+        if self.engine.net.has_backlog() {
+            // Room in a ring rings no bell: look again soon.
+            return Asleep::Until(Some(Duration::from_micros(100)));
+        }
+        let waits = self.engine.become_idle(timeout.is_some() || tasks);
+        self.take_census(waits);
+        let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
+        let timeout = [timeout, self.engine.until_due(), threads].into_iter().flatten().min();
+        if self.engine.shared.job().ended() != Ended::Not {
+            self.wake_up();
+            return Asleep::No;
+        }
+        if self.engine.net.remote().is_some() {
+            // Nothing rings when something comes from another node: look again, ever more rarely.
+            let nap = self.engine.next_nap();
+            return Asleep::Until(Some(timeout.map_or(nap, |timeout| timeout.min(nap))));
+        }
+        Asleep::Until(timeout)
+    }
+
+    fn wake_up(&mut self) {
+        self.doorbell().awake();
+        let block = self.engine.block();
+        block.idle.store(Idleness::Busy as u32, Ordering::SeqCst);
+        self.book_idle();
+    }
+
+    fn book_idle(&mut self) {
+        let stamp = run::now();
+        self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
+        self.engine.stamp = stamp;
+    }
+}
+
+impl Core {
+    /// How long to sleep before looking again for something that rings no bell.
+    fn next_nap(&mut self) -> Duration {
+        let naps = self.naps;
+        self.naps = naps.saturating_add(1);
+        if self.net.remote().is_some_and(|remote| remote.is_busy()) {
+            return SHORT_NAP;
+        }
+        match naps {
+            0..6 => SHORT_NAP * (1 << naps),
+            6..MANY_NAPS => NAP,
+            _ => LONG_NAP,
+        }
+    }
+
+    /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
+    /// Returns whether its ranks wait for messages only. `awaits`: a timer or task may wake them.
+    fn become_idle(&mut self, awaits: bool) -> bool {
+        self.net.publish_sent();
+        let block = self.block();
+        block.epoch.fetch_add(1, Ordering::SeqCst);
+        // From now on a rank elsewhere that begins to wait for a lock says so; those that did before
+        // are seen.
+        block.idle.store(Idleness::Looking as u32, Ordering::SeqCst);
+        let mut ranks = self.ranks.iter().flatten();
+        let outside = awaits
+            || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
+            || self.may_be_unlocked();
+        let how = if outside { Idleness::Outside } else { Idleness::Messages };
+        block.idle.store(how as u32, Ordering::SeqCst);
+        if !outside && !self.shared.is_spread() && self.nothing_can_happen() {
+            self.shared.job().end(Ended::Deadlock, vrt_slot::report::STATUS_RUNTIME);
+            self.wake_all();
+        }
+        !outside
+    }
+
+    /// Whether a thread may wake a rank that waits for a lock, here or in another PE of the node.
+    fn may_be_unlocked(&self) -> bool {
+        self.has_blocked_ranks()
+            // What a thread did before it ended has come by the time that it is not seen any more.
+            && (foreign::has_foreign_threads() || !self.injected.is_empty())
+    }
+
+    fn has_blocked_ranks(&self) -> bool {
+        self.locks.are_awaited() || self.injected.others_wait()
+    }
+
+    fn nothing_can_happen(&self) -> bool {
+        let pes = self.shared.pes();
+        let epochs = || -> Vec<u64> {
+            (0..pes).map(|pe| self.shared.pe(pe).epoch.load(Ordering::SeqCst)).collect()
+        };
+        let all_wait = || {
+            let waits = Idleness::Messages as u32;
+            (0..pes).all(|pe| self.shared.pe(pe).idle.load(Ordering::SeqCst) == waits)
+        };
+        let before = epochs();
+        let empty = || {
+            (0..pes).flat_map(|from| (0..pes).map(move |to| (from, to))).all(|(from, to)| {
+                let sent = self.shared.sent(from, to).load(Ordering::Acquire);
+                from == to || self.shared.ring(from, to).consumed_cells() == sent
+            }) && (0..pes).all(|pe| self.shared.pe(pe).signals.load(Ordering::SeqCst) == 0)
+        };
+        all_wait()
+            && empty()
+            && all_wait()
+            && epochs() == before
+            && self.shared.job().ranks_left.load(Ordering::Acquire) > 0
+    }
+}
+
+/// Sleeps in tokio's driver until the doorbell's event, a tokio event or the time-out.
+fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
+    use std::os::fd::BorrowedFd;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    let sleep = async {
+        // SAFETY: the PE's eventfd stays open while the PE lives.
+        let fd = unsafe { BorrowedFd::borrow_raw(event) };
+        // SAFETY: as above: the descriptor does not change while it is registered.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        let Ok(fd) = fd else { return };
+        let rung = async {
+            if let Ok(mut ready) = fd.readable().await {
+                let mut counts = [0u64; 64];
+                // SAFETY: writable bytes; the descriptor is non-blocking.
+                unsafe { libc::read(event, counts.as_mut_ptr().cast(), size_of_val(&counts)) };
+                ready.clear_ready();
+            }
+        };
+        // A rank woken by tokio's driver is seen by `any_woken`, which this future polls after
+        // each turn of the driver.
+        let woken = std::future::poll_fn(|context| {
+            if pe::with_in_loop(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
+                return std::task::Poll::Ready(());
+            }
+            WAITING.with(|waiting| *waiting.borrow_mut() = Some(context.waker().clone()));
+            std::task::Poll::Pending
+        });
+        let timer = tokio::time::sleep(timeout.unwrap_or(Duration::from_secs(3600)));
+        tokio::pin!(rung, woken, timer);
+        std::future::poll_fn(|context| {
+            use std::future::Future;
+            let any = rung.as_mut().poll(context).is_ready()
+                || woken.as_mut().poll(context).is_ready()
+                || timer.as_mut().poll(context).is_ready();
+            if any { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    };
+    pe::outside(|| tokio.block_on(sleep));
+    WAITING.with(|waiting| waiting.borrow_mut().take());
+}
+
+thread_local! {
+    /// The sleeping PE's waker, for ranks that become ready inside tokio's driver.
+    static WAITING: std::cell::RefCell<Option<std::task::Waker>> =
+        const { std::cell::RefCell::new(None) };
+}
+
+/// Interrupts [`sleep_in_tokio`] on this thread.
+pub fn interrupt_sleep() {
+    if let Some(waker) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
+        waker.wake();
+    }
+}

@@ -1,0 +1,157 @@
+//! Waking a rank from a thread that is not its PE's: one of the same process, or of another PE of
+//! the node.
+//!
+//! Threads of the process leave the ranks that they wake in a list. Another PE's ranks that wait for
+//! a word of the arena, a lock that they share with ranks here, are known by the word's bucket only:
+//! who wakes the word signals the bucket to every PE that has ranks waiting there, and that PE wakes
+//! all of them. A wait for a word may end for no reason, so those it was not meant for look again.
+//!
+//! Who begins to wait for such a word signals its bucket, too, to PEs that sleep until a message comes:
+//! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen
+//! (`idle`).
+//!
+//! All are signalled by a bit in the PE's block, whose doorbell is rung then.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use vrt_shm::Sleep;
+
+use crate::net::shared::{Idleness, PeBlock, WORD_BUCKETS};
+use crate::pe;
+use vrt_slot::hooks;
+
+/// The PEs of this process: one in a job, one a thread with `run_local`.
+static PES: Mutex<Vec<(u32, Arc<Injector>)>> = Mutex::new(Vec::new());
+
+/// Signals given to other PEs by this process.
+static SIGNALS: AtomicU64 = AtomicU64::new(0);
+
+/// The signal that ranks are in the list; the bits below are the buckets of words.
+const RANKS: u64 = 1 << WORD_BUCKETS;
+
+/// The bucket of a word.
+pub fn bucket(address: usize) -> usize {
+    // Fibonacci hashing: neighbouring locks get different buckets.
+    let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    hash as usize % WORD_BUCKETS
+}
+
+/// A PE as others signal to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbour {
+    pub block: &'static PeBlock,
+    /// Its eventfd.
+    pub event: i32,
+}
+
+impl Neighbour {
+    fn signal(self, signals: u64) {
+        self.block.signals.fetch_or(signals, Ordering::SeqCst);
+        match self.block.doorbell.ring() {
+            None => {}
+            Some(Sleep::Futex) => self.block.doorbell.wake(),
+            Some(Sleep::Event) => {
+                let one = 1u64;
+                // SAFETY: eight readable bytes; the descriptor is the PE's eventfd.
+                unsafe { libc::write(self.event, (&raw const one).cast(), 8) };
+            }
+        }
+    }
+}
+
+/// Where other threads leave the ranks that they wake.
+#[derive(Debug)]
+pub struct Injector {
+    woken: Mutex<Vec<u32>>,
+    own: Neighbour,
+    /// The other PEs of the node.
+    others: Vec<Neighbour>,
+}
+
+impl Injector {
+    pub fn register(uid: u32, own: Neighbour, others: Vec<Neighbour>) -> Arc<Injector> {
+        let injector = Arc::new(Injector { woken: Mutex::new(Vec::new()), own, others });
+        lock(&PES).push((uid, injector.clone()));
+        injector
+    }
+
+    pub fn unregister(uid: u32) {
+        lock(&PES).retain(|(u, _)| *u != uid);
+    }
+
+    /// Whether somebody was woken; a cheap look.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.own.block.signals.load(Ordering::Acquire) == 0
+    }
+
+    /// What has come since the last call: ranks, and the buckets of words.
+    pub fn take(&self) -> (Vec<u32>, u64) {
+        let signals = self.own.block.signals.swap(0, Ordering::SeqCst);
+        let ranks =
+            if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };
+        (ranks, signals & !RANKS)
+    }
+
+    /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.
+    pub fn others_wait(&self) -> bool {
+        let waits = |n: &AtomicU32| n.load(Ordering::SeqCst) > 0;
+        self.others.iter().any(|other| other.block.waiting.iter().any(waits))
+    }
+
+    /// A rank of this PE begins to wait for a word of the arena, and is counted already.
+    pub fn tell_waiting(&self, address: usize) {
+        for other in &self.others {
+            let waits = [Idleness::Messages as u32, Idleness::Looking as u32];
+            if waits.contains(&other.block.idle.load(Ordering::SeqCst)) {
+                SIGNALS.fetch_add(1, Ordering::SeqCst);
+                other.signal(1 << bucket(address));
+            }
+        }
+    }
+
+    fn push(&self, rank: u32) {
+        lock(&self.woken).push(rank);
+        self.own.signal(RANKS);
+    }
+}
+
+/// Wakes a rank of the PE with this unique number, from any thread.
+pub fn wake_from_outside(uid: u32, rank: u32) {
+    if hooks::pe_of_thread() == uid && pe::try_wake(rank) {
+        hooks::runtime_heap(pe::idle::interrupt_sleep);
+        return;
+    }
+    hooks::runtime_heap(|| {
+        // Locked until it is done: the PE's block is there as long as the PE is in the list.
+        if let Some((_, injector)) = lock(&PES).iter().find(|(u, _)| *u == uid) {
+            injector.push(rank);
+        }
+    });
+}
+
+/// Has the other PEs of the node wake their ranks that wait for a word of the arena. To be called
+/// after the word was changed, and a full fence.
+pub fn wake_elsewhere(address: usize) {
+    let bucket = bucket(address);
+    hooks::runtime_heap(|| {
+        for (_, injector) in lock(&PES).iter() {
+            for other in &injector.others {
+                if other.block.waiting[bucket].load(Ordering::SeqCst) > 0 {
+                    SIGNALS.fetch_add(1, Ordering::SeqCst);
+                    other.signal(1 << bucket);
+                }
+            }
+        }
+    });
+}
+
+/// How many signals this process has given to other PEs.
+pub fn signals_given() -> u64 {
+    SIGNALS.load(Ordering::SeqCst)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,234 @@
+//! Where ranks are that are not here, and what becomes of what comes for them.
+//!
+//! `location[rank]`, in the memory of the node, names the PE that has a rank or that it is on its way to;
+//! only the PE that has the rank changes it. What comes for a rank that is not here is
+//!
+//! | the location is | |
+//! |---|---|
+//! | this PE | kept until the rank has come, and taken then in the order in which it came |
+//! | another PE | passed on; a PE of another node that sent it hears where the rank is |
+//! | nobody: it has ended | dropped; a sender that waits hears that it is done |
+//!
+//! Other nodes hear of locations late. A packet can overtake the news that a rank is coming (`Coming`) on
+//! another way, and is sent back and forth until that has come; it is never lost, and numbers keep the
+//! order.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::net::shared::ENDED;
+use crate::net::{Data, Kind, Packet};
+use crate::pe::{Body, Core, Engine, Parked};
+
+/// What has come for ranks that are on their way here, by rank.
+pub(super) type Coming = FxHashMap<u32, Vec<Item>>;
+
+#[derive(Debug)]
+pub(super) enum Item {
+    Message(Packet, Parked),
+    /// An answer, a part of a message or something for an extension.
+    Other(Kept),
+}
+
+/// A packet, with the bytes beside it.
+#[derive(Debug)]
+pub(super) struct Kept {
+    packet: Packet,
+    beside: Vec<u8>,
+}
+
+impl Kept {
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    unsafe fn of(packet: &Packet, beside: *const u8) -> Kept {
+        let beside = match packet.beside() {
+            0 => Vec::new(),
+            // SAFETY: as the caller promises.
+            len => unsafe { std::slice::from_raw_parts(beside, len) }.to_vec(),
+        };
+        Kept { packet: *packet, beside }
+    }
+}
+
+/// Where a rank that is not here is.
+enum Whereabouts {
+    Ended,
+    ComingHere,
+    On(usize),
+}
+
+impl Core {
+    /// Where a rank is that is not on this PE.
+    fn find(&self, rank: u32) -> Whereabouts {
+        match self.shared.location(rank) {
+            ENDED => Whereabouts::Ended,
+            pe if pe == self.id => Whereabouts::ComingHere,
+            pe => Whereabouts::On(pe as usize),
+        }
+    }
+
+    /// A message has come for a rank that is not here.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[cold]
+    pub(super) unsafe fn arrive_elsewhere(&mut self, packet: &Packet, body: Body) {
+        match self.find(packet.to) {
+            Whereabouts::Ended => self.drop_for_ended(packet),
+            Whereabouts::ComingHere => {
+                // SAFETY: as the caller promises.
+                let (packet, parked) = unsafe { self.park(packet, body) };
+                self.coming.entry(packet.to).or_default().push(Item::Message(packet, parked));
+            }
+            Whereabouts::On(pe) => {
+                let beside = match body {
+                    Body::Here(data) => data,
+                    Body::Inline | Body::InArena(_) | Body::Staged => std::ptr::null(),
+                };
+                // SAFETY: only messages from a ring are for ranks of other PEs, and what lies
+                // beside those is readable during this call.
+                unsafe { self.forward(packet, pe, beside) };
+            }
+        }
+    }
+
+    /// Something else than a message has come for a rank that is not here.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    #[cold]
+    pub unsafe fn pass_on(&mut self, packet: &Packet, beside: *const u8) {
+        match self.find(packet.to) {
+            Whereabouts::Ended => {}
+            Whereabouts::ComingHere => {
+                // SAFETY: as the caller promises.
+                let kept = unsafe { Kept::of(packet, beside) };
+                self.coming.entry(packet.to).or_default().push(Item::Other(kept));
+            }
+            // SAFETY: as the caller promises.
+            Whereabouts::On(pe) => unsafe { self.forward(packet, pe, beside) },
+        }
+    }
+
+    /// A request of a rank that has moved meanwhile is done.
+    #[cold]
+    pub(super) fn complete_elsewhere(&mut self, rank: u32, request: u32) {
+        let mut packet = Packet::new(Kind::Finished, rank, rank);
+        packet.request = request;
+        self.post(&packet);
+    }
+
+    /// How many messages and answers have come for a rank that is coming.
+    pub(super) fn items_for(&self, rank: u32) -> usize {
+        self.coming.get(&rank).map_or(0, Vec::len)
+    }
+
+    /// A rank is here now: takes the messages that have come for it. What else has come, which may
+    /// be an extension's, is taken after them, when this PE has taken the packets at hand.
+    pub fn take_what_came_for(&mut self, rank: u32) {
+        for item in self.coming.remove(&rank).unwrap_or_default() {
+            match item {
+                Item::Message(packet, parked) => self.arrive_parked(packet, parked),
+                Item::Other(kept) => self.again.push_back(kept),
+            }
+        }
+    }
+
+    /// Has a packet taken as if it had come from elsewhere.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    #[cold]
+    pub(super) unsafe fn take_again(&mut self, packet: &Packet, beside: *const u8) {
+        // SAFETY: as the caller promises.
+        self.again.push_back(unsafe { Kept::of(packet, beside) });
+    }
+
+    /// Whether packets are to be taken once more.
+    pub(super) fn has_kept(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// Passes a packet on to another PE.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    unsafe fn forward(&mut self, packet: &Packet, pe: usize, beside: *const u8) {
+        let mut packet = *packet;
+        if !self.shared.is_near(pe as u32) {
+            if packet.kind == Kind::Rendezvous {
+                // The sender's memory cannot be read there.
+                packet.kind = Kind::Staged;
+            }
+            self.tell_sender(packet.to);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.net.send(pe, &packet, beside) };
+    }
+
+    /// Tells the PE that sent what could not be delivered here where the rank is now.
+    fn tell_sender(&mut self, rank: u32) {
+        let from = self.receiving_from;
+        if from != self.id && !self.shared.is_near(from) {
+            self.tell_location(rank, from);
+        }
+    }
+
+    /// Tells a PE of another node where a rank is.
+    fn tell_location(&mut self, rank: u32, to: u32) {
+        let (pe, version) = self.shared.location_and_version(rank);
+        let mut news = Packet::new(Kind::Moved, rank, to);
+        news.data = Data::words([u64::from(pe), u64::from(version), 0]);
+        // SAFETY: nothing lies beside this kind.
+        unsafe { self.net.send(to as usize, &news, std::ptr::null()) };
+    }
+
+    /// News of where a rank is.
+    pub(super) fn learn(&mut self, packet: &Packet) {
+        let (pe, version) = (packet.data.word(0) as u32, packet.data.word(1) as u32);
+        self.shared.learn(packet.from, pe, version);
+    }
+
+    /// Tells a PE of another node that a rank will come.
+    pub fn announce(&mut self, rank: u32, to: u32, version: u32) {
+        let mut coming = Packet::new(Kind::Coming, rank, to);
+        coming.data = Data::words([u64::from(version), 0, 0]);
+        // SAFETY: nothing lies beside this kind.
+        unsafe { self.net.send(to as usize, &coming, std::ptr::null()) };
+    }
+
+    /// A rank is about to come.
+    pub(super) fn expect(&mut self, packet: &Packet) {
+        self.shared.will_come(packet.from);
+        self.shared.set_location(packet.from, self.id, packet.data.word(0) as u32);
+    }
+
+    /// A rank has come from another node: its first PE, where everybody asks who has never heard
+    /// of it, shall know.
+    pub fn has_arrived(&mut self, rank: u32) {
+        self.shared.has_come(rank);
+        let home = self.shared.home(rank);
+        if !self.shared.is_near(home) {
+            self.tell_location(rank, home);
+        }
+    }
+}
+
+impl Engine {
+    /// Takes packets that are to be taken once more; whether there were any.
+    #[inline(always)]
+    pub(super) fn take_kept(&mut self) -> bool {
+        self.has_kept() && self.take_kept_packets()
+    }
+
+    #[cold]
+    fn take_kept_packets(&mut self) -> bool {
+        let kept: VecDeque<Kept> = std::mem::take(&mut self.core.again);
+        for Kept { packet, beside } in kept {
+            // SAFETY: the bytes beside the packet were kept with it.
+            unsafe { self.handle(&packet, beside.as_ptr()) };
+        }
+        true
+    }
+}

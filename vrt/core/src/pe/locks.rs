@@ -1,0 +1,22 @@
+//! Ranks that wait for locks and conditions of their process, as a PE's loop sees them.
+
+/// Who knows of the ranks that wait for locks and conditions of their process. Each call is about the
+/// PE of the calling thread.
+pub trait Locks: Sync {
+    /// The calling thread is a PE's from now on.
+    fn begin(&self);
+
+    /// The PE with this unique number is gone, with the ranks that waited on it.
+    fn end(&self, uid: u32);
+
+    /// The PE is about to sleep: wakes ranks that somebody has woken unseen, and sees to it that a
+    /// wake-up is seen from now on.
+    fn before_sleep(&self);
+
+    /// Whether a rank of the PE waits.
+    fn are_awaited(&self) -> bool;
+
+    /// Takes out the ranks of the PE with this unique number that wait for words in these buckets
+    /// ([`bucket`](super::bucket)), of which a bit is set for each: PEs of this node have changed some.
+    fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32>;
+}

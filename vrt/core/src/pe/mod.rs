@@ -1,0 +1,440 @@
+//! A PE: one thread that runs ranks.
+//!
+//! All state of a PE is plain single-threaded Rust, reached through [`with`], whose closure cannot
+//! suspend: while it runs, the thread's heap is the process's, so a suspend or a second `with`
+//! inside is caught. What a closure returns is numbers and `Copy`
+//! values; nothing of the PE's heap ever lies on a rank's stack while the rank is suspended.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `run` | the loop: ready ranks, progress, tokio's turns |
+//! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
+//! | `contexts` | what a rank has done on its communicators |
+//! | `ranks` | a rank's state in the PE, its requests, waking it |
+//! | `ready` | the queue of ready ranks |
+//! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `reserve` | receives that get their memory late, requests that nobody waits for |
+//! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
+//! | `flow` | how much memory unexpected messages take |
+//! | `extension` | what else works on a PE: migration, collective operations, windows, balancing |
+//! | `location` | what comes for ranks that are not here |
+//! | `abandon` | ranks that have not ended when a local run does |
+//! | `stall` | who keeps the thread, and who waits for it |
+//! | `timers` | `vrt`'s own timers |
+//! | `locks` | ranks that wait for locks of their process |
+//! | `inject` | waking a rank from another thread |
+//! | `report` | what ranks wait for, what the PE has done |
+
+mod abandon;
+mod census;
+mod contexts;
+mod extension;
+mod flow;
+pub mod idle;
+mod inject;
+mod location;
+mod locks;
+mod ranks;
+mod ready;
+mod receive;
+mod report;
+mod reserve;
+mod run;
+mod send;
+mod stall;
+mod timers;
+
+pub use contexts::{Begun, ContextUse};
+pub use extension::{Extension, Extensions, Handlers};
+pub use flow::{Flow, Told};
+pub use inject::{bucket, wake_elsewhere, wake_from_outside};
+pub use locks::Locks;
+pub use ranks::{
+    Awaited, Awaiting, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
+    Request, Started, Status, Wait, copy_short,
+};
+pub use ranks::{RESERVES, Room, WindowPart};
+use ready::ReadyQueue;
+pub use receive::Probed;
+pub use receive::{Body, Parked};
+pub use report::waits;
+pub use reserve::Landed;
+pub use run::{Outcome, now as cycle_counter, run};
+pub use send::{Mode, Outbound};
+pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
+pub use timers::monotonic;
+
+pub use vrt_slot::hooks::{current_rank, in_rank};
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use vrt_shm::Consumer;
+
+use crate::net::local::{Events, Outgoing};
+use crate::net::parcel;
+use crate::net::remote::Remote;
+use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use vrt_slot::rank::{self, Program, Runtime};
+use vrt_slot::{Arena, SlotHeader, SlotId, hooks, outside};
+
+thread_local! {
+    static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
+    /// The loop has called tokio.
+    static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A PE and its ends of the rings.
+pub struct Pe {
+    pub engine: Engine,
+    /// By the PE that sends.
+    consumers: Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)>,
+}
+
+/// Everything of a PE but its receiving ends: its core, and what else works on it.
+pub struct Engine {
+    pub core: Core,
+    extensions: Extensions,
+}
+
+/// What is not about an extension is the core's.
+impl Deref for Engine {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Engine {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+/// Ranks, messages and the loop: what a PE is without any extension.
+pub struct Core {
+    /// Number of this PE in the job.
+    pub id: u32,
+    /// Its number in the arena: unique among all PEs that share it, never 0.
+    pub uid: u32,
+    pub shared: Shared,
+    pub net: Outgoing,
+    /// The ranks that live here, by rank number.
+    pub ranks: Vec<Option<Box<RankState>>>,
+    pub ready: ReadyQueue,
+    /// The rank that runs, or ran last.
+    pub current: u32,
+    /// The slot whose heap keeps payloads of unexpected messages.
+    pub pool: *mut SlotHeader,
+    pool_marks: flow::Pool,
+    /// Sends that are done when packets have been taken once more.
+    pub stalled: Vec<(u32, u32)>,
+    /// Messages to other nodes since packets were last taken; not 0 while sends are stalled.
+    sent_away: usize,
+    /// What its ranks have used, for people.
+    pub used: report::Usage,
+    pub options: Options,
+    pub timers: timers::Timers,
+    pub injected: Arc<inject::Injector>,
+    locks: &'static dyn Locks,
+    /// When the PE began, by the cycle counter and the clock.
+    began: (u64, std::time::Instant),
+    /// Cycle counter at the last switch.
+    stamp: u64,
+    /// Cycles between two turns of tokio.
+    tokio_period: u64,
+    /// How long a look for something to do lasts, by longer searches.
+    cycles_of_look: u64,
+    /// Cycles spent in ranks, with the switches to them.
+    pub busy: u64,
+    /// Cycles asleep or looking for work.
+    pub idle: u64,
+    /// Times that a rank has stopped running; the watchdog looks at it.
+    pub switches: AtomicU64,
+    /// Ranks resumed so far, and when tokio last had a turn.
+    pub resumes: u32,
+    /// Times it has slept since something happened, where other nodes cannot wake it.
+    naps: u32,
+    tokio_turn: u64,
+    /// Ranks whose stacks have their guards in this process.
+    guarded: Vec<bool>,
+    /// What has come for ranks that are on their way here.
+    coming: location::Coming,
+    /// Packets that are to be taken once more.
+    again: VecDeque<location::Kept>,
+    /// When extensions want to be called, by the cycle counter.
+    due: u64,
+    /// The PE whose packets are being taken.
+    pub receiving_from: u32,
+    /// What every rank runs.
+    pub program: Program,
+    pub parcels: parcel::Incoming,
+    /// What the nodes of the job agree on.
+    census: census::Census,
+    /// The status with which the rank that just suspended has exited.
+    exiting: Option<i32>,
+}
+
+/// What a PE needs to know of its job's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Longest message that is sent before its receive is known.
+    pub eager: usize,
+    /// Bytes that unexpected messages of a rank may take before their senders have to wait.
+    pub unexpected: usize,
+    /// The PE lives in a thread of a process that goes on without it.
+    pub local: bool,
+    /// There are more PEs than cores: an idle PE gives its core away.
+    pub oversubscribed: bool,
+    /// Memory means the same on all PEs, so that ranks can move with it.
+    pub memory_moves: bool,
+    /// Report what ranks leave behind in their heaps.
+    pub check_leaks: bool,
+    /// Search all memory of a rank at each move, and say what it refers to.
+    pub check_moves: bool,
+    /// Look for pointers into the PE's heap on the stacks of suspended ranks.
+    pub check_stacks: bool,
+}
+
+/// What a PE is made from.
+pub struct Setup {
+    pub id: u32,
+    pub uid: u32,
+    pub shared: Shared,
+    pub events: Events,
+    /// The way to PEs that share no memory with this one.
+    pub remote: Option<Box<dyn Remote>>,
+    pub options: Options,
+    pub extensions: Extensions,
+    /// Who knows of ranks that wait for locks.
+    pub locks: &'static dyn Locks,
+    /// Slot of the payload pool.
+    pub pool: SlotId,
+    /// The ranks that begin here, with their slots.
+    pub ranks: Vec<(u32, SlotId)>,
+}
+
+impl Pe {
+    /// Builds a PE, prepares its slots and makes the calling thread its rank thread.
+    ///
+    /// # Safety
+    /// The slots are this PE's alone, and the thread is no PE's.
+    pub unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
+        let Setup { id, uid, shared, events, remote, options, extensions, locks, pool, ranks } =
+            setup;
+        let mut states: Vec<Option<Box<RankState>>> = Vec::new();
+        states.resize_with(shared.ranks(), || None);
+        let mut ready = ReadyQueue::with_room(ranks.len());
+        for (rank, slot) in ranks {
+            let header = arena.header(slot);
+            // SAFETY: the slot is ours, says the caller.
+            unsafe {
+                SlotHeader::prepare(header, slot, rank, uid);
+                rank::Body::start(header, slot, program);
+            }
+            states[rank as usize] = Some(Box::new(RankState::new(header)));
+            debug_assert_eq!(shared.location(rank), id);
+            ready.push_back(rank);
+        }
+        let pool_header = arena.header(pool);
+        // SAFETY: as above.
+        unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
+        rank::set_runtime(Runtime { wake: wake_from_outside, exit: exit_current });
+        let rate = report::cycles_per_second();
+        let neighbour =
+            |pe: usize| inject::Neighbour { block: shared.pe(pe), event: events.wake[pe] };
+        let others =
+            (0..shared.pes()).filter(|pe| *pe != id as usize && shared.is_near(*pe as u32));
+        let others = others.map(neighbour).collect();
+        let injected = inject::Injector::register(uid, neighbour(id as usize), others);
+        let consumers = Outgoing::consumers(shared, id as usize, remote.is_some());
+        let core = Core {
+            id,
+            uid,
+            shared,
+            net: Outgoing::new(shared, id as usize, events, remote),
+            ranks: states,
+            ready,
+            current: u32::MAX,
+            pool: pool_header,
+            pool_marks: flow::Pool::default(),
+            stalled: Vec::new(),
+            sent_away: 0,
+            used: report::Usage::default(),
+            options,
+            timers: timers::Timers::default(),
+            injected,
+            locks,
+            began: (run::now(), std::time::Instant::now()),
+            stamp: 0,
+            tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
+            cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
+            busy: 0,
+            idle: 0,
+            switches: AtomicU64::new(0),
+            resumes: 0,
+            naps: 0,
+            census: census::Census::default(),
+            tokio_turn: 0,
+            guarded: vec![false; shared.ranks()],
+            coming: location::Coming::default(),
+            again: VecDeque::new(),
+            due: run::now(),
+            receiving_from: id,
+            program,
+            parcels: parcel::Incoming::default(),
+            exiting: None,
+        };
+        Box::new(Pe { consumers, engine: Engine { core, extensions } })
+    }
+
+    /// Makes this the PE of the calling thread until the guard is dropped.
+    pub fn enter(self: &mut Box<Pe>) -> Entered {
+        assert!(PE.get().is_null(), "this thread runs ranks already");
+        hooks::set_pe_of_thread(self.engine.uid);
+        self.engine.locks.begin();
+        PE.set(&raw mut **self);
+        Entered(())
+    }
+}
+
+impl Drop for Pe {
+    fn drop(&mut self) {
+        inject::Injector::unregister(self.engine.uid);
+        self.engine.locks.end(self.engine.uid);
+    }
+}
+
+/// While it lives, [`with`] works on this thread.
+pub struct Entered(());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        PE.set(std::ptr::null_mut());
+        hooks::set_pe_of_thread(0);
+    }
+}
+
+/// Runs `f` on the PE of the running rank, on the process's heap. `f` cannot suspend.
+///
+/// # Panics
+/// When no rank runs on this thread, or inside another `with`.
+#[inline(always)]
+pub fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    let result = enter(f);
+    vrt_slot::check::wipe_below();
+    result
+}
+
+/// Never inlined: pointers into the PE stay in its frame, which is gone when the rank suspends,
+/// instead of in a forgotten corner of a frame that goes with the rank.
+#[inline(never)]
+fn enter<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    struct Leave(*mut SlotHeader);
+    impl Drop for Leave {
+        #[inline(always)]
+        fn drop(&mut self) {
+            hooks::use_heap(self.0);
+        }
+    }
+    let slot = hooks::use_heap(std::ptr::null_mut());
+    if slot.is_null() {
+        refuse_to_enter();
+    }
+    let _leave = Leave(slot);
+    // SAFETY: a rank's heap was in use, so a rank runs on this thread and `PE` is its PE; while
+    // `f` runs the process's heap is in use, so nobody enters a second time.
+    f(unsafe { &mut *PE.get() })
+}
+
+/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank.
+///
+/// # Panics
+/// When the thread is no PE's.
+#[inline(always)]
+pub fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    debug_assert!(hooks::heap_in_use().is_null());
+    let pe = PE.get();
+    if pe.is_null() {
+        refuse_to_enter();
+    }
+    // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes. No
+    // rank runs, and the loop does not call this inside itself.
+    f(unsafe { &mut *pe })
+}
+
+#[cold]
+fn refuse_to_enter() -> ! {
+    if PE.get().is_null() {
+        panic!(
+            "a vrt operation was called on a thread that runs no ranks: use it in the program \
+             given to `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
+        );
+    }
+    panic!("a vrt operation was called while no rank runs on this thread");
+}
+
+/// Runs `f`, the loop's call of something that may wake ranks of this PE: tokio.
+pub fn outside<R>(f: impl FnOnce() -> R) -> R {
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            OUTSIDE.set(false);
+        }
+    }
+    OUTSIDE.set(true);
+    let _back = Back;
+    outside::within(f)
+}
+
+/// Wakes a rank of this thread's PE, if the PE's state can be used now.
+pub fn try_wake(rank: u32) -> bool {
+    if in_rank() {
+        with(|pe| pe.engine.notify(rank, None));
+    } else if OUTSIDE.get() {
+        with_in_loop(|pe| pe.engine.notify(rank, None));
+    } else {
+        return false;
+    }
+    true
+}
+
+/// The running rank calls `exit`: it ends, or with another status than 0 the job. It is to suspend.
+fn exit_current(status: i32) {
+    with(|pe| pe.engine.exiting = Some(status));
+}
+
+/// Whether a slot can be used again: its rank has ended and left nothing.
+pub fn slot_is_clean(slot: SlotId) -> bool {
+    Arena::current().is_some_and(|arena| {
+        let header = arena.header(slot);
+        // SAFETY: headers stay mapped; the PE that used the slot has ended its run.
+        unsafe {
+            (*(*header).heap.get()).blocks == 0
+                && (*header).wakers.load(std::sync::atomic::Ordering::Relaxed) == 0
+        }
+    })
+}
+
+/// The slot of the payload pool of this thread's PE, or null; works in the middle of anything.
+pub fn pool_of_thread() -> *mut SlotHeader {
+    let pe = PE.get();
+    // SAFETY: set by `enter`; a plain pointer is read.
+    if pe.is_null() { std::ptr::null_mut() } else { unsafe { (*pe).engine.core.pool } }
+}
+
+/// The rank and PE of this thread, for messages; works in the middle of anything.
+pub fn whereabouts() -> Option<(u32, u32)> {
+    let pe = PE.get();
+    if pe.is_null() {
+        return None;
+    }
+    // SAFETY: set by `enter`; two plain numbers are read.
+    unsafe { Some(((*pe).engine.core.current, (*pe).engine.core.id)) }
+}

@@ -1,0 +1,687 @@
+//! What a PE keeps of each of its ranks. All of it is numbers and bytes that can be sent along
+//! when the rank moves; what the rank itself allocated lies in its slot.
+
+use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Site};
+use crate::layout::Signature;
+use crate::mailbox::{Pattern, Peers, Posted};
+use crate::net::Packet;
+use crate::pe::Core;
+use crate::pe::contexts::Begun;
+use crate::pe::flow::{Flow, Kept};
+use crate::pe::receive::Parked;
+use vrt_slot::{Arena, SlotHeader, hooks};
+
+/// Where a rank is in its life; see the diagram in `rank`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ready,
+    Running,
+    Waiting,
+    Ended,
+}
+
+/// A rank, seen from its PE. What a switch and a message touch comes first, up to `matched`: with very
+/// many ranks every line of it has to come from memory.
+#[repr(C, align(64))]
+pub struct RankState {
+    pub slot: *mut SlotHeader,
+    /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
+    pub awaited: *const Awaited,
+    /// What has to happen before it is resumed.
+    pub awaiting: Awaiting,
+    pub status: Status,
+    /// Something happened while it ran that it has to look at again.
+    pub notified: bool,
+    /// It waits for a message to come, not for a request.
+    pub probing: bool,
+    /// The request that the message at hand is reserved for.
+    pub reserving: Option<u32>,
+    pub counters: Counters,
+    pub requests: Vec<Request>,
+    pub free_requests: Vec<u32>,
+    pub wait: Wait,
+    pub posted: Posted,
+    pub peers: Peers<(Packet, Parked)>,
+    pub unexpected: Kept,
+    pub flow: Flow,
+    /// What was done on the contexts of its communicators.
+    pub collectives: Begun,
+    /// It offers itself to be moved, and waits.
+    pub offer: Option<Offer>,
+    /// Messages taken by matched probes and not received yet.
+    pub matched: Vec<Option<(Packet, Parked)>>,
+    /// Requests that nobody waits for any more and that were not done when they were given up.
+    pub detached: Vec<u32>,
+    /// What it waits for inside a call that is not `vrt`'s.
+    pub blocked: Blocked,
+    /// Where in space its work is, if it said so.
+    pub coordinates: Option<[f64; 3]>,
+    /// How often it has moved.
+    pub moves: u32,
+    /// A balancing step with a period has moved it: PE 0 waits to hear that it has come.
+    pub moved_in_step: bool,
+    /// How often it had been resumed when it came by such a step.
+    pub came_at: Option<u64>,
+    /// How often it has offered itself to be moved.
+    pub offers: u32,
+    /// What was found to keep it here when it last was to move.
+    pub obstacle: Option<&'static str>,
+    /// Why it could not go where it wanted to.
+    pub refused: Option<&'static str>,
+    /// Where it is to go when it next offers itself.
+    pub ordered: Option<u32>,
+    /// The state from which it began again here, until it asks for it.
+    pub restored: Option<Encoded>,
+    /// Bytes that its encoded state had the last time.
+    pub state_len: usize,
+    /// Communicators and windows that it has made and not dropped.
+    pub owned: Owned,
+    /// Its parts of the windows that it has made and not freed, by context.
+    pub windows: FxHashMap<u32, WindowPart>,
+    /// Counters that others increase, by context and number of their exchange.
+    pub counters_of_exchanges: FxHashMap<(u32, u32), u64>,
+}
+
+/// A rank's part of a window: addresses in its heap, which stay as they are until all ranks have
+/// freed the window.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct WindowPart {
+    pub address: usize,
+    pub bytes: usize,
+    /// Where its locks are.
+    pub control: usize,
+}
+
+/// How many things a rank has made that its PE or others keep something for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owned {
+    /// Communicators, but for those that are there from the beginning. A window has one, too.
+    pub communicators: u32,
+    pub windows: u32,
+}
+
+/// The encoded state of a rank, in some pool of the node.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Encoded {
+    #[serde(with = "crate::net::address")]
+    pub at: *mut u8,
+    pub len: usize,
+}
+
+/// A rank in `migrate`: its request, and where its encoded state lies in its slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    pub request: u32,
+    pub at: usize,
+    pub len: usize,
+}
+
+/// A rank inside a call that would block its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Blocked {
+    /// The word of the lock or condition that it waits for; it stays on its PE meanwhile.
+    pub lock: Option<usize>,
+    /// How often it has looked by itself whether to go on, parked, since it was last woken.
+    pub looks: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Awaiting {
+    Nothing,
+    Request(u32),
+    Anything,
+}
+
+/// What was measured of a rank. Times are cycles of the time stamp counter.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Counters {
+    pub run: u64,
+    pub switches: u64,
+    /// Of `run`, what the balancer has been told.
+    pub reported: u64,
+}
+
+/// What came of a message that was to be put straight into a receive.
+pub(super) enum Delivery {
+    /// It was; `ready`: the rank is to be put in the queue of ready ranks.
+    Received { ready: bool },
+    /// It is the next of its pair, and counted as such, but has no receive yet.
+    Unexpected,
+    /// The same, and it is reserved for a request.
+    Reserved(u32),
+    /// It is not the next, or others of the rank came early. Nothing has changed.
+    TooEarly,
+}
+
+/// A bit of the number under which a receive without a buffer waits for its message (`reserve`). So
+/// those with one need not be asked.
+pub const RESERVES: u32 = 1 << 31;
+
+/// Copies bytes that are most often one number.
+///
+/// # Safety
+/// Both are valid for `len` bytes. They may overlap: a message to oneself.
+#[inline(always)]
+pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if len == 8 {
+            to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
+        } else if len > 0 {
+            std::ptr::copy(from, to, len);
+        }
+    }
+}
+
+/// What a rank waits for, for the table of a deadlock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait {
+    pub site: Site,
+    /// Context, partner and tag where it has them.
+    pub pattern: Option<Pattern>,
+}
+
+impl Site {
+    /// What a rank that called here waits for.
+    #[inline]
+    pub fn wait(self, pattern: Option<Pattern>) -> Wait {
+        Wait { site: self, pattern }
+    }
+}
+
+/// What a blocked rank has on its stack for its PE.
+#[derive(Debug)]
+pub struct Awaited {
+    /// The outcome of its request, once it is there.
+    pub outcome: Cell<Option<Completion>>,
+    /// For people.
+    pub wait: Wait,
+}
+
+/// How an operation that was just started stands.
+#[derive(Clone, Copy, Debug)]
+pub enum Started {
+    /// It is done.
+    Done(Completion),
+    /// It goes on under this request number. The rest is zeros, so that no leftovers of the PE
+    /// come along into ranks' frames.
+    Pending(u32, #[expect(dead_code, reason = "never looked at")] [u32; 5]),
+}
+
+impl Started {
+    /// An operation that had nothing to wait for.
+    #[inline(always)]
+    pub fn done() -> Started {
+        Started::Done(Completion::default())
+    }
+
+    /// An operation that goes on under a request number.
+    #[inline(always)]
+    pub fn pending(request: u32) -> Started {
+        Started::Pending(request, [0; 5])
+    }
+}
+
+const _: () = assert!(size_of::<Started>() == size_of::<Completion>());
+
+/// The outcome of a request. For a send only its being done matters.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Completion {
+    /// Rank in the communicator.
+    pub source: i32,
+    pub tag: i32,
+    /// Length of the message, which may be more than the buffer's.
+    pub bytes: u64,
+    /// Length of the receive's buffer. If it ended with a message of another type, the signatures
+    /// of both instead: see [`types`](Completion::types).
+    pub capacity: u64,
+    pub ended: Ended,
+}
+
+/// Where a receive puts what comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub buffer: *mut u8,
+    /// Its length in bytes.
+    pub capacity: usize,
+    /// What the elements are that are received.
+    pub signature: Signature,
+}
+
+impl Room {
+    /// Room for what the runtime itself sends.
+    pub fn untyped(buffer: *mut u8, capacity: usize) -> Room {
+        Room { buffer, capacity, signature: Signature::ANY }
+    }
+}
+
+/// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and
+/// padding would take along whatever the PE had in its registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u64)]
+pub enum Ended {
+    #[default]
+    Normally,
+    Cancelled,
+    /// The message is of another type than the receive: nothing was received.
+    OtherType,
+}
+
+// Two halves and three whole words, and the option's flag is one of `ended`'s other values.
+const _: () = assert!(size_of::<Option<Completion>>() == 4 * size_of::<u64>());
+
+impl Completion {
+    /// The operation was cancelled, or cannot be done.
+    pub fn is_cancelled(&self) -> bool {
+        self.ended == Ended::Cancelled
+    }
+
+    /// Of a receive that ended with a message of another type: the message's and its own.
+    pub fn types(&self) -> Option<(Signature, Signature)> {
+        let of = |shift: u32| Signature::from_number((self.capacity >> shift) as u16);
+        (self.ended == Ended::OtherType).then(|| (of(0), of(16)))
+    }
+
+    /// The message was longer than the buffer.
+    #[inline]
+    pub fn is_truncated(&self) -> bool {
+        self.bytes > self.capacity
+    }
+
+    /// The outcome of a receive, unless its message did not fit it.
+    #[inline]
+    pub fn fitting(self) -> Result<Completion, Error> {
+        if self.ended == Ended::OtherType || self.is_truncated() {
+            return Err(self.misfit());
+        }
+        Ok(self)
+    }
+
+    /// Why the message of a receive does not fit it.
+    #[cold]
+    #[inline(never)]
+    fn misfit(self) -> Error {
+        let Completion { source: source_rank, tag, bytes, capacity, .. } = self;
+        match self.types() {
+            Some((sent, received)) => {
+                Error::MessageType { source_rank, tag, bytes, sent, received }
+            }
+            None => Error::Truncated { source_rank, tag, bytes, capacity },
+        }
+    }
+}
+
+/// An operation of a rank that is not done, or whose outcome was not taken yet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub in_use: bool,
+    pub done: bool,
+    /// Memory that is used by the process where the operation began, and by no other.
+    pub outside: bool,
+    /// `buffer` is a copy of what is sent, which goes when it is not needed any more.
+    pub copy: bool,
+    /// A receive that has no buffer yet: its message is reserved for it (`reserve`).
+    pub reserves: bool,
+    /// A transfer reads or writes the message's memory, so that it stays where it is.
+    pub direct: bool,
+    /// What a receive expects the message's elements to be.
+    pub signature: Signature,
+    /// The receive's buffer.
+    #[serde(with = "crate::net::address")]
+    pub buffer: *mut u8,
+    pub outcome: Completion,
+    /// Bytes of a staged message that have come.
+    pub received: u64,
+    /// What a posted receive asked for.
+    pub pattern: Option<Pattern>,
+}
+
+impl Request {
+    pub fn send() -> Request {
+        Request {
+            in_use: true,
+            done: false,
+            outside: false,
+            copy: false,
+            reserves: false,
+            direct: false,
+            signature: Signature::ANY,
+            buffer: std::ptr::null_mut(),
+            outcome: Completion::default(),
+            received: 0,
+            pattern: None,
+        }
+    }
+
+    pub fn receive(room: Room, pattern: Option<Pattern>) -> Request {
+        let Room { buffer, capacity, signature } = room;
+        let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
+        let outside = capacity > 0 && !Arena::contains(buffer as usize);
+        Request { buffer, outcome, pattern, outside, signature, ..Request::send() }
+    }
+
+    /// How many bytes of a message of so many go into the buffer: none if the message is of another
+    /// type, which is noted.
+    #[inline(always)]
+    pub fn room_for(&mut self, len: u64, theirs: Signature) -> usize {
+        if !self.signature.fits(theirs, len) {
+            return self.refuse(theirs);
+        }
+        len.min(self.outcome.capacity) as usize
+    }
+
+    #[cold]
+    fn refuse(&mut self, theirs: Signature) -> usize {
+        let (theirs, own) = (u64::from(theirs.number()), u64::from(self.signature.number()));
+        self.outcome.ended = Ended::OtherType;
+        self.outcome.capacity = theirs | own << 16;
+        0
+    }
+}
+
+impl RankState {
+    pub fn new(slot: *mut SlotHeader) -> RankState {
+        RankState {
+            slot,
+            status: Status::Ready,
+            awaiting: Awaiting::Nothing,
+            awaited: std::ptr::null(),
+            blocked: Blocked::default(),
+            notified: false,
+            posted: Posted::default(),
+            unexpected: Kept::default(),
+            flow: Flow::default(),
+            peers: Peers::default(),
+            probing: false,
+            matched: Vec::new(),
+            requests: Vec::new(),
+            free_requests: Vec::new(),
+            detached: Vec::new(),
+            reserving: None,
+            wait: Wait::default(),
+            counters: Counters::default(),
+            offer: None,
+            coordinates: None,
+            moves: 0,
+            moved_in_step: false,
+            came_at: None,
+            offers: 0,
+            obstacle: None,
+            refused: None,
+            ordered: None,
+            restored: None,
+            state_len: 0,
+            collectives: Begun::default(),
+            owned: Owned::default(),
+            windows: FxHashMap::default(),
+            counters_of_exchanges: FxHashMap::default(),
+        }
+    }
+
+    /// The rank has ended or begins again: its communicators, windows and counters are gone.
+    pub(super) fn forget_what_it_made(&mut self) {
+        self.owned = Owned::default();
+        self.windows.clear();
+        self.counters_of_exchanges.clear();
+    }
+
+    /// Gives back the state from which the rank began again.
+    pub fn drop_restored(&mut self) {
+        if let Some(Encoded { at, .. }) = self.restored.take() {
+            // SAFETY: a block that belongs to this rank alone.
+            unsafe { hooks::free_in_arena(at) };
+        }
+    }
+
+    #[inline]
+    pub fn new_request(&mut self, request: Request) -> u32 {
+        match self.free_requests.pop() {
+            Some(number) => {
+                self.requests[number as usize] = request;
+                number
+            }
+            None => {
+                self.requests.push(request);
+                (self.requests.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Posts a receive.
+    #[inline(always)]
+    pub(super) fn post(&mut self, pattern: Pattern, room: Room) -> Started {
+        let request = self.new_request(Request::receive(room, Some(pattern)));
+        self.posted.push(pattern, request);
+        Started::pending(request)
+    }
+
+    #[inline(always)]
+    pub fn request_mut(&mut self, number: u32) -> &mut Request {
+        &mut self.requests[number as usize]
+    }
+
+    /// The outcome of a request that is done, which is over then.
+    #[inline]
+    pub fn take_if_done(&mut self, number: u32) -> Option<Completion> {
+        let request = &mut self.requests[number as usize];
+        debug_assert!(request.in_use, "request {number} was taken before");
+        if !request.done {
+            return None;
+        }
+        request.in_use = false;
+        let outcome = request.outcome;
+        self.free_requests.push(number);
+        Some(outcome)
+    }
+
+    /// Marks a request as done. Returns whether the rank is to be put in the queue of ready ranks.
+    #[inline(always)]
+    pub fn finish(&mut self, number: u32) -> bool {
+        self.requests[number as usize].done = true;
+        self.note(Some(number))
+    }
+
+    /// Puts a message into the receive that waits for it, if it is the next of its pair.
+    ///
+    /// # Safety
+    /// `data` is readable for `len` bytes, and the buffers of posted receives are writable.
+    #[inline(always)]
+    pub(super) unsafe fn deliver(
+        &mut self,
+        from: u32,
+        order: u32,
+        key: &Pattern,
+        data: *const u8,
+        len: u64,
+        signature: Signature,
+    ) -> Delivery {
+        if !self.peers.takes_next(from, order) {
+            return Delivery::TooEarly;
+        }
+        let Some(number) = self.posted.take(key) else {
+            return Delivery::Unexpected;
+        };
+        // A receive that reserves has no such number.
+        let Some(receive) = self.requests.get_mut(number as usize) else {
+            return Delivery::Reserved(number & !RESERVES);
+        };
+        let room = receive.room_for(len, signature);
+        // SAFETY: as the caller promises.
+        unsafe { copy_short(data, receive.buffer, room) };
+        receive.outcome.source = key.source;
+        receive.outcome.tag = key.tag;
+        receive.outcome.bytes = len;
+        Delivery::Received { ready: self.finish(number) }
+    }
+
+    /// Something has happened that concerns the rank, the end of a request or (`None`) anything.
+    /// Returns whether it is to be put in the queue of ready ranks.
+    #[inline(always)]
+    fn note(&mut self, request: Option<u32>) -> bool {
+        let concerned = match (self.awaiting, request) {
+            (_, None) | (Awaiting::Anything, _) => true,
+            (Awaiting::Request(awaited), Some(done)) => awaited == done,
+            (Awaiting::Nothing, Some(_)) => false,
+        };
+        match self.status {
+            Status::Waiting if concerned => {
+                self.status = Status::Ready;
+                true
+            }
+            Status::Running if concerned => {
+                self.notified = true;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a request is done; it stays.
+    pub fn is_done(&self, number: u32) -> bool {
+        self.requests[number as usize].done
+    }
+
+    /// Notes that the running rank waits for a request (`None`: for anything that may come).
+    pub fn await_request(&mut self, number: Option<u32>, wait: Wait) {
+        self.awaiting = match (self.awaiting, number) {
+            (Awaiting::Nothing, Some(number)) => Awaiting::Request(number),
+            (Awaiting::Request(known), Some(number)) if known == number => self.awaiting,
+            _ => Awaiting::Anything,
+        };
+        self.wait = wait;
+    }
+
+    /// Notes that the running rank waits for this request alone. The request is over when its
+    /// outcome is there.
+    ///
+    /// # Safety
+    /// `awaited` lives until the rank goes on after it was resumed.
+    #[inline(always)]
+    pub unsafe fn await_outcome(&mut self, request: u32, awaited: &Awaited) {
+        self.awaiting = Awaiting::Request(request);
+        self.awaited = awaited;
+    }
+
+    /// What it waits for. To be asked of a suspended rank.
+    pub fn waits_for(&self) -> Wait {
+        if self.awaited.is_null() {
+            return self.wait;
+        }
+        // SAFETY: `await_outcome` was promised that it lives until the rank goes on.
+        unsafe { (*self.awaited).wait }
+    }
+
+    /// Whether something from outside can wake it.
+    pub fn waits_for_outside(&self) -> bool {
+        // SAFETY: the slot of a rank of this PE.
+        unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Acquire) > 0 }
+    }
+}
+
+impl Core {
+    /// The state of a rank that lives here.
+    #[inline(always)]
+    pub fn rank(&mut self, rank: u32) -> Option<&mut RankState> {
+        self.ranks[rank as usize].as_deref_mut()
+    }
+
+    /// The state of the running rank.
+    ///
+    /// # Panics
+    /// When none runs.
+    #[inline(always)]
+    pub fn running(&mut self) -> &mut RankState {
+        match self.ranks.get_mut(self.current as usize).and_then(Option::as_deref_mut) {
+            Some(state) => state,
+            None => panic!("a vrt operation was called while no rank runs on this thread"),
+        }
+    }
+
+    /// Marks a request of a rank as done and wakes the rank if it waits for it.
+    #[inline]
+    pub fn complete(&mut self, rank: u32, number: u32) {
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else {
+            return self.complete_elsewhere(rank, number);
+        };
+        if state.finish(number) {
+            self.ready.push_back(rank);
+        }
+    }
+
+    /// Something has happened that concerns a rank; `None`: it may be anything.
+    #[inline]
+    pub fn notify(&mut self, rank: u32, request: Option<u32>) {
+        if self.ranks[rank as usize].as_deref_mut().is_some_and(|state| state.note(request)) {
+            self.ready.push_back(rank);
+        }
+    }
+
+    /// A rank is about to be resumed.
+    #[inline(always)]
+    pub fn set_running(&mut self, rank: u32) -> Option<*mut SlotHeader> {
+        let state = self.ranks[rank as usize].as_deref_mut()?;
+        if state.status != Status::Ready {
+            return None;
+        }
+        state.status = Status::Running;
+        state.notified = false;
+        // Probes that go on say so again.
+        state.probing = false;
+        if let Awaiting::Request(request) = state.awaiting
+            && !state.awaited.is_null()
+        {
+            if let Some(outcome) = state.take_if_done(request) {
+                // SAFETY: `await_outcome` was promised that it lives until the rank goes on.
+                unsafe { (*state.awaited).outcome.set(Some(outcome)) };
+            }
+            state.awaited = std::ptr::null();
+        }
+        state.awaiting = Awaiting::Nothing;
+        let slot = state.slot;
+        if !self.guarded[rank as usize] {
+            self.guarded[rank as usize] = true;
+            // SAFETY: a prepared slot of this PE.
+            unsafe { (*slot).install_guard() };
+        }
+        self.current = rank;
+        Some(slot)
+    }
+
+    /// The running rank has stopped after so many cycles. Returns whether it is suspended.
+    #[inline(always)]
+    pub fn set_stopped(&mut self, rank: u32, cycles: u64, suspended: bool) -> bool {
+        let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return false };
+        state.counters.run += cycles;
+        state.counters.switches += 1;
+        if !suspended || self.exiting.is_some() {
+            return false;
+        }
+        if state.notified {
+            state.status = Status::Ready;
+            self.ready.push_back(rank);
+        } else {
+            state.status = Status::Waiting;
+        }
+        true
+    }
+
+    /// The running rank wants to go on after the others.
+    #[inline]
+    pub fn yield_current(&mut self) {
+        let state = self.running();
+        state.awaiting = Awaiting::Anything;
+        state.notified = true;
+    }
+
+    /// The running rank blocks its thread, and will do so for ever.
+    pub fn stop_for_ever(&mut self, word: usize) {
+        let state = self.running();
+        state.status = Status::Waiting;
+        state.blocked.lock = Some(word);
+    }
+}

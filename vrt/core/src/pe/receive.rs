@@ -1,0 +1,603 @@
+//! Receiving: what happens to a message when it comes, and to a receive when it is posted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Signature;
+use crate::mailbox::Pattern;
+use crate::net::parcel::Topic;
+use crate::net::remote::Transfer;
+use crate::net::shared::ENDED;
+use crate::net::{Data, INLINE, Kind, Packet};
+use crate::pe::flow::pooled;
+use crate::pe::ranks::{Delivery, Request, Room};
+use crate::pe::{Completion, Core, Ended, Engine, RESERVES, Started, copy_short};
+use vrt_slot::hooks;
+
+/// Messages this long go to other nodes without a copy in between, where the transport can do that.
+const DIRECT: u64 = 16 << 10;
+
+/// Where the data of an arriving message is, now.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// In the packet.
+    Inline,
+    /// At an address that is good only during the call.
+    Here(*const u8),
+    /// In the arena, in the buffer of a sender who waits.
+    InArena(*const u8),
+    /// With a sender who waits to be asked for it.
+    Staged,
+}
+
+/// Where the data of a message is that waits for its receive.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Parked {
+    /// In its packet.
+    Inline,
+    /// A block of some PE's pool.
+    Pool(#[serde(with = "crate::net::address")] *mut u8),
+    InArena(#[serde(with = "crate::net::address")] *mut u8),
+    Staged,
+}
+
+/// What a probe tells of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Probed {
+    pub source: i32,
+    pub tag: i32,
+    pub bytes: u64,
+    pub signature: Signature,
+}
+
+impl Probed {
+    fn of(packet: &Packet) -> Probed {
+        Probed {
+            source: packet.source,
+            tag: packet.tag,
+            bytes: packet.message_len(),
+            signature: packet.signature,
+        }
+    }
+}
+
+/// What is kept of an unexpected message beside its data.
+pub(super) fn key(packet: &Packet) -> Pattern {
+    Pattern { context: packet.context, source: packet.source, tag: packet.tag }
+}
+
+impl Engine {
+    /// Handles one packet from a ring.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes during the call.
+    #[inline]
+    pub unsafe fn handle(&mut self, packet: &Packet, beside: *const u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.core.handle_own(packet, beside) {
+            } else if packet.kind != Kind::Parcel {
+                self.hand_on(packet, beside);
+            } else if let Some(parcel) = self.parcels.take(packet, beside) {
+                match parcel.topic {
+                    Topic::Job => self.job_news(parcel.from, parcel.read()),
+                    _ => self.hand_on_parcel(&parcel),
+                }
+            }
+        }
+    }
+}
+
+impl Core {
+    /// A first packet of a message has come: matches it, in the order of its pair.
+    ///
+    /// # Safety
+    /// The body's address is readable for the length that the packet says.
+    #[inline]
+    pub unsafe fn arrive(&mut self, packet: &Packet, body: Body) {
+        let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
+            // SAFETY: as the caller promises.
+            return unsafe { self.arrive_elsewhere(packet, body) };
+        };
+        let data = match body {
+            Body::Inline => packet.data.0.as_ptr(),
+            Body::Here(data) | Body::InArena(data) => data,
+            Body::Staged => std::ptr::null(),
+        };
+        if !data.is_null() {
+            let (from, order, len) = (packet.from, packet.order, packet.message_len());
+            // SAFETY: as the caller promises; posted buffers belong to their receives.
+            let delivery =
+                unsafe { state.deliver(from, order, &key(packet), data, len, packet.signature) };
+            match delivery {
+                Delivery::Received { ready } => {
+                    if ready {
+                        self.ready.push_back(packet.to);
+                    }
+                    if packet.wants_finish {
+                        self.tell_finished(packet);
+                    }
+                    return;
+                }
+                // SAFETY: as the caller promises.
+                Delivery::Unexpected => return unsafe { self.keep_unexpected(packet, body) },
+                Delivery::Reserved(request) => {
+                    // SAFETY: as the caller promises.
+                    return unsafe { self.reserve_arriving(packet, body, request) };
+                }
+                Delivery::TooEarly => {}
+            }
+        }
+        if !state.peers.is_next(packet.from, packet.order) {
+            // SAFETY: as the caller promises.
+            let message = unsafe { self.park(packet, body) };
+            if let Some(state) = self.rank(packet.to) {
+                state.peers.keep_early(packet.from, packet.order, message);
+            }
+            return;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.match_message(packet, body) };
+        while let Some((packet, parked)) =
+            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
+        {
+            self.match_parked(packet, parked);
+        }
+    }
+
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[inline]
+    unsafe fn match_message(&mut self, packet: &Packet, body: Body) {
+        let Some(state) = self.rank(packet.to) else { return };
+        if let Some(request) = state.posted.take(&key(packet)) {
+            // SAFETY: the request's buffer belongs to the receive until it is done.
+            unsafe { self.fill(packet, body, request) };
+            return;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.keep_unexpected(packet, body) };
+    }
+
+    /// Keeps a message, the next of its pair, for which there is no receive.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[inline]
+    pub(super) unsafe fn keep_unexpected(&mut self, packet: &Packet, body: Body) {
+        let message = match body {
+            Body::Inline => (*packet, Parked::Inline),
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.park(packet, body) },
+        };
+        if let Some(state) = self.rank(packet.to) {
+            if state.reserving.is_some() {
+                return self.reserve_kept(message);
+            }
+            state.unexpected.push(key(packet), message);
+            let beyond = state.is_beyond();
+            // A rank in a probe waits for no request of its own.
+            if state.probing {
+                self.notify(packet.to, None);
+            }
+            if beyond {
+                self.mind_unexpected(packet.to);
+            }
+        }
+    }
+
+    /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
+    pub fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
+        let Some(state) = self.rank(packet.to) else { return };
+        state.flow.pooled += pooled(&packet, parked);
+        if !state.peers.is_next(packet.from, packet.order) {
+            state.peers.keep_early(packet.from, packet.order, (packet, parked));
+            return;
+        }
+        self.match_parked(packet, parked);
+        while let Some((packet, parked)) =
+            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
+        {
+            self.match_parked(packet, parked);
+        }
+    }
+
+    fn match_parked(&mut self, packet: Packet, parked: Parked) {
+        let Some(state) = self.rank(packet.to) else { return };
+        match state.posted.take(&key(&packet)) {
+            Some(request) => self.hand_to(packet, parked, request),
+            None => {
+                state.unexpected.push(key(&packet), (packet, parked));
+                let beyond = state.is_beyond();
+                if state.probing {
+                    self.notify(packet.to, None);
+                }
+                if beyond {
+                    self.mind_unexpected(packet.to);
+                }
+            }
+        }
+    }
+
+    /// Keeps a message until it is received.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[inline]
+    pub unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
+        let len = packet.message_len() as usize;
+        let mut kept = *packet;
+        let parked = match body {
+            Body::Inline => Parked::Inline,
+            // SAFETY: `len` bytes are readable at `data`; the block is as long.
+            Body::Here(data) => unsafe {
+                if len <= INLINE {
+                    std::ptr::copy_nonoverlapping(data, kept.data.0.as_mut_ptr(), len);
+                    return (kept, Parked::Inline);
+                }
+                let block = hooks::allocate_in(self.pool, len);
+                assert!(
+                    !block.is_null(),
+                    "PE {}: no memory left for unexpected messages ({len} bytes asked); \
+                         receive earlier, lower --unexpected, or raise --slot",
+                    self.id
+                );
+                std::ptr::copy_nonoverlapping(data, block, len);
+                self.pool_grew();
+                if let Some(state) = self.rank(packet.to) {
+                    state.flow.pooled += len;
+                }
+                Parked::Pool(block)
+            },
+            Body::InArena(data) => Parked::InArena(data.cast_mut()),
+            Body::Staged => Parked::Staged,
+        };
+        (kept, parked)
+    }
+
+    /// Puts an arriving message into a receive.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive), and the request's buffer is writable.
+    #[inline]
+    unsafe fn fill(&mut self, packet: &Packet, body: Body, request: u32) {
+        if request & RESERVES != 0 {
+            // SAFETY: as the caller promises.
+            return unsafe { self.reserve_arriving(packet, body, request & !RESERVES) };
+        }
+        let data = match body {
+            Body::Inline => packet.data.0.as_ptr(),
+            Body::Here(data) | Body::InArena(data) => data,
+            Body::Staged => return self.ask_for_data(packet, request),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { self.copy_into(packet, data, request) };
+    }
+
+    /// Puts a parked message into a receive.
+    pub fn fill_parked(&mut self, packet: &Packet, parked: Parked, request: u32) {
+        // SAFETY: a parked message's data is readable for its length: it lies in its packet, in a
+        // pool block that is ours, or in the buffer of a sender who waits.
+        unsafe {
+            match parked {
+                Parked::Inline => self.copy_into(packet, packet.data.0.as_ptr(), request),
+                Parked::Pool(block) => {
+                    self.copy_into(packet, block, request);
+                    self.free_pooled(packet, block);
+                }
+                Parked::InArena(data) => match self.shared.lease_of(packet.from) {
+                    Some(_leased) => self.copy_into(packet, data, request),
+                    None => self.ask_for_data(packet, request),
+                },
+                Parked::Staged => self.ask_for_data(packet, request),
+            }
+        }
+    }
+
+    /// # Safety
+    /// `data` is readable for the message's length; the request's buffer is writable.
+    #[inline]
+    unsafe fn copy_into(&mut self, packet: &Packet, data: *const u8, request: u32) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let receive = state.request_mut(request);
+        receive.outcome.source = packet.source;
+        receive.outcome.tag = packet.tag;
+        receive.outcome.bytes = packet.message_len();
+        let len = receive.room_for(receive.outcome.bytes, packet.signature);
+        if len > 0 {
+            // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
+            unsafe { std::ptr::copy(data, receive.buffer, len) };
+        }
+        self.complete(packet.to, request);
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+
+    pub fn tell_finished(&mut self, packet: &Packet) {
+        let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
+        answer.request = packet.request;
+        self.post(&answer);
+    }
+
+    /// Sends a packet that has nothing beside it to a rank, here or elsewhere.
+    pub fn post(&mut self, packet: &Packet) {
+        let pe = self.shared.location(packet.to);
+        // SAFETY: nothing lies beside the packet, says the documentation.
+        unsafe {
+            if pe != self.id && pe != ENDED {
+                self.net.send(pe as usize, packet, std::ptr::null());
+            } else if !self.handle_own(packet, std::ptr::null()) {
+                self.take_again(packet, std::ptr::null());
+            }
+        }
+    }
+
+    fn ask_for_data(&mut self, packet: &Packet, request: u32) {
+        let Some(state) = self.rank(packet.to) else { return };
+        let receive = state.request_mut(request);
+        receive.outcome.source = packet.source;
+        receive.outcome.tag = packet.tag;
+        receive.outcome.bytes = packet.message_len();
+        let (buffer, room) = (receive.buffer, receive.outcome.capacity);
+        receive.room_for(packet.message_len(), packet.signature);
+        if receive.outcome.ended == Ended::OtherType {
+            self.complete(packet.to, request);
+            return self.tell_finished(packet);
+        }
+        let mut answer = Packet::new(Kind::ClearToSend, packet.to, packet.from);
+        answer.request = packet.request;
+        let (address, len) = (packet.data.word(0), packet.data.word(1));
+        let mut number = 0;
+        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.location(packet.from)) {
+            let of = Transfer { rank: packet.to, request };
+            // SAFETY: the buffer belongs to the receive until it is done, and the rank stays where
+            // it is while the request is direct.
+            let expected = self.net.remote().and_then(|it| unsafe { it.expect(buffer, len, of) });
+            if let (Some(expected), Some(state)) = (expected, self.rank(packet.to)) {
+                number = expected;
+                state.request_mut(request).direct = true;
+            }
+        }
+        answer.source = self.id as i32;
+        answer.data = Data::words([address, len, u64::from(number) << 32 | u64::from(request)]);
+        self.post(&answer);
+    }
+
+    /// A part of a staged message has come.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes.
+    pub unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
+        let Some(state) = self.rank(packet.to) else {
+            // SAFETY: as the caller promises.
+            return unsafe { self.pass_on(packet, beside) };
+        };
+        let receive = state.request_mut(packet.request);
+        let (offset, len) = (packet.data.word(0), u64::from(packet.len));
+        let data = if packet.beside() == 0 { packet.data.0[8..].as_ptr() } else { beside };
+        let room = receive.outcome.capacity.saturating_sub(offset).min(len) as usize;
+        // SAFETY: `room` bytes fit behind `offset`, and as many are readable.
+        unsafe {
+            if room > 0 {
+                let to = receive.buffer.add(offset as usize);
+                std::ptr::copy_nonoverlapping(data, to, room);
+            }
+        }
+        receive.received += len;
+        if receive.received == receive.outcome.bytes {
+            self.complete(packet.to, packet.request);
+        }
+    }
+
+    /// Handles a packet of a kind that is the core's; false if it is an extension's.
+    ///
+    /// # Safety
+    /// `beside` is readable for `packet.beside()` bytes during the call.
+    #[inline(always)]
+    unsafe fn handle_own(&mut self, packet: &Packet, beside: *const u8) -> bool {
+        // SAFETY: as the caller promises; addresses in packets come from senders who wait.
+        unsafe {
+            match packet.kind {
+                Kind::Eager if packet.beside() == 0 => self.arrive(packet, Body::Inline),
+                Kind::Eager => self.arrive(packet, Body::Here(beside)),
+                Kind::Rendezvous => match self.shared.lease_of(packet.from) {
+                    Some(_leased) => {
+                        self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
+                    }
+                    // The sender has left the node, and its data with it.
+                    None => self.arrive(packet, Body::Staged),
+                },
+                Kind::Staged => self.arrive(packet, Body::Staged),
+                Kind::Chunk => self.chunk(packet, beside),
+                Kind::ClearToSend => self.clear_to_send(packet),
+                Kind::Finished => self.finished(packet),
+                Kind::Coming => self.expect(packet),
+                Kind::Moved => self.learn(packet),
+                Kind::Hold => self.learn_hold(packet),
+                Kind::Collective | Kind::Parcel | Kind::Memory | Kind::Access | Kind::CountUp => {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Starts a receive of the running rank.
+    ///
+    /// # Safety
+    /// The room's buffer is writable for its capacity until the request is done.
+    #[inline(always)]
+    pub unsafe fn receive(&mut self, pattern: Pattern, room: Room) -> Started {
+        let state = self.running();
+        if state.unexpected.is_empty() {
+            return state.post(pattern, room);
+        }
+        let Room { buffer, capacity, signature } = room;
+        if let Some((packet, Parked::Inline)) = state.unexpected.first(&pattern)
+            && !packet.wants_finish
+            && packet.signature == signature
+        {
+            // Short and here: done without a request.
+            let outcome = Completion {
+                source: packet.source,
+                tag: packet.tag,
+                bytes: packet.message_len(),
+                capacity: capacity as u64,
+                ended: Ended::Normally,
+            };
+            let len = outcome.bytes.min(outcome.capacity) as usize;
+            // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
+            unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
+            state.unexpected.drop_first();
+            if state.unexpected.is_low() {
+                self.mind_taken(self.current);
+            }
+            return Started::Done(outcome);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.receive_kept(pattern, room) }
+    }
+
+    /// [`receive`](Self::receive), when messages have come of which the first is another one, or
+    /// not a short one.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn receive_kept(&mut self, pattern: Pattern, room: Room) -> Started {
+        let state = self.running();
+        let Some((_, (packet, parked))) = state.unexpected.take(&pattern) else {
+            return state.post(pattern, room);
+        };
+        let request = state.new_request(Request::receive(room, Some(pattern)));
+        self.fill_parked(&packet, parked, request);
+        self.has_taken();
+        self.outcome(request)
+    }
+
+    /// The running rank has taken a message that was unexpected.
+    #[inline]
+    pub(super) fn has_taken(&mut self) {
+        let state = self.running();
+        if state.unexpected.is_low() {
+            self.mind_taken(self.current);
+        }
+    }
+
+    /// Gives back what a kept message had in a pool.
+    ///
+    /// # Safety
+    /// The block was this message's, and nobody uses it any more.
+    unsafe fn free_pooled(&mut self, packet: &Packet, block: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe { hooks::free_in_arena(block) };
+        if let Some(state) = self.rank(packet.to) {
+            state.flow.pooled = state.flow.pooled.saturating_sub(packet.message_len() as usize);
+        }
+        self.pool_shrank();
+    }
+
+    /// How a request stands.
+    pub fn outcome(&mut self, request: u32) -> Started {
+        match self.running().take_if_done(request) {
+            Some(outcome) => Started::Done(outcome),
+            None => Started::pending(request),
+        }
+    }
+
+    /// Looks for a message without receiving it.
+    pub fn probe(&mut self, pattern: Pattern) -> Option<Probed> {
+        let state = self.running();
+        if state.unexpected.is_empty() {
+            return None;
+        }
+        state.unexpected.find(&pattern).map(|(_, (packet, _))| Probed::of(packet))
+    }
+
+    /// Takes a message out of matching; it is received by its number.
+    pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(u32, Probed)> {
+        let state = self.running();
+        let (_, (packet, parked)) = state.unexpected.take(&pattern)?;
+        let number = state.keep_matched((packet, parked));
+        self.has_taken();
+        Some((number, Probed::of(&packet)))
+    }
+
+    /// Receives a message that a matched probe took.
+    ///
+    /// # Safety
+    /// As [`receive`](Self::receive).
+    pub unsafe fn receive_matched(&mut self, number: u32, room: Room) -> Started {
+        let state = self.running();
+        let taken = state.matched.get_mut(number as usize).and_then(Option::take);
+        let Some((packet, parked)) = taken else { return Started::done() };
+        let request = state.new_request(Request::receive(room, Some(key(&packet))));
+        self.fill_parked(&packet, parked, request);
+        self.has_taken();
+        self.outcome(request)
+    }
+
+    /// Takes back a posted receive. Its request is done then, cancelled, unless a message was
+    /// there first.
+    pub fn cancel(&mut self, request: u32) -> bool {
+        let state = self.running();
+        let Request { pattern: Some(pattern), reserves, .. } = *state.request_mut(request) else {
+            return false;
+        };
+        let number = if reserves { request | RESERVES } else { request };
+        if !state.posted.cancel(&pattern, number) {
+            return false;
+        }
+        state.request_mut(request).outcome.ended = Ended::Cancelled;
+        let rank = self.current;
+        self.complete(rank, request);
+        true
+    }
+
+    /// Gives up a receive of the running rank that a message has come for: the message goes to the
+    /// next receive that asks for it, or is the first of the unexpected ones again. False if the
+    /// message has not come, or not as it was sent.
+    pub fn put_back(&mut self, request: u32) -> bool {
+        let me = self.current;
+        let state = self.running();
+        let Request { done, pattern, outcome, buffer, signature, .. } = *state.request_mut(request);
+        let whole = done && outcome.ended == Ended::Normally && !outcome.is_truncated();
+        let Some(pattern) = pattern.filter(|_| whole) else { return false };
+        state.take_if_done(request);
+        let mut packet = Packet::new(Kind::Eager, me, me);
+        packet.context = pattern.context;
+        packet.source = outcome.source;
+        packet.tag = outcome.tag;
+        packet.signature = signature;
+        match u32::try_from(outcome.bytes) {
+            Ok(len) => packet.len = len,
+            Err(_) => {
+                packet.kind = Kind::Rendezvous;
+                packet.data = Data::words([0, outcome.bytes, 0]);
+            }
+        }
+        // SAFETY: the receive has got the message, which is the beginning of its buffer.
+        let message = unsafe { self.park(&packet, Body::Here(buffer)) };
+        self.offer_again(message);
+        true
+    }
+
+    /// Drops a message that nobody will receive.
+    pub fn forget(&mut self, packet: &Packet, parked: Parked) {
+        if let Parked::Pool(block) = parked {
+            // SAFETY: the block was this message's alone.
+            unsafe { self.free_pooled(packet, block) };
+        }
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+
+    /// A message for a rank that has ended: nobody will receive it, but its sender may wait.
+    #[cold]
+    pub fn drop_for_ended(&mut self, packet: &Packet) {
+        // Not in a correct program (MPI leaves it undefined), but its sender shall not hang.
+        if packet.wants_finish {
+            self.tell_finished(packet);
+        }
+    }
+}

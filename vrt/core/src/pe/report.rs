@@ -1,0 +1,160 @@
+//! What a PE tells people: what its ranks wait for, and what it has done.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::mailbox::ANY;
+use crate::pe::{self, Core, Owned, RankState, Status};
+use vrt_slot::report;
+
+/// What each rank of this PE waits for, a line each.
+pub fn waits() -> Vec<String> {
+    pe::with_in_loop(|pe| pe.engine.waits())
+}
+
+impl Core {
+    fn waits(&self) -> Vec<String> {
+        let waiting = self.ranks.iter().enumerate().filter_map(|(rank, state)| {
+            let state = state.as_deref()?;
+            (state.status == Status::Waiting).then_some((rank, state))
+        });
+        waiting
+            .map(|(rank, state)| {
+                let wait = state.waits_for();
+                let call = if wait.site.call.is_empty() { "something" } else { wait.site.call };
+                let mut row = match state.blocked.lock {
+                    Some(word) => format!(
+                        "rank {rank} (PE {}) waits for a lock or condition at {word:#x}",
+                        self.id
+                    ),
+                    None => format!("rank {rank} (PE {}) waits in {call}", self.id),
+                };
+                if let Some(pattern) = wait.pattern {
+                    let or_any = |n: i32| if n == ANY { "any".to_owned() } else { n.to_string() };
+                    row += &format!(
+                        " with rank {}, tag {}",
+                        or_any(pattern.source),
+                        or_any(pattern.tag)
+                    );
+                }
+                if let Some(location) = wait.site.location {
+                    row += &format!(" at {}:{}", location.file(), location.line());
+                }
+                match state.unexpected.len() {
+                    0 => {}
+                    n => row += &format!("; {n} messages came that it has not asked for"),
+                }
+                if state.flow.held {
+                    row += &format!(
+                        ", {}, more than --unexpected (VRT_UNEXPECTED) allows: sends to it wait \
+                         for their receives",
+                        report::human_bytes(state.unexpected_bytes() as u64)
+                    );
+                }
+                row
+            })
+            .collect()
+    }
+
+    /// How fast the cycle counter runs.
+    pub fn cycles_per_second(&self) -> f64 {
+        let (cycles, time) = self.began;
+        let elapsed = time.elapsed();
+        if elapsed < LONG {
+            return cycles_per_second();
+        }
+        pe::cycle_counter().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
+    }
+
+    /// Two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used. `groups`
+    /// of ranks are left that their communicators have made.
+    pub fn print_statistics(&self, groups: usize) {
+        let job = self.shared.job();
+        let total = (self.idle + self.busy).max(1) as f64;
+        report::say(format_args!(
+            "PE {}: in ranks {:.1}%, idle {:.1}%, {} switches; in the job {} slots were kept \
+             because of {} blocks left in them",
+            self.id,
+            100.0 * self.busy as f64 / total,
+            100.0 * self.idle as f64 / total,
+            self.switches.load(std::sync::atomic::Ordering::Relaxed),
+            job.retired.load(std::sync::atomic::Ordering::Relaxed),
+            job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
+        ));
+        let Usage { heap, unexpected, made, left } = self.used;
+        let most = |what: &str, (bytes, rank): (usize, u32)| {
+            format!("{what} {} (rank {rank})", report::human_bytes(bytes as u64))
+        };
+        report::say(format_args!(
+            "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {groups} \
+             groups of ranks are left",
+            self.id,
+            most("largest heap", heap),
+            most("unexpected messages of a rank took", unexpected),
+            made.communicators,
+            made.windows,
+            left.communicators,
+            left.windows,
+        ));
+    }
+}
+
+/// What ranks have used while they were on a PE.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// The most that the heap of a rank has grown to that has ended here, and the rank.
+    heap: (usize, u32),
+    /// The most that unexpected messages of a rank were seen to take; looked at as they grow, so it
+    /// may have been up to twice as much.
+    pub(super) unexpected: (usize, u32),
+    pub made: Owned,
+    /// What ranks had not dropped when they ended here.
+    left: Owned,
+}
+
+impl Usage {
+    pub(super) fn rank_ends(&mut self, rank: u32, heap: usize, state: &RankState) {
+        self.heap = self.heap.max((heap, rank));
+        self.left.communicators += state.owned.communicators;
+        self.left.windows += state.owned.windows;
+    }
+}
+
+/// From this time on the rate of the cycle counter is seen well enough without measuring it.
+const LONG: Duration = Duration::from_millis(10);
+/// How long it is measured: clocks tell times to some 50 ns.
+const SHORT: Duration = Duration::from_micros(20);
+
+/// How fast the cycle counter runs, as measured once for a short time.
+pub(super) fn cycles_per_second() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let once = || {
+            let (began, cycles) = (Instant::now(), pe::cycle_counter());
+            while began.elapsed() < SHORT {
+                std::hint::spin_loop();
+            }
+            let cycles = pe::cycle_counter().wrapping_sub(cycles);
+            cycles as f64 / began.elapsed().as_secs_f64()
+        };
+        // The thread may have lost its core between two looks at clocks.
+        let mut rates = [once(), once(), once(), once(), once()];
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cycle_counter_is_measured() {
+        let known = cycles_per_second();
+        let (began, cycles) = (Instant::now(), pe::cycle_counter());
+        std::thread::sleep(Duration::from_millis(200));
+        let cycles = pe::cycle_counter().wrapping_sub(cycles);
+        let rate = cycles as f64 / began.elapsed().as_secs_f64();
+        assert!((known / rate - 1.0).abs() < 0.05, "{known} cycles a second are taken for {rate}");
+    }
+}

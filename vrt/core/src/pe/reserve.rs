@@ -1,0 +1,167 @@
+//! Receives that get their memory late, and requests that nobody waits for any more.
+//!
+//! A receive whose buffer is borrowed only for moments (a future borrows it while it is polled, and
+//! can be forgotten at any time) is posted without one. The message that matches it is *reserved*:
+//! it is kept as an unexpected one is, under a number, and goes into the buffer when the rank brings
+//! it. What is in this node goes there at once; for what has to come from elsewhere the rank gives
+//! memory that lives as long as the transfer.
+//!
+//! A request is *detached* when its rank does not wait for it any more. Memory that it uses has to
+//! be the runtime's. It is taken away when the next one is detached: nothing that ends requests has
+//! to ask whether somebody waits.
+
+use crate::mailbox::Pattern;
+use crate::net::Packet;
+use crate::pe::receive::{Body, Parked, key};
+use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
+
+/// How a receive stands whose memory is there now.
+#[derive(Clone, Copy, Debug)]
+pub enum Landed {
+    /// The message is in the buffer.
+    Done(Completion),
+    /// No message has come yet: the request will be done when one is reserved for it.
+    Waiting(u32),
+    /// The message, of so many bytes, has to come from elsewhere, to memory that stays.
+    Far { number: u32, bytes: u64 },
+}
+
+impl RankState {
+    /// Takes a message out of matching; gives its number.
+    pub(super) fn keep_matched(&mut self, message: (Packet, Parked)) -> u32 {
+        let number = self.matched.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.matched.push(None);
+            self.matched.len() - 1
+        });
+        self.matched[number] = Some(message);
+        number as u32
+    }
+}
+
+impl Core {
+    /// Receives into a buffer what has come; otherwise posts a receive without one.
+    ///
+    /// # Safety
+    /// The room's buffer is writable for its capacity during the call.
+    pub unsafe fn land_or_wait(&mut self, pattern: Pattern, room: Room) -> Landed {
+        if let Some((number, _)) = self.matched_probe(pattern) {
+            // SAFETY: as the caller promises.
+            return unsafe { self.land(number, room) };
+        }
+        let state = self.running();
+        let empty = Room { buffer: std::ptr::null_mut(), capacity: 0, ..room };
+        let request = Request { reserves: true, ..Request::receive(empty, Some(pattern)) };
+        let request = state.new_request(request);
+        state.posted.push(pattern, request | RESERVES);
+        Landed::Waiting(request)
+    }
+
+    /// Receives a message that has a number into a buffer, if it is in this node.
+    ///
+    /// # Safety
+    /// As [`land_or_wait`](Self::land_or_wait).
+    pub unsafe fn land(&mut self, number: u32, room: Room) -> Landed {
+        let message = self.running().matched.get(number as usize).copied().flatten();
+        let Some((packet, parked)) = message else { return Landed::Done(Completion::default()) };
+        let (is_here, _leased) = match parked {
+            Parked::Inline | Parked::Pool(_) => (true, None),
+            Parked::InArena(_) => {
+                let leased = self.shared.lease_of(packet.from);
+                (leased.is_some(), leased)
+            }
+            Parked::Staged => (false, None),
+        };
+        let bytes = packet.message_len();
+        if !is_here {
+            return Landed::Far { number, bytes };
+        }
+        // SAFETY: as the caller promises; what is here is copied during the call.
+        match unsafe { self.receive_matched(number, room) } {
+            Started::Done(outcome) => Landed::Done(outcome),
+            Started::Pending(..) => unreachable!("a message in this node is received at once"),
+        }
+    }
+
+    /// A message has come for a receive without a buffer, which is done with it: the outcome's
+    /// capacity is the message's number.
+    #[cold]
+    pub(super) fn reserve(&mut self, message: (Packet, Parked), request: u32) {
+        let packet = message.0;
+        let Some(state) = self.rank(packet.to) else { return };
+        let number = state.keep_matched(message);
+        let outcome = &mut state.request_mut(request).outcome;
+        outcome.source = packet.source;
+        outcome.tag = packet.tag;
+        outcome.bytes = packet.message_len();
+        outcome.capacity = u64::from(number);
+        self.complete(packet.to, request);
+    }
+
+    /// The same for a message that has just come.
+    ///
+    /// # Safety
+    /// As [`arrive`](Self::arrive).
+    #[cold]
+    pub(super) unsafe fn reserve_arriving(&mut self, packet: &Packet, body: Body, request: u32) {
+        // SAFETY: as the caller promises.
+        let message = unsafe { self.park(packet, body) };
+        self.reserve(message, request);
+    }
+
+    /// The same for one that was sent here, to the request that it was found to be for.
+    #[cold]
+    pub(super) fn reserve_kept(&mut self, message: (Packet, Parked)) {
+        let request = self.rank(message.0.to).and_then(|state| state.reserving.take());
+        if let Some(request) = request {
+            self.reserve(message, request);
+        }
+    }
+
+    /// Gives a kept message to the receive that has matched it.
+    pub(super) fn hand_to(&mut self, packet: Packet, parked: Parked, request: u32) {
+        if request & RESERVES != 0 {
+            self.reserve((packet, parked), request & !RESERVES);
+        } else {
+            self.fill_parked(&packet, parked, request);
+        }
+    }
+
+    /// A message of the running rank goes to the next receive that asks for it, or is the first of
+    /// the unexpected ones again.
+    pub(super) fn offer_again(&mut self, (packet, parked): (Packet, Parked)) {
+        let me = self.current;
+        let state = self.running();
+        match state.posted.take(&key(&packet)) {
+            Some(next) => self.hand_to(packet, parked, next),
+            None => {
+                state.unexpected.push_front(key(&packet), (packet, parked));
+                self.notify(me, None);
+            }
+        }
+    }
+
+    /// Gives up a message of the running rank that has a number: see
+    /// [`offer_again`](Self::offer_again).
+    pub fn put_back_matched(&mut self, number: u32) {
+        let matched = &mut self.running().matched;
+        if let Some(message) = matched.get_mut(number as usize).and_then(Option::take) {
+            self.offer_again(message);
+        }
+    }
+
+    /// The running rank's program is over: nobody receives what is reserved, but its senders may wait.
+    pub fn forget_reserved(&mut self) {
+        for (packet, parked) in std::mem::take(&mut self.running().matched).into_iter().flatten() {
+            self.forget(&packet, parked);
+        }
+    }
+
+    /// Nobody waits for a request of the running rank any more. What it uses is the runtime's.
+    pub fn detach(&mut self, request: u32) {
+        let state = self.running();
+        let mut detached = std::mem::take(&mut state.detached);
+        detached.push(request);
+        detached.retain(|request| state.take_if_done(*request).is_none());
+        state.detached = detached;
+    }
+}

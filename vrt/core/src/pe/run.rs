@@ -1,0 +1,435 @@
+//! The loop of a PE.
+//!
+//! The loop owns the thread. A tokio current-thread runtime is entered, so that ranks can create
+//! tokio timers, sockets and tasks, but it gets a turn only while something outside `vrt` holds a
+//! waker: about every 100 us, or when the PE has nothing else to do. A turn costs 0.5 us.
+//!
+//! One time stamp is taken per switch: the end of one rank's time is the beginning of the next's.
+
+use std::any::Any;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::mailbox::Posted;
+use crate::net::Packet;
+use crate::net::local::MEMORY;
+use crate::net::shared::{ENDED, Ended, PeBlock};
+use crate::pe::abandon::Running;
+use crate::pe::{self, Core, Engine, Pe, RankState, Status};
+use vrt_slot::external::{counted, threads};
+use vrt_slot::rank::{self, Body, Resumed};
+use vrt_slot::report;
+use vrt_slot::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
+
+/// Ranks resumed between two looks at the rings.
+const RESUMES_PER_POLL: u32 = 8;
+/// Packets taken from one ring before the next one has its turn.
+const PACKETS_PER_RING: usize = 64;
+/// With so many ready ranks the caches do not hold what switches to them touch.
+const MANY: usize = 512;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Time between two turns of tokio.
+pub(super) const TOKIO_PERIOD: Duration = Duration::from_micros(100);
+
+/// How a PE's loop ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// All ranks of the job have ended.
+    Finished,
+    /// The job was ended; the status is in the job's state.
+    Ended(Ended),
+    /// A rank has panicked, with this.
+    Panicked(u32, Box<dyn Any + Send>),
+}
+
+/// Why a PE could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("cannot create the tokio runtime: {0}")]
+    Tokio(#[from] std::io::Error),
+}
+
+/// What the loop does next, outside of the PE's state.
+enum Step {
+    Resume(u32, *mut SlotHeader),
+    /// A rank has panicked.
+    Panicked(u32),
+    /// Give tokio a turn.
+    Tokio,
+    /// Nothing is ready and nothing has come.
+    Idle,
+    Over(Outcome),
+}
+
+/// Runs the ranks of this thread's PE until the job is over.
+pub fn run() -> Result<Outcome, RunError> {
+    // What ranks get of it they may hold when they move inside the node.
+    let mut tokio = tokio::runtime::Builder::new_current_thread();
+    tokio.enable_all().on_thread_start(threads::is_of_tokio);
+    let tokio = outside::within(|| tokio.build())?;
+    let entered = tokio.enter();
+    counted::watch(tokio.handle());
+    let mut running = Running { finished: false };
+    pe::with_in_loop(|pe| pe.engine.stamp = now());
+    let mut done = None;
+    let outcome = loop {
+        match pe::with_in_loop(|pe| pe.step(done.take())) {
+            Step::Resume(rank, slot) => {
+                // SAFETY: `step` gave a ready rank of this PE, and none runs here.
+                done = Some((rank, slot, unsafe { Body::resume(slot) }));
+            }
+            Step::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
+            Step::Tokio => turn(&tokio),
+            Step::Idle => pe::idle::idle(&tokio),
+            Step::Over(outcome) => break outcome,
+        }
+    };
+    running.finished = matches!(outcome, Outcome::Finished);
+    if !running.finished && !pe::with_in_loop(|pe| pe.engine.options.local) {
+        // The process ends at once: a destructor of one of tokio's tasks might wait for a rank.
+        std::mem::forget((running, entered));
+        std::mem::forget(tokio);
+        return Ok(outcome);
+    }
+    drop(running);
+    drop(entered);
+    tokio.shutdown_background();
+    Ok(outcome)
+}
+
+/// Lets tokio's driver and tasks run once.
+pub fn turn(tokio: &tokio::runtime::Runtime) {
+    pe::outside(|| tokio.block_on(tokio::task::yield_now()));
+}
+
+/// The time stamp counter.
+#[inline(always)]
+pub fn now() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86_64 has the instruction.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: the virtual counter is readable from user space on Linux.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+        ticks
+    }
+}
+
+/// Cycles from one stamp to another, none if an estimated one lies behind it.
+#[inline(always)]
+pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
+    (to.wrapping_sub(from) as i64).max(0) as u64
+}
+
+impl Pe {
+    /// Books what a rank did that has just suspended or returned, and finds the next one.
+    #[inline]
+    fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> Step {
+        let engine = &mut self.engine;
+        if let Some((rank, slot, resumed)) = done {
+            if engine.end_resume(rank, slot, resumed) {
+                return Step::Panicked(rank);
+            }
+            if engine.is_due(engine.stamp) {
+                engine.do_what_is_due();
+            }
+            engine.resumes = engine.resumes.wrapping_add(1);
+            if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
+                self.progress();
+                let engine = &mut self.engine;
+                engine.drain_pool();
+                if rank::foreign_wakers() > 0
+                    && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
+                {
+                    engine.tokio_turn = engine.stamp;
+                    return Step::Tokio;
+                }
+            }
+        }
+        if let Some((rank, slot)) = self.engine.begin_resume() {
+            return Step::Resume(rank, slot);
+        }
+        if self.engine.is_due(now()) {
+            self.engine.do_what_is_due();
+        }
+        self.progress();
+        match self.engine.begin_resume() {
+            Some((rank, slot)) => Step::Resume(rank, slot),
+            None => self.engine.is_over().map_or(Step::Idle, Step::Over),
+        }
+    }
+
+    /// Takes what has come and sends what waits; true when anything happened.
+    #[inline]
+    pub fn progress(&mut self) -> bool {
+        let mut any = false;
+        let engine = &mut self.engine;
+        for (from, ring) in &mut self.consumers {
+            let mut taken = 0;
+            engine.receiving_from = *from;
+            while taken < PACKETS_PER_RING {
+                let got = ring.receive(|cell, payload| {
+                    let packet = Packet::in_cell(cell);
+                    let beside = payload.take(packet.beside());
+                    // SAFETY: the ring yields the bytes that were sent with this packet, good
+                    // until the closure returns.
+                    unsafe { engine.handle(packet, beside) };
+                });
+                if got.is_none() {
+                    break;
+                }
+                taken += 1;
+            }
+            any |= taken > 0;
+        }
+        if engine.net.remote().is_some() {
+            any |= engine.progress_remote();
+        }
+        any | self.engine.progress_own()
+    }
+
+    /// Whether something has come.
+    #[inline]
+    pub fn has_arrivals(&mut self) -> bool {
+        self.consumers.iter().any(|(_, ring)| ring.is_ready())
+            || !self.engine.injected.is_empty()
+            || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
+    }
+
+    /// Gives all room in the rings back, so that they are seen to be empty.
+    pub fn release_rings(&mut self) {
+        self.consumers.iter_mut().for_each(|(_, ring)| ring.release());
+    }
+}
+
+impl Engine {
+    /// Takes a batch that has come from another node, and sends off what was gathered for them.
+    #[inline(never)]
+    fn progress_remote(&mut self) -> bool {
+        let Some(remote) = self.net.remote() else { return false };
+        remote.push();
+        if !remote.is_ready() {
+            return false;
+        }
+        self.naps = 0;
+        while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
+            self.transfer_done(transfer);
+        }
+        if let Some(batch) = self.net.remote().and_then(|remote| remote.take()) {
+            self.receiving_from = batch.from;
+            // SAFETY: just taken; what is beside a packet is good until the batch is given back.
+            unsafe { batch.for_each(|packet, beside| self.handle(packet, beside)) };
+            if let Some(remote) = self.net.remote() {
+                remote.give_back(batch);
+                // Who looks for something to come does not come here again until it has; answers
+                // must not wait for that.
+                remote.push();
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn progress_own(&mut self) -> bool {
+        let mut any = self.take_kept();
+        if self.net.has_backlog() {
+            let mut done = Vec::new();
+            any |= self.net.flush(|rank, request| done.push((rank, request)));
+            for (rank, request) in done {
+                match request {
+                    MEMORY => self.memory_gone(rank),
+                    request => self.message_gone(rank, request),
+                }
+            }
+        }
+        if self.sent_away != 0 {
+            any |= self.end_stalls();
+        }
+        if !self.injected.is_empty() {
+            any |= self.take_injected();
+        }
+        if self.has_timers() {
+            self.run_timers();
+        }
+        any | !self.ready.is_empty() | self.has_kept()
+    }
+
+    /// Books the time and sees what the rank has become; true when it has panicked.
+    #[inline(always)]
+    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
+        let stamp = now();
+        let elapsed = cycles_between(self.stamp, stamp);
+        self.stamp = stamp;
+        self.busy += elapsed;
+        // Only this thread writes it.
+        self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
+            if self.options.check_stacks {
+                // SAFETY: the slot of a rank of this PE, which has just suspended.
+                unsafe { vrt_slot::check::scan_stack(rank, slot) };
+            }
+            return false;
+        }
+        match (resumed, self.exiting.take()) {
+            (Resumed::Returned(status), _) | (Resumed::Suspended, Some(status)) => {
+                self.rank_returned(rank, slot, status)
+            }
+            (Resumed::Suspended, None) => false,
+        }
+    }
+
+    /// A rank has returned from its program or called `exit`; true when it has panicked.
+    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
+        if status != 0 && status != rank::PANICKED {
+            report::end_job(status);
+        }
+        self.end_rank(rank, slot);
+        status == rank::PANICKED
+    }
+
+    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
+    /// somebody may still ask for what it has sent.
+    fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
+        let Some(mut state) = self.ranks[rank as usize].take() else { return };
+        state.status = Status::Ended;
+        // SAFETY: the slot is this PE's, and its rank does not run any more.
+        let heap = unsafe { (*(*slot).heap.get()).used() };
+        self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
+        self.rank_over(rank, &mut state);
+        self.end_hold(rank, std::mem::take(&mut state.flow.told));
+        state.drop_restored();
+        state.posted = Posted::default();
+        for (_, (packet, parked)) in std::mem::take(&mut state.unexpected).into_list() {
+            self.forget(&packet, parked);
+        }
+        // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
+        unsafe {
+            Body::abandon(slot);
+            hooks::drain_remote(slot);
+            let heap = &*(*slot).heap.get();
+            let (blocks, bytes) = (heap.blocks, heap.bytes);
+            let wakers = (*slot).wakers.load(Ordering::Relaxed);
+            if blocks == 0 && wakers == 0 {
+                if let Some(arena) = Arena::current() {
+                    let id = (*slot).id();
+                    hooks::own(slot, 0);
+                    arena.discard(id);
+                }
+            } else {
+                let job = self.shared.job();
+                job.retired.fetch_add(1, Ordering::Relaxed);
+                job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
+                if self.options.check_leaks {
+                    report::say(format_args!(
+                        "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
+                         held by something that outlives it; its slot is not used again"
+                    ));
+                }
+            }
+        }
+        self.ranks[rank as usize] = Some(state);
+        self.forget_rank_without_copies(rank);
+        self.rank_ended(rank);
+        self.count_ended();
+    }
+}
+
+impl Core {
+    /// Ranks that others have woken are ready; whether there are any.
+    pub fn take_injected(&mut self) -> bool {
+        let (ranks, words) = self.injected.take();
+        let mut any = false;
+        for rank in ranks.into_iter().chain(self.locks.take_signalled(self.uid, words)) {
+            self.notify(rank, None);
+            any = true;
+        }
+        any
+    }
+
+    /// What has come has been taken. Whether a send is done now.
+    #[cold]
+    fn end_stalls(&mut self) -> bool {
+        self.sent_away = 0;
+        let stalled = std::mem::take(&mut self.stalled);
+        for (rank, request) in &stalled {
+            self.complete(*rank, *request);
+        }
+        !stalled.is_empty()
+    }
+
+    #[inline(always)]
+    fn begin_resume(&mut self) -> Option<(u32, *mut SlotHeader)> {
+        loop {
+            let rank = self.ready.pop_front()?;
+            if self.ready.len() >= MANY {
+                self.fetch_ahead();
+            }
+            if let Some(slot) = self.set_running(rank) {
+                return Some((rank, slot));
+            }
+        }
+    }
+
+    /// Has the caches fetch what the switches to the next ranks touch: the ranks' state, then the
+    /// slots' headers, whose addresses it has, then the tops of the stacks, which those know.
+    #[inline(never)]
+    fn fetch_ahead(&self) {
+        let state = |place: usize| {
+            let rank = self.ready.get(place)?;
+            self.ranks[rank as usize].as_deref()
+        };
+        if let Some(state) = state(6) {
+            let at = std::ptr::from_ref(state).addr();
+            let used = std::mem::offset_of!(RankState, matched);
+            (0..used).step_by(LINE).for_each(|offset| fetch(at + offset));
+        }
+        if let Some(state) = state(4) {
+            let slot = state.slot.addr();
+            (0..TOUCHED_BY_SWITCH).step_by(LINE).for_each(|offset| fetch(slot + offset));
+            fetch(state.requests.as_ptr().addr());
+        }
+        if let Some(state) = state(2) {
+            // SAFETY: ranks that are ready are suspended, and their slots this PE's.
+            let stack = unsafe { Body::live_stack(state.slot) }.start;
+            (0..4).for_each(|line| fetch(stack + line * LINE));
+        }
+    }
+
+    /// The last that is left of a rank that has ended are copies of its buffered sends; without them
+    /// it is forgotten.
+    pub fn forget_rank_without_copies(&mut self, rank: u32) {
+        let Some(state) = self.rank(rank) else { return };
+        if state.requests.iter().any(|request| request.in_use && request.copy) {
+            return;
+        }
+        let version = state.moves.wrapping_add(1);
+        self.ranks[rank as usize] = None;
+        self.shared.set_location(rank, ENDED, version);
+    }
+
+    /// What this PE lets others know.
+    pub fn block(&self) -> &'static PeBlock {
+        self.shared.pe(self.id as usize)
+    }
+
+    /// Rings every other PE's doorbell.
+    pub fn wake_all(&self) {
+        for other in (0..self.shared.pes()).filter(|other| *other != self.id as usize) {
+            self.net.wake(other);
+        }
+    }
+
+    fn is_over(&self) -> Option<Outcome> {
+        let job = self.shared.job();
+        match job.ended() {
+            Ended::Not if job.ranks_left.load(Ordering::Acquire) == 0 => Some(Outcome::Finished),
+            Ended::Not => None,
+            ended => Some(Outcome::Ended(ended)),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Who keeps the thread of a PE, and who waits for it; asked in a signal handler on that thread.
+
+use crate::pe::{self, OUTSIDE, PE, Pe, Status, timers};
+use vrt_slot::hooks;
+
+/// Who runs on a PE's thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    Rank(u32),
+    /// A task of tokio's, while no rank runs.
+    Task,
+}
+
+/// A PE that has not come to its loop for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    pub holder: Holder,
+    pub pe: u32,
+    /// Ranks that could run.
+    pub ready: usize,
+    /// Something has come: messages, wake-ups, the time of a timer.
+    pub came: bool,
+}
+
+impl Stall {
+    pub fn is_waited_for(&self) -> bool {
+        self.ready > 0 || self.came
+    }
+}
+
+/// How this thread's PE stands; `None`: it has none, or its own loop runs. It may have been
+/// interrupted anywhere: what is read are numbers, and the rings' shared words.
+pub fn stall() -> Option<Stall> {
+    let pe = PE.get();
+    if pe.is_null() {
+        return None;
+    }
+    // SAFETY: set by `enter` on this thread, which is in the handler that calls this and so changes
+    // nothing meanwhile; the references end before the handler does.
+    let Pe { engine, consumers } = unsafe { &*pe };
+    let state = engine.ranks.get(engine.current as usize).and_then(Option::as_deref);
+    let holder = match state {
+        Some(state) if state.status == Status::Running => Holder::Rank(engine.current),
+        _ if OUTSIDE.get() => Holder::Task,
+        _ => return None,
+    };
+    let came = consumers.iter().any(|(_, ring)| ring.is_ready())
+        || !engine.injected.is_empty()
+        || engine.timers.next().is_some_and(|deadline| deadline <= timers::monotonic());
+    Some(Stall { holder, pe: engine.id, ready: engine.ready.len(), came })
+}
+
+/// The PE of this thread, if its loop has called tokio, which runs no rank's code.
+pub fn pe_in_tokio() -> Option<u32> {
+    let pe = PE.get();
+    // SAFETY: set by `enter`; a plain number is read.
+    (!pe.is_null() && OUTSIDE.get()).then(|| unsafe { (*pe).engine.core.id })
+}
+
+/// Notes that the running rank blocks its thread for ever, at the word of a lock, for the table of
+/// the deadlock that this is. In a signal handler: the rank does not go on.
+pub fn blocked_for_ever(word: usize) {
+    pe::with(|pe| pe.engine.stop_for_ever(word));
+    hooks::use_heap(std::ptr::null_mut());
+}

@@ -1,0 +1,105 @@
+//! `vrt`'s own timers. A timer is a request number and a deadline, so it can move with its rank.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::pe::Core;
+use crate::pe::ranks::Request;
+
+/// Nanoseconds of the system's monotonic clock, which is the same in all processes.
+pub fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Running timers, the earliest first: deadline by [`monotonic`], rank, request.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+}
+
+impl Timers {
+    /// Takes the timers of a rank out: deadline and request.
+    pub fn take_of(&mut self, rank: u32) -> Vec<(u64, u32)> {
+        let mut taken = Vec::new();
+        self.heap.retain(|Reverse((deadline, of, request))| {
+            if *of == rank {
+                taken.push((*deadline, *request));
+            }
+            *of != rank
+        });
+        taken
+    }
+
+    /// [`take_of`](Self::take_of) with the time left instead of the deadline, for a machine whose
+    /// clock is another.
+    pub fn take_relative(&mut self, rank: u32) -> Vec<(u64, u32)> {
+        let (now, timers) = (monotonic(), self.take_of(rank));
+        timers.into_iter().map(|(deadline, of)| (deadline.saturating_sub(now), of)).collect()
+    }
+
+    /// Puts timers in that were taken with the time left.
+    pub fn put_relative(&mut self, rank: u32, timers: &[(u64, u32)]) {
+        let now = monotonic();
+        let timers: Vec<_> =
+            timers.iter().map(|(left, of)| (now.saturating_add(*left), *of)).collect();
+        self.put(rank, &timers);
+    }
+
+    /// Puts the timers of a rank in.
+    pub fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
+        self.heap
+            .extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));
+    }
+}
+
+impl Timers {
+    /// When the next one ends, by [`monotonic`].
+    pub fn next(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((deadline, _, _))| *deadline)
+    }
+}
+
+impl Core {
+    /// Starts a timer of the running rank; its request is done when `duration` has passed.
+    pub fn start_timer(&mut self, duration: Duration) -> u32 {
+        let far = Duration::from_secs(60 * 60 * 24 * 365);
+        self.start_timer_at(monotonic() + duration.min(far).as_nanos() as u64)
+    }
+
+    /// Starts a timer of the running rank whose request is done when [`monotonic`] says so much.
+    pub fn start_timer_at(&mut self, deadline: u64) -> u32 {
+        let request = self.running().new_request(Request::send());
+        self.timers.heap.push(Reverse((deadline, self.current, request)));
+        request
+    }
+
+    /// Ends a timer of the running rank, whose outcome was not taken.
+    pub fn cancel_timer(&mut self, request: u32) {
+        let rank = self.current;
+        self.timers.heap.retain(|Reverse((_, of, number))| (*of, *number) != (rank, request));
+        let state = self.running();
+        state.request_mut(request).done = true;
+        state.take_if_done(request);
+    }
+
+    /// Finishes the timers whose time has come; returns the time until the next one.
+    pub fn run_timers(&mut self) -> Option<Duration> {
+        loop {
+            let Reverse((deadline, rank, request)) = *self.timers.heap.peek()?;
+            let now = monotonic();
+            if deadline > now {
+                return Some(Duration::from_nanos(deadline - now));
+            }
+            self.timers.heap.pop();
+            self.complete(rank, request);
+        }
+    }
+
+    pub fn has_timers(&self) -> bool {
+        !self.timers.heap.is_empty()
+    }
+}

@@ -1,0 +1,69 @@
+//! The words by which a rank's part of a window is locked. They lie in the rank's heap; other ranks of
+//! its node change them by atomics, those of other nodes by messages.
+//!
+//! `lock`: the number of ranks that have the lock, or [`EXCLUSIVE`]; and [`WANTED`], set by who waits
+//! for it alone, so that no more ranks get it together meanwhile.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How a rank's memory is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum LockKind {
+    /// With other ranks that lock it so.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// What other ranks change of a rank's window beside its memory.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Control {
+    /// Ranks that have the lock, and the two bits below.
+    lock: AtomicU32,
+    /// Somebody folds an element that is no word.
+    element: AtomicU32,
+}
+
+/// One rank has the lock alone.
+const EXCLUSIVE: u32 = 1 << 31;
+/// Somebody waits for that; nobody else gets a shared lock meanwhile.
+const WANTED: u32 = 1 << 30;
+
+/// Held while an element is folded.
+pub struct ElementLock<'a>(&'a AtomicU32);
+
+impl Drop for ElementLock<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl Control {
+    /// Held for some instructions only, never across a suspension.
+    pub fn lock_element(&self) -> ElementLock<'_> {
+        while self.element.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        ElementLock(&self.element)
+    }
+
+    pub fn try_lock(&self, kind: LockKind) -> bool {
+        let change = |word: u32| match kind {
+            LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
+            LockKind::Exclusive => Some(word | WANTED),
+            LockKind::Shared if word & (EXCLUSIVE | WANTED) == 0 => Some(word + 1),
+            LockKind::Shared => None,
+        };
+        match self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change) {
+            Ok(word) => kind == LockKind::Shared || word & !WANTED == 0,
+            Err(_) => false,
+        }
+    }
+
+    pub fn unlock(&self) {
+        let release =
+            |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });
+        let _ = self.lock.fetch_update(Ordering::AcqRel, Ordering::Relaxed, release);
+    }
+}

@@ -1,0 +1,28 @@
+//! One-sided access to the memory of other ranks (MPI-4.1 chapter 12).
+//!
+//! Inside a node an access is loads, stores and atomics on the other rank's slot; to another node it
+//! is a message to the rank, whose PE does the same there and answers. Either way it is done when the
+//! call returns.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `access` | reading, writing, folding the memory of another rank of the node |
+//! | `control` | the words by which a rank's part of a window is locked |
+//! | `remote` | the same, of a rank on another node |
+
+pub mod access;
+pub mod control;
+pub mod remote;
+
+use crate::net::Kind;
+use crate::pe::{Extension, Handlers};
+
+/// The part of a PE that lets ranks of other nodes at the windows of its own.
+#[derive(Debug)]
+pub struct Windows;
+
+impl Extension for Windows {
+    const INDEX: usize = 3;
+    const HANDLERS: Handlers =
+        Handlers { packets: &[(Kind::Access, remote::access_came)], ..Handlers::NONE };
+}

@@ -1,0 +1,289 @@
+//! The memory of a rank on another node: what is to be done to it goes as a message to the rank,
+//! whose PE does it there and answers.
+//!
+//! The message is addressed to the rank, not to a PE, so it finds the rank wherever it has moved.
+//! A PE serves one message after the other, and does what ranks of its own node do by atomics in
+//! the same way (`access`): so an access is atomic whichever way it came. A message names the
+//! window and a place in it, never an address, and the place is checked before anything is touched. The caller waits for the
+//! answer: an access is done when it returns, as inside a node.
+
+use serde::{Deserialize, Serialize};
+
+use crate::comm::operator::Operator;
+use crate::error::{Error, Site};
+use crate::layout::Signature;
+use crate::net::{INLINE, Kind, Packet};
+use crate::operation::{Pending, background};
+use crate::pe::{self, Engine, Request, Room, Started, WindowPart};
+use crate::rma::access::{self, Access, Elsewhere, Target};
+use crate::rma::control::LockKind;
+
+/// Most bytes of values in a message or an answer.
+const PIECE: usize = 16 << 10;
+
+/// A message: what to do to `count` elements of `each` bytes, `offset` bytes behind the beginning
+/// of a rank's part of a window.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order<'a> {
+    /// The window's context.
+    window: u32,
+    offset: usize,
+    count: usize,
+    each: usize,
+    #[serde(borrow)]
+    action: Action<'a>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Action<'a> {
+    #[serde(borrow)]
+    Put(&'a [u8]),
+    Get,
+    Fold {
+        #[serde(borrow)]
+        values: &'a [u8],
+        operator: Operator,
+        fetch: bool,
+    },
+    CompareAndSwap {
+        #[serde(borrow)]
+        expected: &'a [u8],
+        #[serde(borrow)]
+        value: &'a [u8],
+    },
+    Lock(LockKind),
+    Unlock,
+}
+
+impl Action<'_> {
+    /// Bytes of the answer.
+    fn answer_len(&self, elements: usize) -> usize {
+        match self {
+            Action::Put(_) | Action::Unlock | Action::Fold { fetch: false, .. } => 0,
+            Action::Get | Action::CompareAndSwap { .. } | Action::Fold { .. } => elements,
+            Action::Lock(_) => 1,
+        }
+    }
+}
+
+/// [`access::access`] to the memory of a rank of the job that may be on another node.
+///
+/// What is to be done is encoded, and the answer comes to memory of the operation's own, so nothing
+/// touches the caller's memory but a poll of the future.
+///
+/// # Safety
+/// As there, whenever the future is polled.
+pub async unsafe fn access(
+    rank: u32,
+    window: u32,
+    offset: usize,
+    count: usize,
+    each: usize,
+    access: Access,
+    site: Site,
+) -> Result<(), Error> {
+    // SAFETY: as the caller promises, for each piece of each slice.
+    let slice = |from: *const u8, at: usize, len: usize| unsafe {
+        std::slice::from_raw_parts(from.add(at), len)
+    };
+    // What is only copied may be cut anywhere.
+    let (count, each) = match access {
+        Access::Put { .. } | Access::Get { .. } => (count * each, 1),
+        Access::Fold { .. } | Access::CompareAndSwap { .. } => (count, each),
+    };
+    let most = (PIECE / each.max(1)).max(1);
+    for first in (0..count).step_by(most) {
+        let (at, count) = (first * each, most.min(count - first));
+        let len = count * each;
+        let (action, answer) = match access {
+            Access::Put { from } => (Action::Put(slice(from, at, len)), std::ptr::null_mut()),
+            Access::Get { to } => (Action::Get, to.wrapping_add(at)),
+            Access::Fold { from, fetched, operator } => {
+                let fetch = !fetched.is_null();
+                let answer = if fetch { fetched.wrapping_add(at) } else { fetched };
+                (Action::Fold { values: slice(from, at, len), operator, fetch }, answer)
+            }
+            Access::CompareAndSwap { expected, value, before } => {
+                let (expected, value) = (slice(expected, at, len), slice(value, at, len));
+                (Action::CompareAndSwap { expected, value }, before)
+            }
+        };
+        let order = Order { window, offset: offset + at, count, each, action };
+        let came = ask(rank, &order, site).await?;
+        if !came.is_empty() && !answer.is_null() {
+            // SAFETY: the answer's place is as long as the elements, says the caller.
+            unsafe { std::ptr::copy_nonoverlapping(came.as_ptr(), answer, came.len()) };
+        }
+    }
+    Ok(())
+}
+
+/// Tries to lock the memory of a rank on another node.
+pub async fn try_lock(rank: u32, window: u32, kind: LockKind, site: Site) -> Result<bool, Error> {
+    let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
+    Ok(ask(rank, &order, site).await?.first().is_some_and(|locked| *locked != 0))
+}
+
+/// Gives back the lock of the memory of a rank on another node.
+pub async fn unlock(rank: u32, window: u32, site: Site) -> Result<(), Error> {
+    let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Unlock };
+    ask(rank, &order, site).await.map(|_| ())
+}
+
+/// Has an order carried out; gives the answer.
+async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Result<Vec<u8>, Error> {
+    let len = order.action.answer_len(order.count * order.each);
+    let bytes = match crate::encoding::encode(order) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("plain numbers and bytes can be encoded: {error}"),
+    };
+    let mut answer = vec![0u8; len];
+    let to = answer.as_mut_ptr();
+    // SAFETY: the answer's place is in the heap, and stays until the request is done: what goes on
+    // below has it.
+    let started = pe::with(|pe| unsafe { send_order(&mut pe.engine, rank, &bytes, to, len) });
+    drop(bytes);
+    let (outcome, answer) = match started {
+        Started::Done(outcome) => (outcome, answer),
+        Started::Pending(request, _) => {
+            let pending = Pending::new(request, site, None);
+            let (outcome, answer) = background(async move { (pending.await, answer) }).await;
+            (outcome?, answer)
+        }
+    };
+    if outcome.is_cancelled() {
+        let Order { count, each, offset, .. } = *order;
+        return Err(Error::WindowRange { rank, count, each, offset });
+    }
+    Ok(answer)
+}
+
+/// # Safety
+/// `answer` is writable for `len` bytes until the request is done.
+unsafe fn send_order(
+    engine: &mut Engine,
+    to: u32,
+    bytes: &[u8],
+    answer: *mut u8,
+    len: usize,
+) -> Started {
+    let mut request = match len {
+        0 => Request::send(),
+        _ => Request::receive(Room::untyped(answer, len), None),
+    };
+    request.outcome.bytes = len as u64;
+    let mut packet = Packet::new(Kind::Access, engine.current, to);
+    packet.request = engine.running().new_request(request);
+    packet.len = bytes.len() as u32;
+    if bytes.len() <= INLINE {
+        packet.data.0[..bytes.len()].copy_from_slice(bytes);
+    }
+    let pe = engine.shared.location(to);
+    // SAFETY: `bytes` is what lies beside the packet, if anything does.
+    unsafe {
+        if pe == engine.id || pe == crate::net::shared::ENDED {
+            // It has come meanwhile, or is about to.
+            access_came(engine, &packet, bytes.as_ptr());
+        } else {
+            engine.net.send(pe as usize, &packet, bytes.as_ptr());
+        }
+    }
+    match engine.running().take_if_done(packet.request) {
+        Some(outcome) => Started::Done(outcome),
+        None => Started::pending(packet.request),
+    }
+}
+
+/// A rank of another node asks for access to the memory of one of this PE's.
+///
+/// # Safety
+/// `beside` is readable for `packet.beside()` bytes.
+pub unsafe fn access_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+    if engine.rank(packet.to).is_none() {
+        // SAFETY: as the caller promises.
+        return unsafe { engine.pass_on(packet, beside) };
+    }
+    let len = packet.len as usize;
+    let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+    // SAFETY: the packet's data, here or beside it, has this length.
+    let bytes = unsafe { std::slice::from_raw_parts(data, len) };
+    let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
+        Ok(order) => order,
+        Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
+    };
+    let part = engine.rank(packet.to).and_then(|state| state.windows.get(&order.window).copied());
+    let Some(part) = part.filter(|part| order.fits(part)) else {
+        return engine.send_conflict(packet.from, packet.request, 0, Signature::ANY);
+    };
+    // SAFETY: the rank is here, and keeps its part until all have freed the window; the
+    // elements lie in it.
+    let answer = unsafe { order.carry_out(&part) };
+    if answer.is_empty() {
+        let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
+        done.request = packet.request;
+        engine.post(&done);
+    } else {
+        engine.send_result(packet.from, packet.request, answer);
+    }
+}
+
+impl Order<'_> {
+    /// Whether the elements lie in a part of a window, and there are as many values as elements.
+    fn fits(&self, part: &WindowPart) -> bool {
+        let Some(len) = self.count.checked_mul(self.each) else { return false };
+        let inside = self.offset.checked_add(len).is_some_and(|end| end <= part.bytes);
+        inside
+            && match self.action {
+                Action::Put(values) => values.len() == len,
+                Action::Get | Action::Lock(_) | Action::Unlock => true,
+                Action::Fold { values, operator, .. } => {
+                    values.len() == len && operator.scalar.extent() == self.each
+                }
+                Action::CompareAndSwap { expected, value } => {
+                    self.count == 1
+                        && matches!(self.each, 1 | 2 | 4 | 8)
+                        && expected.len() == len
+                        && value.len() == len
+                }
+            }
+    }
+
+    /// Does it; gives the answer.
+    ///
+    /// # Safety
+    /// The part is in this node, and the order fits it.
+    unsafe fn carry_out(&self, part: &WindowPart) -> Vec<u8> {
+        let Order { offset, count, each, ref action, .. } = *self;
+        let target = &Target {
+            address: Elsewhere::new(part.address),
+            len: part.bytes,
+            control: Elsewhere::new(part.control),
+        };
+        let mut answer = vec![0u8; action.answer_len(count * each)];
+        let to = answer.as_mut_ptr();
+        let what = match *action {
+            Action::Put(values) => Access::Put { from: values.as_ptr() },
+            Action::Get => Access::Get { to },
+            Action::Fold { values, operator, fetch } => {
+                let fetched = if fetch { to } else { std::ptr::null_mut() };
+                Access::Fold { from: values.as_ptr(), fetched, operator }
+            }
+            Action::CompareAndSwap { expected, value } => Access::CompareAndSwap {
+                expected: expected.as_ptr(),
+                value: value.as_ptr(),
+                before: to,
+            },
+            Action::Lock(kind) => {
+                answer[0] = u8::from(target.control().try_lock(kind));
+                return answer;
+            }
+            Action::Unlock => {
+                target.control().unlock();
+                return answer;
+            }
+        };
+        // SAFETY: as the caller promises; the values and the answer have this length.
+        unsafe { access::access(target, offset, count, each, what) };
+        answer
+    }
+}

@@ -1,0 +1,109 @@
+//! What a reduction of the face does, as the engine applies it.
+//!
+//! Contributions are packed. A predefined operation works on them as they are; a user's operation
+//! sees elements as they lie in memory. The lower rank's contribution is always the left operand.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use vrt_core::comm::fold::{self, Fold, apply_unpacked};
+use vrt_core::comm::operator::{Op, Operator};
+
+use crate::Count;
+use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
+use crate::ffi::MPI_Datatype;
+use crate::operation::{Error, OrRefuse, Site};
+use crate::raw::AsRaw;
+
+/// What an operation does.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub enum Function<'a> {
+    Predefined(Op),
+    Closure { function: &'a Closure<'a>, commutes: bool },
+    C { function: UnsafeUserFunction, commutes: bool },
+}
+
+pub(crate) type Closure<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Sync + 'a;
+
+impl fmt::Debug for Function<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Function::Predefined(op) => op.fmt(f),
+            Function::Closure { .. } | Function::C { .. } => f.write_str("user operation"),
+        }
+    }
+}
+
+/// A reduction as C writes it: first operands, second operands and result, how many, of what type.
+pub type UnsafeUserFunction =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
+
+/// An operation on elements of a datatype.
+///
+/// # Panics
+/// When the operation is predefined, but not for these elements.
+pub(crate) fn fold<'a>(function: Function<'a>, datatype: &OwnedDatatype, site: Site) -> Fold<'a> {
+    if let Some(operator) = predefined(function, datatype.datatype_ref(), site) {
+        return Fold::Predefined(operator);
+    }
+    let datatype = datatype.clone();
+    Fold::User(Box::new(move |left, right| {
+        datatype.datatype_ref().with_layout(|layout| {
+            apply_unpacked(layout, left, right, |left, right, count| {
+                call(function, datatype.datatype_ref(), left, right, count)
+            })
+        })
+    }))
+}
+
+/// A predefined operation on elements of a datatype; `None` when it is a user's.
+///
+/// # Panics
+/// As [`fold`].
+#[inline]
+pub(crate) fn predefined(
+    function: Function<'_>,
+    datatype: DatatypeRef<'_>,
+    site: Site,
+) -> Option<Operator> {
+    let Function::Predefined(op) = function else { return None };
+    Some(fold::predefined(op, datatype.scalar()).or_refuse(site))
+}
+
+fn call(
+    function: Function<'_>,
+    datatype: DatatypeRef<'_>,
+    left: *mut u8,
+    right: *mut u8,
+    elements: usize,
+) -> Result<(), Error> {
+    let len = elements as Count;
+    let outcome = catch_unwind(AssertUnwindSafe(|| match function {
+        Function::Predefined(_) => {}
+        Function::Closure { function, .. } => {
+            // SAFETY: both blocks hold as many elements and belong to the caller.
+            let (left, right) = unsafe {
+                (
+                    DynBuffer::from_raw(left, len, datatype),
+                    DynBufferMut::from_raw(right, len, datatype),
+                )
+            };
+            function(left, right);
+        }
+        Function::C { function, .. } => {
+            let (mut len, mut raw): (i32, MPI_Datatype) = (len, datatype.as_raw());
+            // SAFETY: as above; whoever made the operation promised that it does what one does.
+            unsafe { function(left.cast(), right.cast(), &raw mut len, &raw mut raw) };
+        }
+    }));
+    outcome.map_err(|payload| {
+        let why = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "(no message)".to_owned());
+        Error::UserOperation { elements, why }
+    })
+}

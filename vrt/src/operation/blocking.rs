@@ -1,0 +1,108 @@
+//! Waiting on the stack of a blocking rank: what all blocking calls come down to.
+
+use std::future::Future;
+use std::time::Duration;
+
+use vrt_core::mailbox::Pattern;
+use vrt_core::operation::{self, Sleep};
+use vrt_core::pe::{self, Completion, Started};
+use vrt_slot::rank;
+
+use crate::operation::{Error, OrRefuse, Site, site};
+
+/// Runs a future on the stack of the current blocking rank, suspending the rank while the future
+/// is pending.
+///
+/// The future may wait for anything: `vrt`'s own operations, or tokio's timers and sockets, which
+/// pin the rank to its PE while they are pending.
+///
+/// # Panics
+/// Outside of a rank, and in an async rank, whose code awaits the future instead.
+#[track_caller]
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    block_on_at(future, site!("block_on"))
+}
+
+/// [`block_on`] for the blocking face: the site's call is named by the error in an async rank.
+#[inline]
+pub(crate) fn block_on_at<F: Future>(future: F, site: Site) -> F::Output {
+    expect_blocking(site);
+    operation::drive(future)
+}
+
+/// [`block_on_at`] of an operation that may refuse its use.
+///
+/// # Panics
+/// When it does.
+#[inline]
+pub(crate) fn try_block_on<T>(future: impl Future<Output = Result<T, Error>>, site: Site) -> T {
+    block_on_at(future, site).or_refuse(site)
+}
+
+/// Starts an operation and suspends the rank until it is done; see
+/// [`block_on_request`](operation::block_on_request).
+#[inline(always)]
+pub(crate) fn block_on_request(
+    start: impl FnOnce(&mut pe::Engine) -> Started,
+    pattern: Option<Pattern>,
+    site: Site,
+) -> Completion {
+    expect_blocking(site);
+    operation::block_on_request(start, pattern, site)
+}
+
+/// Checks that the caller is a blocking rank.
+#[inline(always)]
+pub(crate) fn expect_blocking(site: Site) {
+    if !rank::may_block() {
+        refuse_blocking(site);
+    }
+}
+
+#[cold]
+fn refuse_blocking(site: Site) -> ! {
+    let call = site.call;
+    let at = site.location.map_or(String::new(), |location| format!(" at {location}"));
+    match pe::current_rank() {
+        None => panic!(
+            "`{call}`{at} was called outside of a rank: it works in the program given to \
+             `#[vrt::main]`, `launch` or `run_local`, on the rank's own thread"
+        ),
+        Some(rank) => panic!(
+            "rank {rank} is async, so the blocking call `{call}`{at} would stop its whole PE: use its \
+             async twin `{call}_async(..).await`"
+        ),
+    }
+}
+
+/// Lets other ranks of this PE run before this one goes on.
+///
+/// # Panics
+/// Outside of a rank, and in an async rank (which awaits [`yield_now_async`](super::yield_now_async)).
+#[track_caller]
+pub fn yield_now() {
+    expect_blocking(site!("yield_now"));
+    operation::yield_now();
+}
+
+/// Suspends the rank for a time. Dropped early, it is over.
+///
+/// # Panics
+/// Outside of a rank.
+#[track_caller]
+pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
+    let site = site!("sleep");
+    let sleep = Sleep::new(duration, site);
+    async move { sleep.await.or_refuse(site) }
+}
+
+/// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not
+/// pin the rank to its PE.
+///
+/// # Panics
+/// Outside of a rank, and in an async rank (which awaits [`sleep_async`]).
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    let site = site!("sleep");
+    try_block_on(Sleep::new(duration, site), site);
+}
