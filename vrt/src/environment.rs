@@ -4,7 +4,6 @@
 //! [`initialize`] hands out the [`Universe`] as often as a rank asks. Outside of any job it makes the
 //! calling thread the only rank of a world, so that a library's unit tests need no job.
 
-use crate::launch;
 use crate::topology::SimpleCommunicator;
 use vrt_core::pe;
 
@@ -92,7 +91,7 @@ pub enum Threading {
 /// assert_eq!(sum, 7);
 /// ```
 pub fn initialize() -> Option<Universe> {
-    if !pe::in_rank() && !launch::begin_world_of_one() {
+    if !pe::in_rank() && !vrt_launch::begin_world_of_one() {
         return None;
     }
     Some(Universe { buffer_size: 0 })

@@ -158,9 +158,7 @@
 extern crate self as vrt;
 
 pub mod attribute;
-mod balance;
 pub mod collective;
-mod config;
 pub mod datatype;
 pub mod environment;
 pub mod exchange;
@@ -175,7 +173,7 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
-pub use balance::{LbReport, MovePinned};
+pub use vrt_launch::{LbReport, MovePinned};
 /// The configuration of a job.
 ///
 /// It is a `clap::Args`: a program flattens it into its own command line.
@@ -186,12 +184,13 @@ pub use balance::{LbReport, MovePinned};
 /// let config = vrt::Config::default().with_pes(2).with_ranks(16).with_stack(1 << 20);
 /// assert_eq!(config.ranks(), 16);
 /// ```
-pub use config::Config;
-pub use config::{ConfigError, Core, Net};
+pub use vrt_launch::Config;
+pub use vrt_launch::{ConfigError, Core, Net};
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
-pub use launch::{LaunchError, launch, launch_async, report_usage_error, run_local};
+pub use launch::{launch, launch_async, run_local};
+pub use vrt_launch::{LaunchError, report_usage_error};
 pub use vrt_core::encoding;
 pub use vrt_core::migrate::MoveBy;
 

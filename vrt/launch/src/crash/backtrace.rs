@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::launch::crash::Fault;
+use crate::crash::Fault;
 use vrt_slot::hooks;
 use vrt_slot::report::{say, write_out};
 
@@ -259,9 +259,10 @@ impl Lines<'_> {
     fn add_symbol(&mut self, address: usize, symbol: &backtrace::Symbol) {
         let name = symbol.name().map(|name| format!("{name:#}"));
         let name = name.unwrap_or_else(|| format!("{:#x}", address.wrapping_sub(1)));
-        const OURS: [&str; 4] = [
+        const OURS: [&str; 5] = [
             "vrt::launch::launch",
-            "vrt::launch::local::run_local",
+            "vrt::launch::run_local",
+            "vrt_launch::",
             "vrt_slot::coroutine::run_program",
             "corosensei::",
         ];

@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::balance::Moved;
-use crate::balance::database::{Database, Verdict};
-use crate::balance::dump::DumpError;
-use crate::balance::measure::PeLoad;
-use crate::balance::{Balancing, LbReport};
+use crate::Moved;
+use crate::database::{Database, Verdict};
+use crate::dump::DumpError;
+use crate::measure::PeLoad;
+use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
 use vrt_slot::report;
 
 /// Pinned ranks of which a PE tells the reason in a step.
-pub(crate) const PINNED_TOLD: usize = 4;
+pub const PINNED_TOLD: usize = 4;
 
 /// The state of the steps.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) balancing: Balancing,
-    pub(crate) stage: Stage,
+pub struct Step {
+    pub balancing: Balancing,
+    pub stage: Stage,
     /// Number of the step under way, or of the last one.
-    pub(crate) number: u32,
+    pub number: u32,
     /// Cycle counter at which the next one begins, if they go by time.
-    pub(crate) begins_at: u64,
+    pub begins_at: u64,
     pes: usize,
     /// What the PEs have reported whose ranks all wait in `migrate`.
     waiting: Vec<Option<Loads>>,
@@ -46,7 +46,7 @@ pub(crate) struct Step {
 
 /// How far a step is.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub enum Stage {
     Resting,
     /// What the PEs have answered so far.
     Asking(Vec<Option<Loads>>),
@@ -76,39 +76,39 @@ struct Totals {
 
 /// What a PE and its ranks have cost since the last step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Loads {
-    pub(crate) pe: PeLoad,
-    pub(crate) ranks: Vec<RankLoad>,
+pub struct Loads {
+    pub pe: PeLoad,
+    pub ranks: Vec<RankLoad>,
     /// If the strategy wants to know: from which rank to which, messages and bytes since the job
     /// began.
-    pub(crate) sent: Vec<(u32, u32, u64, u64)>,
+    pub sent: Vec<(u32, u32, u64, u64)>,
     /// Why some of its ranks are pinned.
-    pub(crate) pinned: Vec<(u32, String)>,
+    pub pinned: Vec<(u32, String)>,
     /// What it took to find all this out.
-    pub(crate) nanoseconds: u64,
+    pub nanoseconds: u64,
 }
 
 /// What a rank has cost since the last step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct RankLoad {
-    pub(crate) rank: u32,
+pub struct RankLoad {
+    pub rank: u32,
     /// Time run.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Live bytes of its heap and stack.
-    pub(crate) bytes: u64,
-    pub(crate) pinned: bool,
-    pub(crate) coordinates: Option<[f64; 3]>,
+    pub bytes: u64,
+    pub pinned: bool,
+    pub coordinates: Option<[f64; 3]>,
 }
 
 /// A rank is to go to another PE.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) rank: u32,
-    pub(crate) to: u32,
+pub struct Order {
+    pub rank: u32,
+    pub to: u32,
 }
 
 impl Step {
-    pub(crate) fn new(balancing: Balancing, shared: Shared) -> Step {
+    pub fn new(balancing: Balancing, shared: Shared) -> Step {
         let pes = shared.pes();
         Step {
             database: Database::new(&balancing, shared),
@@ -129,14 +129,14 @@ impl Step {
     }
 
     /// Begins a step by asking all PEs.
-    pub(crate) fn ask(&mut self) {
+    pub fn ask(&mut self) {
         self.number = self.number.wrapping_add(1);
         self.stage = Stage::Asking(vec![None; self.pes]);
     }
 
     /// All ranks of a PE wait in `migrate`; the orders when all of the `left` ranks that have not
     /// ended do.
-    pub(crate) fn arrived(
+    pub fn arrived(
         &mut self,
         from: u32,
         loads: Loads,
@@ -154,7 +154,7 @@ impl Step {
     }
 
     /// A PE has answered; the orders for each PE when all have.
-    pub(crate) fn report(&mut self, step: u32, from: u32, loads: Loads) -> Option<Vec<Vec<Order>>> {
+    pub fn report(&mut self, step: u32, from: u32, loads: Loads) -> Option<Vec<Vec<Order>>> {
         let Stage::Asking(reports) = &mut self.stage else { return None };
         if step != self.number {
             return None;
@@ -187,7 +187,7 @@ impl Step {
     }
 
     /// A PE has moved what it could.
-    pub(crate) fn moved(&mut self, step: u32, moved: Moved) {
+    pub fn moved(&mut self, step: u32, moved: Moved) {
         let Stage::Moving(left) = &mut self.stage else { return };
         if step != self.number {
             return;
@@ -199,14 +199,14 @@ impl Step {
     }
 
     /// Ranks that were moved in this step have come to a PE, where copying has taken so long.
-    pub(crate) fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
+    pub fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
         self.copying[pe as usize] += copying;
         self.under_way -= i64::from(ranks);
         self.finish_if_over();
     }
 
     /// What the step has cost that is just over.
-    pub(crate) fn take_cost(&mut self) -> Option<Duration> {
+    pub fn take_cost(&mut self) -> Option<Duration> {
         self.cost.take()
     }
 
@@ -272,7 +272,7 @@ impl Step {
     }
 
     /// Some lines about all steps.
-    pub(crate) fn tell_totals(&self) {
+    pub fn tell_totals(&self) {
         let Totals { steps, not_worth_it, moved, stayed, bytes, seconds, .. } = self.totals;
         let mean = |sum: f64| sum / f64::from(steps.max(1));
         let bytes = match bytes {
@@ -307,7 +307,7 @@ impl Step {
     }
 
     /// Writes what was recorded of the loads, if that was asked for.
-    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
+    pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
 }
@@ -320,7 +320,7 @@ fn ranks(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::balance::MovePinned;
+    use crate::MovePinned;
     use vrt_core::migrate::MoveBy;
 
     fn step(pes: usize) -> Step {

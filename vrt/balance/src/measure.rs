@@ -27,30 +27,30 @@ const LOOP: u64 = 100_000;
 
 /// What a PE has done since the last report. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct PeLoad {
+pub struct PeLoad {
     /// Time since then.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Of that: in ranks, with the switches to them.
-    pub(crate) busy: f64,
+    pub busy: f64,
     /// Of that: asleep or looking for work.
-    pub(crate) idle: f64,
+    pub idle: f64,
     /// Part of the core that the PE got when it wanted it.
-    pub(crate) share: f64,
+    pub share: f64,
     /// Steps of the loop in a second.
-    pub(crate) speed: f64,
+    pub speed: f64,
     /// What moving ranks has taken here.
-    pub(crate) moving: Moving,
+    pub moving: Moving,
 }
 
 /// What moving ranks takes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Moving {
+pub struct Moving {
     /// Ranks packed here, and seconds for that, whatever their size.
-    pub(crate) ranks: u64,
-    pub(crate) seconds: f64,
+    pub ranks: u64,
+    pub seconds: f64,
     /// Bytes that were copied from or to here, and seconds for that.
-    pub(crate) bytes: u64,
-    pub(crate) copying: f64,
+    pub bytes: u64,
+    pub copying: f64,
 }
 
 impl Moving {
@@ -63,7 +63,7 @@ impl Moving {
         }
     }
 
-    pub(crate) fn add(&mut self, other: &Moving) {
+    pub fn add(&mut self, other: &Moving) {
         self.ranks += other.ranks;
         self.seconds += other.seconds;
         self.bytes += other.bytes;
@@ -73,7 +73,7 @@ impl Moving {
 
 /// Measures a PE.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     account: Option<File>,
     last: Instant,
     /// Cycles in ranks and idle at the last report.
@@ -88,7 +88,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// For the calling thread.
-    pub(crate) fn new() -> Meter {
+    pub fn new() -> Meter {
         let account = File::open("/proc/thread-self/schedstat").ok();
         let now = Instant::now();
         let first = account.as_ref().and_then(read).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Meter {
 
     /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles,
     /// `costs` those of moving ranks.
-    pub(crate) fn report(
+    pub fn report(
         &mut self,
         busy: u64,
         idle: u64,
@@ -126,7 +126,7 @@ impl Meter {
     }
 
     /// A step has been decided by what was reported: the next report is about the time from now.
-    pub(crate) fn begin(&mut self, busy: u64, idle: u64, costs: Costs) {
+    pub fn begin(&mut self, busy: u64, idle: u64, costs: Costs) {
         self.last = Instant::now();
         self.cycles = (busy, idle);
         self.costs = costs;

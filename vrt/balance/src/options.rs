@@ -8,17 +8,17 @@ use vrt_core::migrate::MoveBy;
 
 /// How a job balances its load.
 #[derive(Clone)]
-pub(crate) struct Balancing {
-    pub(crate) strategy: &'static dyn lb_strategies::Strategy,
-    pub(crate) config: lb_strategies::Config,
+pub struct Balancing {
+    pub strategy: &'static dyn lb_strategies::Strategy,
+    pub config: lb_strategies::Config,
     /// Time between two steps; `None`: they happen when all ranks call `migrate`.
-    pub(crate) period: Option<Duration>,
-    pub(crate) move_by: MoveBy,
-    pub(crate) move_pinned: MovePinned,
-    pub(crate) forecast: Forecast,
+    pub period: Option<Duration>,
+    pub move_by: MoveBy,
+    pub move_pinned: MovePinned,
+    pub forecast: Forecast,
     /// The name of the files that the loads are written to.
-    pub(crate) dump: Option<PathBuf>,
-    pub(crate) report: LbReport,
+    pub dump: Option<PathBuf>,
+    pub report: LbReport,
 }
 
 /// What is said about balancing, on stderr.

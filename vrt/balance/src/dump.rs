@@ -6,30 +6,30 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::balance::measure::PeLoad;
+use crate::measure::PeLoad;
 use lb_strategies::LoadModel;
 use lb_strategies::datafile::{Entity, Layout, layouts};
 
-pub(crate) use lb_strategies::datafile::DataFileError as DumpError;
+pub use lb_strategies::datafile::DataFileError as DumpError;
 
 /// Steps that are kept: files of a long job shall not fill its memory.
 const PHASES: usize = 10_000;
 
 /// What will be written.
 #[derive(Debug)]
-pub(crate) struct Dump {
+pub struct Dump {
     name: PathBuf,
     layouts: Vec<Layout>,
     phases: usize,
 }
 
 impl Dump {
-    pub(crate) fn new(name: &Path) -> Dump {
+    pub fn new(name: &Path) -> Dump {
         Dump { name: name.to_owned(), layouts: Vec::new(), phases: 0 }
     }
 
     /// Adds a step. `ranks` are the objects of the model, `home` says where each rank began.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         model: &LoadModel,
         ranks: &[u32],
@@ -81,7 +81,7 @@ impl Dump {
     }
 
     /// Writes the files.
-    pub(crate) fn write(&self) -> Result<(), DumpError> {
+    pub fn write(&self) -> Result<(), DumpError> {
         for (pe, layout) in self.layouts.iter().enumerate() {
             layout.write(file_of(&self.name, pe))?;
         }
@@ -90,7 +90,7 @@ impl Dump {
 }
 
 /// The file of a PE.
-pub(crate) fn file_of(name: &Path, pe: usize) -> PathBuf {
+pub fn file_of(name: &Path, pe: usize) -> PathBuf {
     let mut file = name.as_os_str().to_owned();
     file.push(format!(".{pe}.json"));
     file.into()

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::balance::{LbReport, MovePinned};
+use vrt_balance::{LbReport, MovePinned};
 use crate::config::values::Watch;
 use crate::config::{Config, Core, Net};
-use crate::exchange::Protocol;
+use vrt_core::exchange::Protocol;
 use vrt_core::migrate::MoveBy;
 
 impl Config {

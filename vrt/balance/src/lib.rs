@@ -23,11 +23,11 @@
 
 mod database;
 #[cfg(feature = "json")]
-pub(crate) mod dump;
+pub mod dump;
 #[cfg(not(feature = "json"))]
 #[path = "no_dump.rs"]
-pub(crate) mod dump;
-pub(crate) mod measure;
+pub mod dump;
+pub mod measure;
 mod options;
 mod step;
 
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-pub(crate) use options::Balancing;
+pub use options::Balancing;
 pub use options::{LbReport, MovePinned};
 use step::Order;
 use step::{Loads, Stage, Step};
@@ -49,7 +49,7 @@ use vrt_core::pe::{self, Core, Engine, Extension, Handlers, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]
-pub(crate) struct Balancer {
+pub struct Balancer {
     period: Option<Duration>,
     /// On PE 0.
     step: Option<Step>,
@@ -108,17 +108,17 @@ enum Message {
 
 /// What became of a PE's orders.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Moved {
-    pub(crate) moved: u32,
-    pub(crate) stayed: u32,
+pub struct Moved {
+    pub moved: u32,
+    pub stayed: u32,
     /// Of those, pinned ones.
-    pub(crate) pinned: u32,
+    pub pinned: u32,
     /// Bytes that were encoded or will be copied for it.
-    pub(crate) bytes: u64,
-    pub(crate) nanoseconds: u64,
+    pub bytes: u64,
+    pub nanoseconds: u64,
     /// Of those that moved, the ones that are under way to another PE now and will tell when they
     /// have come.
-    pub(crate) under_way: u32,
+    pub under_way: u32,
 }
 
 impl Moved {
@@ -135,7 +135,7 @@ impl Moved {
 
 impl Balancer {
     /// For a PE of a job that balances so.
-    pub(crate) fn new(balancing: &Balancing, id: u32, shared: &Shared) -> Balancer {
+    pub fn new(balancing: &Balancing, id: u32, shared: &Shared) -> Balancer {
         Balancer {
             period: balancing.period,
             step: (id == 0).then(|| Step::new(balancing.clone(), *shared)),
@@ -170,14 +170,14 @@ impl Balancer {
     }
 
     /// Writes what was to be recorded of the loads, on the PE that decides.
-    pub(crate) fn write_dump(&self) {
+    pub fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
             vrt_slot::report::say(format_args!("--lb-dump: {error}"));
         }
     }
 
     /// Says what balancing has done, on the PE that decides, if that was asked for or `anyway`.
-    pub(crate) fn tell_totals(&self, anyway: bool) {
+    pub fn tell_totals(&self, anyway: bool) {
         if let Some(step) = &self.step
             && (anyway || step.balancing.report != LbReport::Off)
         {

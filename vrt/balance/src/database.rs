@@ -12,10 +12,10 @@ use lb_strategies::predict::History;
 use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
 
-use crate::balance::Balancing;
-use crate::balance::dump::{Dump, DumpError};
-use crate::balance::measure::Moving;
-use crate::balance::step::{Loads, Order};
+use crate::Balancing;
+use crate::dump::{Dump, DumpError};
+use crate::measure::Moving;
+use crate::step::{Loads, Order};
 use vrt_core::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.
@@ -25,19 +25,19 @@ const NOTABLE: f64 = 0.05;
 
 /// What a step found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Load of the busiest PE over the mean, less 1: today, and as predicted.
-    pub(crate) before: f64,
-    pub(crate) after: f64,
+    pub before: f64,
+    pub after: f64,
     /// Why nothing moves although it could.
-    pub(crate) remark: Option<String>,
+    pub remark: Option<String>,
     /// What the user could do.
-    pub(crate) advice: Option<String>,
+    pub advice: Option<String>,
 }
 
 /// See the module's text.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub struct Database {
     balancing: Balancing,
     shared: Shared,
     history: History,
@@ -48,7 +48,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub(crate) fn new(balancing: &Balancing, shared: Shared) -> Database {
+    pub fn new(balancing: &Balancing, shared: Shared) -> Database {
         Database {
             balancing: balancing.clone(),
             shared,
@@ -60,7 +60,7 @@ impl Database {
     }
 
     /// The orders for each PE.
-    pub(crate) fn decide(&mut self, step: u32, reports: &[Loads]) -> (Vec<Vec<Order>>, Verdict) {
+    pub fn decide(&mut self, step: u32, reports: &[Loads]) -> (Vec<Vec<Order>>, Verdict) {
         let mut orders = vec![Vec::new(); self.shared.pes()];
         for report in reports {
             self.moving.add(&report.pe.moving);
@@ -140,7 +140,7 @@ impl Database {
     }
 
     /// Writes what was recorded, if that was asked for.
-    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
+    pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.dump.as_ref().map(Dump::write)
     }
 
@@ -224,8 +224,8 @@ fn advice(model: &LoadModel, assignment: &Assignment, ranks: &[u32]) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::balance::measure::PeLoad;
-    use crate::balance::step::RankLoad;
+    use crate::measure::PeLoad;
+    use crate::step::RankLoad;
     use vrt_core::migrate::MoveBy;
 
     fn database(strategy: &str) -> Database {
@@ -236,10 +236,10 @@ mod tests {
             config,
             period: None,
             move_by: MoveBy::Memory,
-            move_pinned: crate::balance::MovePinned::Warn,
+            move_pinned: crate::MovePinned::Warn,
             forecast: Default::default(),
             dump: None,
-            report: crate::balance::LbReport::Off,
+            report: crate::LbReport::Off,
         };
         Database::new(&balancing, Shared::map(2, 16, 2).unwrap())
     }

@@ -7,11 +7,10 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::config::Config;
-use crate::launch::local_slots::LocalSlots;
-use crate::launch::parts::Parts;
-use crate::launch::{LaunchError, crash, end_job, pe_process};
-use crate::operation::finish_tasks;
-use crate::topology::SimpleCommunicator;
+use crate::local_slots::LocalSlots;
+use crate::parts::Parts;
+use crate::{LaunchError, crash, end_job, pe_process};
+use vrt_core::operation::finish_tasks;
 use vrt_core::blocking;
 use vrt_core::net::local::Events;
 use vrt_core::net::shared::{Ended, Shared};
@@ -33,7 +32,7 @@ pub(super) fn is_local() -> bool {
 }
 
 /// Runs `program` on `ranks` virtual ranks, all on one PE in the calling thread, and returns when
-/// all have ended. For unit tests and examples; several threads may do so at the same time.
+/// all have ended. Several threads may do so at the same time.
 ///
 /// When it panics, ranks that have not ended are abandoned where they wait: no destructors run, and
 /// detached threads that they have started go on. If such a rank waits in a `std::thread::scope`, or has
@@ -43,24 +42,9 @@ pub(super) fn is_local() -> bool {
 /// With a rank's panic, when a rank calls `exit` with a status other than 0, when all ranks wait
 /// for each other (the message says for what), and when the ranks cannot be created: in a PE of a
 /// job, inside another local run, and where there is no memory for so many.
-///
-/// # Examples
-///
-/// ```
-/// use vrt::traits::*;
-///
-/// vrt::run_local(3, |world| {
-///     let mut sum = 0;
-///     world.all_reduce_into(&world.rank(), &mut sum, vrt::collective::SystemOperation::sum());
-///     assert_eq!(sum, 0 + 1 + 2);
-/// });
-/// ```
-pub fn run_local<F>(ranks: u32, program: F)
-where
-    F: Fn(&SimpleCommunicator) + Sync,
-{
+pub fn run_local(ranks: u32, program: &(dyn Fn() + Sync)) {
     let program = || {
-        program(&SimpleCommunicator::world());
+        program();
         finish_tasks();
         0
     };

@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 use lb_strategies::LoadModel;
 
-use crate::balance::measure::PeLoad;
+use crate::measure::PeLoad;
 
 /// What never is.
 #[derive(Debug)]
-pub(crate) enum Dump {}
+pub enum Dump {}
 
 /// What never happens.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DumpError {}
+pub enum DumpError {}
 
 impl Dump {
-    pub(crate) fn new(name: &Path) -> Dump {
+    pub fn new(name: &Path) -> Dump {
         unreachable!("--lb-dump {} was refused", name.display())
     }
 
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         _: &LoadModel,
         _: &[u32],
@@ -29,12 +29,12 @@ impl Dump {
         match *self {}
     }
 
-    pub(crate) fn write(&self) -> Result<(), DumpError> {
+    pub fn write(&self) -> Result<(), DumpError> {
         match *self {}
     }
 }
 
 /// The file of a PE.
-pub(crate) fn file_of(name: &Path, _: usize) -> PathBuf {
+pub fn file_of(name: &Path, _: usize) -> PathBuf {
     name.to_owned()
 }

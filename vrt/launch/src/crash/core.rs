@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::launch::crash::{Fault, job};
+use crate::crash::{Fault, job};
 use vrt_slot::Arena;
 use vrt_slot::report::say;
 

@@ -11,7 +11,7 @@ use lb_strategies::predict::Forecast;
 use vrt_core::migrate::MoveBy;
 
 use crate::config::ConfigError;
-use crate::exchange::LogGp;
+use vrt_core::exchange::LogGp;
 
 /// The name of a choice on the command line.
 pub(super) fn name_of(choice: &impl ValueEnum) -> Option<String> {

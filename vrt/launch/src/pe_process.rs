@@ -4,11 +4,11 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::balance::Balancer;
+use vrt_balance::Balancer;
 use crate::config::{Config, Core};
-use crate::launch::crash;
-use crate::launch::parts::Parts;
-use crate::launch::watchdog::Watchdog;
+use crate::crash;
+use crate::parts::Parts;
+use crate::watchdog::Watchdog;
 use vrt_core::blocking;
 use vrt_core::comm::Combining;
 use vrt_core::net::local::Events;

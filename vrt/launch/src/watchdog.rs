@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::launch::pe_process;
+use crate::pe_process;
 use vrt_core::net::shared::{Idleness, Shared};
 use vrt_core::pe::{self, Holder, Pe};
 use vrt_slot::{foreign, report};

@@ -1,4 +1,4 @@
-//! A program becomes a job.
+//! A program of virtual ranks becomes a job.
 //!
 //! [`launch`] makes the calling process the *supervisor*: it reserves the arena and the control
 //! memory, forks the PEs (`pe_process`) and answers for them (`supervisor`). [`run_local`] runs
@@ -18,7 +18,8 @@
 
 #[cfg(feature = "mpi")]
 mod agree;
-pub(crate) mod crash;
+mod config;
+mod crash;
 mod launcher;
 mod local;
 mod local_slots;
@@ -32,14 +33,13 @@ mod supervisor;
 mod watchdog;
 
 use local::is_local;
+pub use config::{Config, ConfigError, Core, Net};
 pub use local::run_local;
+pub use vrt_balance::{LbReport, MovePinned};
 
-use std::future::Future;
 use std::io::Write;
-use std::process::{ExitCode, Termination};
+use std::process::ExitCode;
 
-use crate::config::{Config, ConfigError};
-use crate::operation::{drive_async_main, finish_tasks};
 use vrt_slot::ArenaError;
 use vrt_slot::{rank, report};
 
@@ -93,39 +93,12 @@ impl LaunchError {
     }
 }
 
-/// Runs `main` as the program of every rank of a job, and returns the job's exit status.
+/// Runs `program` as the program of every rank of a job, and returns the job's exit status. What the
+/// program returns is its rank's status.
 ///
 /// Must be called before any thread is started. It returns in the calling process when the job
 /// has ended; errors have been printed then.
-pub fn launch<F, R>(config: Config, main: F) -> ExitCode
-where
-    F: Fn() -> R + Sync + 'static,
-    R: Termination,
-{
-    supervise(config, move || finish(main().report()))
-}
-
-/// [`launch`] for an async program: each rank awaits the future that `main` returns.
-pub fn launch_async<F, Fut>(config: Config, main: F) -> ExitCode
-where
-    F: Fn() -> Fut + Sync + 'static,
-    Fut: Future,
-    Fut::Output: Termination,
-{
-    supervise(config, move || finish(drive_async_main(main()).report()))
-}
-
-/// The status that a rank's `main` reports. When that is success it goes on with what it has begun.
-fn finish(code: ExitCode) -> i32 {
-    // `ExitCode` only compares.
-    let status = (0..=255u8).find(|n| ExitCode::from(*n) == code).map_or(1, i32::from);
-    if status == 0 {
-        finish_tasks();
-    }
-    status
-}
-
-fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
+pub fn launch(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
     if config.asks_for_strategies() {
         return print(&lb_strategies::registry::list().to_string());
     }
@@ -149,7 +122,7 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
         Err(error) => {
             let code = report_usage_error(&error);
             #[cfg(feature = "mpi")]
-            mpi::abort_unless_well(i32::from(STATUS_USAGE));
+            vrt_net_mpi::abort_unless_well(i32::from(STATUS_USAGE));
             code
         }
     }
@@ -159,7 +132,7 @@ fn supervise(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exit
 ///
 /// # Panics
 /// When the system has no memory for that.
-pub(crate) fn begin_world_of_one() -> bool {
+pub fn begin_world_of_one() -> bool {
     if crash::job().is_some() || is_local() {
         return false;
     }

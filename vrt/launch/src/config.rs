@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Parser;
 use lb_strategies::predict::Forecast;
 
-use crate::balance::{Balancing, LbReport, MovePinned};
+use vrt_balance::{Balancing, LbReport, MovePinned};
 use crate::config::values::{
     Watch, count, duration, expect_json, forecast, move_by, name_of, name_of_move, read_network,
     size, switch, variable, watch,
@@ -366,7 +366,7 @@ impl Config {
                 let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
                 return Err(ConfigError::Option(text.to_owned()));
             }
-            let file = crate::balance::dump::file_of(name, 0);
+            let file = vrt_balance::dump::file_of(name, 0);
             if let Err(error) = std::fs::File::create(&file) {
                 let text = format!("--lb-dump: cannot write {}: {error}", file.display());
                 return Err(ConfigError::Option(text));

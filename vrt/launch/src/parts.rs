@@ -1,6 +1,6 @@
 //! What works on each PE of a job beside its core.
 
-use crate::balance::{Balancer, Balancing};
+use vrt_balance::{Balancer, Balancing};
 use crate::config::{Config, ConfigError};
 use vrt_core::comm::Combining;
 use vrt_core::exchange::Exchanges;

@@ -18,7 +18,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::launch::reclaim;
+use crate::reclaim;
 use vrt_slot::{Arena, ArenaError, SlotId, SlotSizes, hooks};
 
 /// The least number of slots of an arena for local runs.

@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, available_cores};
-use crate::launch::memory_kills::MemoryKills;
-use crate::launch::parts::Parts;
-use crate::launch::pe_process::{self, Birth};
-use crate::launch::{LaunchError, crash, local, local_slots};
+use crate::memory_kills::MemoryKills;
+use crate::parts::Parts;
+use crate::pe_process::{self, Birth};
+use crate::{LaunchError, crash, local, local_slots};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_slot::rank::Program;
 use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
