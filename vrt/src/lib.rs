@@ -174,6 +174,7 @@ mod mailbox;
 mod migrate;
 mod net;
 mod operation;
+mod options;
 mod pe;
 pub mod point_to_point;
 pub mod raw;
@@ -186,7 +187,8 @@ pub mod window;
 pub use balance::{LbReport, MovePinned};
 /// The configuration of a job.
 ///
-/// It is a `clap::Args`: a program flattens it into its own command line.
+/// With the feature `cli`, a default, it is a `clap::Args`: a program flattens it into its own command
+/// line.
 ///
 /// # Examples
 ///

@@ -31,9 +31,11 @@
 //! | `rank` | ranks as those who exchange |
 //! | `counter` | counters that are increased from afar, for RSX |
 //! | `model` | LogGP: what each costs |
+//! | `options` | what is said about exchanges when a job is started |
 
 mod counter;
 mod model;
+mod options;
 pub(crate) mod party;
 mod protocol;
 mod rank;
@@ -41,6 +43,8 @@ pub(crate) mod run;
 
 use std::future::Future;
 use std::panic::Location;
+
+pub(crate) use options::protocol;
 
 pub use model::{LogGp, OutOfRange, PCX_ENTRY, PEX_ENTRY};
 pub use protocol::{Protocol, UnknownProtocol, list};

@@ -1,0 +1,48 @@
+//! What of a job's configuration is about sparse exchanges.
+
+use std::path::Path;
+
+use crate::exchange::{Exchanges, LogGp, Protocol};
+use crate::options::{ConfigError, expect_json};
+
+/// The protocol of `--exchange`.
+pub(crate) fn protocol(name: &str) -> Result<Protocol, ConfigError> {
+    name.parse().map_err(|error| ConfigError::Option(format!("--exchange: {error}")))
+}
+
+impl Exchanges {
+    /// Exchanges by a protocol, which is chosen for the network in the file of `--loggp`.
+    pub(crate) fn with_network_of(
+        protocol: Protocol,
+        file: Option<&Path>,
+    ) -> Result<Exchanges, ConfigError> {
+        Ok(Exchanges { protocol, model: file.map_or(Ok(LogGp::RANKS), read_network)? })
+    }
+}
+
+/// The parameters in a file that `sparse-mini loggp` has written.
+fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
+    expect_json("--loggp", file)?;
+    let wrong = |error: &dyn std::error::Error| {
+        ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
+    };
+    let text = LogGp::read_text(file).map_err(|error| wrong(&error))?;
+    let network = parse_network(&text).map_err(|error| wrong(&*error))?;
+    network.check().map_err(|error| wrong(&error))
+}
+
+#[cfg(feature = "json")]
+fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
+    /// What `sparse-mini loggp` writes, of which this is read.
+    #[derive(serde::Deserialize)]
+    struct MeasuredNetwork {
+        parameters: LogGp,
+    }
+    let network: MeasuredNetwork = serde_json::from_str(text)?;
+    Ok(network.parameters)
+}
+
+#[cfg(not(feature = "json"))]
+fn parse_network(_: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
+    unreachable!("such files were refused")
+}
