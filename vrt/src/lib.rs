@@ -173,10 +173,16 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
-pub use vrt_launch::{LbReport, MovePinned};
+pub use environment::{
+    Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
+};
+pub use launch::{launch, launch_async, run_local};
+pub use vrt_core::encoding;
+pub use vrt_core::migrate::MoveBy;
 /// The configuration of a job.
 ///
-/// It is a `clap::Args`: a program flattens it into its own command line.
+/// With the feature `cli`, a default, it is a `clap::Args`: a program flattens it into its own command
+/// line.
 ///
 /// # Examples
 ///
@@ -186,13 +192,8 @@ pub use vrt_launch::{LbReport, MovePinned};
 /// ```
 pub use vrt_launch::Config;
 pub use vrt_launch::{ConfigError, Core, Net};
-pub use environment::{
-    Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
-};
-pub use launch::{launch, launch_async, run_local};
 pub use vrt_launch::{LaunchError, report_usage_error};
-pub use vrt_core::encoding;
-pub use vrt_core::migrate::MoveBy;
+pub use vrt_launch::{LbReport, MovePinned};
 
 pub use operation::{
     Elapsed, Timeout, block_on, sleep, sleep_async, timeout, yield_now, yield_now_async,

@@ -23,10 +23,10 @@
 
 mod database;
 #[cfg(feature = "json")]
-pub mod dump;
+mod dump;
 #[cfg(not(feature = "json"))]
 #[path = "no_dump.rs"]
-pub mod dump;
+mod dump;
 pub mod measure;
 mod options;
 mod step;
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-pub use options::Balancing;
+pub use options::{Balancing, expect_dumps_to, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use step::Order;
 use step::{Loads, Stage, Step};

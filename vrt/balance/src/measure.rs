@@ -105,13 +105,7 @@ impl Meter {
 
     /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles,
     /// `costs` those of moving ranks.
-    pub fn report(
-        &mut self,
-        busy: u64,
-        idle: u64,
-        costs: Costs,
-        cycles_per_second: f64,
-    ) -> PeLoad {
+    pub fn report(&mut self, busy: u64, idle: u64, costs: Costs, cycles_per_second: f64) -> PeLoad {
         let now = Instant::now();
         let seconds = now.duration_since(self.last).as_secs_f64();
         let since = |counter: u64, last: u64| counter.wrapping_sub(last) as f64 / cycles_per_second;

@@ -1,16 +1,21 @@
 //! What of a job's configuration is about balancing.
 
-use lb_strategies::predict::Forecast;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lb_strategies::predict::Forecast;
+use lb_strategies::{Config, Strategy};
+
+use crate::dump;
+use vrt_core::choices;
 use vrt_core::migrate::MoveBy;
+use vrt_core::options::ConfigError;
 
 /// How a job balances its load.
 #[derive(Clone)]
 pub struct Balancing {
-    pub strategy: &'static dyn lb_strategies::Strategy,
-    pub config: lb_strategies::Config,
+    pub strategy: &'static dyn Strategy,
+    pub config: Config,
     /// Time between two steps; `None`: they happen when all ranks call `migrate`.
     pub period: Option<Duration>,
     pub move_by: MoveBy,
@@ -21,26 +26,64 @@ pub struct Balancing {
     pub report: LbReport,
 }
 
-/// What is said about balancing, on stderr.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LbReport {
-    /// A line for each step, and a summary when the job ends
-    Steps,
-    /// A summary when the job ends
-    #[default]
-    End,
-    /// Nothing
-    Off,
+choices! {
+    /// What is said about balancing, on stderr.
+    pub enum LbReport {
+        /// A line for each step, and a summary when the job ends
+        Steps = "steps",
+        /// A summary when the job ends
+        End = "end",
+        /// Nothing
+        Off = "off",
+    }
+    default End;
 }
 
-/// What to do about ranks that cannot be moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum MovePinned {
-    /// Say so once on each PE; they are load that stays
-    #[default]
-    Warn,
-    /// End the job
-    Error,
+choices! {
+    /// What to do about ranks that cannot be moved.
+    pub enum MovePinned {
+        /// Say so once on each PE; they are load that stays
+        Warn = "warn",
+        /// End the job
+        Error = "error",
+    }
+    default Warn;
+}
+
+/// The strategy of `--lb`, with the parameters of `--lb-arg`.
+pub fn strategy(
+    name: &str,
+    arguments: &[String],
+) -> Result<(&'static dyn Strategy, Config), ConfigError> {
+    let strategy =
+        lb_strategies::find(name).map_err(|error| ConfigError::Option(format!("--lb: {error}")))?;
+    let config = Config::parse(strategy, &arguments.join(","))
+        .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
+    Ok((strategy, config))
+}
+
+/// The predictor of `--lb-predict`: its name, and arguments behind a colon.
+pub fn forecast(text: &str) -> Result<Forecast, ConfigError> {
+    let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
+    let arguments: Vec<(&str, &str)> = arguments
+        .split(',')
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| argument.split_once('=').unwrap_or((argument, "")))
+        .collect();
+    lb_strategies::predict::create(name, &arguments)
+        .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
+}
+
+/// Refuses what `--lb-dump` says if there will be no loads, or no file for them.
+pub fn expect_dumps_to(name: &Path, balances: bool) -> Result<(), ConfigError> {
+    if !balances {
+        let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
+        return Err(ConfigError::Option(text.to_owned()));
+    }
+    let file = dump::file_of(name, 0);
+    std::fs::File::create(&file).map(drop).map_err(|error| {
+        ConfigError::Option(format!("--lb-dump: cannot write {}: {error}", file.display()))
+    })
 }
 
 impl std::fmt::Debug for Balancing {

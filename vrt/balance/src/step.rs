@@ -136,12 +136,7 @@ impl Step {
 
     /// All ranks of a PE wait in `migrate`; the orders when all of the `left` ranks that have not
     /// ended do.
-    pub fn arrived(
-        &mut self,
-        from: u32,
-        loads: Loads,
-        left: u32,
-    ) -> Option<Vec<Vec<Order>>> {
+    pub fn arrived(&mut self, from: u32, loads: Loads, left: u32) -> Option<Vec<Vec<Order>>> {
         self.waiting[from as usize] = Some(loads);
         let arrived: usize = self.waiting.iter().flatten().map(|loads| loads.ranks.len()).sum();
         if arrived != left as usize || left == 0 {

@@ -17,6 +17,7 @@
 //! | [`exchange`] | the protocols of sparse exchanges |
 //! | [`migrate`] | ranks that move |
 //! | [`blocking`] | libc's calls that would block the PE's thread |
+//! | [`options`] | how the values of a job's options are written |
 //! | [`encoding`] | serde values as bytes |
 //!
 //! The interface is that of one program's crates: it changes with them.
@@ -31,6 +32,7 @@ pub mod mailbox;
 pub mod migrate;
 pub mod net;
 pub mod operation;
+pub mod options;
 pub mod pe;
 pub mod rma;
 

@@ -1,173 +1,51 @@
 //! What a job is: how many PEs and ranks, how large they are.
 //!
-//! Every option is defined once, by a field of [`Config`]: its flag, its environment variable, its
-//! help and its checks come from there; `builder` has its method. Programs of their own flatten [`Config`] into their
-//! command line; programs that parse arguments themselves are configured by the environment, which
-//! `vrtrun` fills.
+//! Every option is an entry of one `table`, from which come its field of [`Config`], its flag, its
+//! environment variable, its help and its method. Programs of their own flatten [`Config`] into their
+//! command line (`cli`); programs that parse arguments themselves are configured by the environment,
+//! which `vrtrun` fills. How values are written is defined by those who own them ([`vrt_core::options`]),
+//! and so is what they come to: here they are given to the modules.
 
-mod builder;
-mod values;
+#[cfg(feature = "cli")]
+mod cli;
+mod entry;
+mod network;
+mod table;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use clap::Parser;
-use lb_strategies::predict::Forecast;
-
-use vrt_balance::{Balancing, LbReport, MovePinned};
-use crate::config::values::{
-    Watch, count, duration, expect_json, forecast, move_by, name_of, name_of_move, read_network,
-    size, switch, variable, watch,
-};
-use vrt_core::exchange::{Exchanges, LogGp, Protocol};
+use entry::Entry;
+use table::OPTIONS;
+use vrt_balance::Balancing;
+use vrt_core::choices;
+use vrt_core::exchange::{Exchanges, Protocol};
 use vrt_core::migrate::MoveBy;
+use vrt_core::options::Size;
 use vrt_core::pe::Options;
 use vrt_slot::SlotSizes;
 
-// Documented where it is exported: a doc comment here would be the help of programs that flatten it
-// into their command lines and have none of their own.
-#[expect(missing_docs, reason = "see above")]
-#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
-#[command(next_help_heading = "Virtual ranks")]
-pub struct Config {
-    /// Processing elements: processes that run ranks [default: one per available core]
-    #[arg(long, env = variable("VRT_PES"), value_name = "N", hide_env_values = true, value_parser = count)]
-    pes: Option<NonZeroU32>,
+pub use table::Config;
+pub use vrt_core::options::ConfigError;
 
-    /// Virtual ranks in the job [default: 4 per PE]
-    #[arg(long, env = variable("VRT_RANKS"), value_name = "N", hide_env_values = true, value_parser = count)]
-    ranks: Option<NonZeroU32>,
-
-    /// Treat every N PEs as a node that shares no memory with others [default: all PEs are one]
-    #[arg(long, env = variable("VRT_NODE_SIZE"), value_name = "N", hide_env_values = true, value_parser = count)]
-    node_size: Option<NonZeroU32>,
-
-    /// What carries messages between PEs: shared memory on this machine, or also MPI between PEs that
-    /// a launcher such as mpirun has started [default: MPI under such a launcher]
-    #[arg(long, env = variable("VRT_NET"), value_name = "HOW", hide_env_values = true)]
-    net: Option<Net>,
-
-    /// Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]
-    #[arg(long, env = variable("VRT_STACK"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
-    stack: Option<usize>,
-
-    /// Address space for the heap of a rank, such as 1G [default: as much as fits, up to 64G]
-    #[arg(long, env = variable("VRT_SLOT"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
-    slot: Option<usize>,
-
-    /// Longest message that is sent before its receive is known [default: 8K]
-    #[arg(long, env = variable("VRT_EAGER"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
-    eager: Option<usize>,
-
-    /// Memory that messages to a rank may take for which it has no receive, such as 64M; further
-    /// sends to it then wait for their receives [default: a share of the machine's memory]
-    #[arg(long, env = variable("VRT_UNEXPECTED"), value_name = "SIZE", hide_env_values = true, value_parser = size)]
-    unexpected: Option<usize>,
-
-    /// Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all
-    #[arg(long, env = variable("VRT_LB"), value_name = "NAME", hide_env_values = true)]
-    lb: Option<String>,
-
-    /// A parameter of the strategy, such as home-bias=0.1; may be repeated
-    #[arg(
-        long,
-        env = variable("VRT_LB_ARG"),
-        value_name = "K=V",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
-    lb_arg: Vec<String>,
-
-    /// Take a balancing step in every such time, such as 500ms, wherever ranks are suspended
-    /// [default: steps are taken when all ranks call `migrate`]
-    #[arg(long, env = variable("VRT_LB_PERIOD"), value_name = "TIME", hide_env_values = true, value_parser = duration)]
-    lb_period: Option<Duration>,
-
-    /// How ranks move: with their memory as it is, or by the state they give to `migrate`
-    #[arg(long = "move", env = variable("VRT_MOVE"), value_name = "HOW", hide_env_values = true, value_parser = move_by)]
-    move_by: Option<MoveBy>,
-
-    /// Predict loads from earlier ones: last, mean, median or linear, with arguments behind a
-    /// colon, such as median:n=5 [default: last]
-    #[arg(long, env = variable("VRT_LB_PREDICT"), value_name = "NAME", hide_env_values = true)]
-    lb_predict: Option<String>,
-
-    /// Write the loads of all steps to FILE.PE.json, in the layout of DARMA vt's load data
-    #[arg(long, env = variable("VRT_LB_DUMP"), value_name = "FILE", hide_env_values = true)]
-    lb_dump: Option<PathBuf>,
-
-    /// What to do when ranks cannot be moved because of what they hold: say so once, or end the job
-    /// [default: warn]
-    #[arg(long, env = variable("VRT_MOVE_PINNED"), value_name = "WHAT", hide_env_values = true)]
-    move_pinned: Option<MovePinned>,
-
-    /// What to say about balancing: a line for each step, a summary when the job ends, or nothing
-    /// [default: end]
-    #[arg(long, env = variable("VRT_LB_REPORT"), value_name = "WHEN", hide_env_values = true)]
-    lb_report: Option<LbReport>,
-
-    /// Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system gives them
-    #[arg(long, env = variable("VRT_NO_HUGE_PAGES"), hide_env_values = true, value_parser = switch())]
-    no_huge_pages: bool,
-
-    /// How sparse exchanges find out who receives from whom: auto, pex, pcx, rsx, nbx or nbx-node;
-    /// `list` explains them [default: auto]
-    #[arg(long, env = variable("VRT_EXCHANGE"), value_name = "NAME", hide_env_values = true)]
-    exchange: Option<String>,
-
-    /// Choose exchange protocols for the network whose parameters `sparse-mini loggp` wrote to this
-    /// file [default: this computer's, as measured once]
-    #[arg(long, env = variable("VRT_LOGGP"), value_name = "FILE", hide_env_values = true)]
-    loggp: Option<PathBuf>,
-
-    /// Do not bind PEs to cores
-    #[arg(long, env = variable("VRT_NO_PIN"), hide_env_values = true, value_parser = switch())]
-    no_pin: bool,
-
-    /// What core files of crashed PEs have beside what every core file has: `rank`: the stack and heap
-    /// of the rank that crashed; a core is then written if the system allows it at all
-    #[arg(long, env = variable("VRT_CORE"), value_name = "WHAT", hide_env_values = true)]
-    core: Option<Core>,
-
-    /// Report what ranks leave behind in their heaps
-    #[arg(long, env = variable("VRT_CHECK_LEAKS"), hide_env_values = true, value_parser = switch())]
-    check_leaks: bool,
-
-    /// Look for pointers into a PE's heap on the stacks of suspended ranks (slow)
-    #[arg(long, env = variable("VRT_CHECK_STACKS"), hide_env_values = true, value_parser = switch())]
-    check_stacks: bool,
-
-    /// Search all memory of a rank before each move, and say what it refers to that is not its own
-    #[arg(long, env = variable("VRT_CHECK_MOVES"), hide_env_values = true, value_parser = switch())]
-    check_moves: bool,
-
-    /// Say which rank keeps its PE's thread for such a time while others wait for it, such as 2s; or
-    /// `off` [default: 10s]
-    #[arg(long, env = variable("VRT_WATCHDOG"), value_name = "TIME", hide_env_values = true, value_parser = watch)]
-    watchdog: Option<Watch>,
-
-    /// Print what each PE has done when the job ends
-    #[arg(long, env = variable("VRT_STATISTICS"), hide_env_values = true, value_parser = switch())]
-    statistics: bool,
+choices! {
+    /// What core files of crashed PEs have beside what every core file has.
+    pub enum Core {
+        /// The stack and heap of the rank that crashed
+        Rank = "rank",
+    }
 }
 
-/// What core files of crashed PEs have beside what every core file has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Core {
-    /// The stack and heap of the rank that crashed
-    Rank,
-}
-
-/// What carries messages between PEs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Net {
-    /// Shared memory; this process starts the PEs
-    Local,
-    /// MPI, and shared memory inside a machine; a launcher has started the PEs
-    Mpi,
+choices! {
+    /// What carries messages between PEs.
+    pub enum Net {
+        /// Shared memory; this process starts the PEs
+        Local = "local",
+        /// MPI, and shared memory inside a machine; a launcher has started the PEs
+        Mpi = "mpi",
+    }
 }
 
 /// The most ranks that a job may have.
@@ -175,50 +53,13 @@ const MAX_RANKS: u32 = 1 << 24;
 /// The most PEs that a job may have.
 const MAX_PES: u32 = 1024;
 
-/// A configuration that cannot be.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The command line or an environment variable is wrong; the text names it.
-    #[error("{0}")]
-    Option(String),
-    /// A number is out of range.
-    #[error("{option} {value} is out of range: 1 to {max} are allowed")]
-    Range {
-        /// The option.
-        option: &'static str,
-        /// Its value.
-        value: u32,
-        /// The largest one allowed.
-        max: u32,
-    },
-}
-
-#[derive(Parser)]
-#[command(name = "vrt", no_binary_name = true)]
-struct Alone {
-    #[command(flatten)]
-    config: Config,
-}
-
 impl Config {
     /// The configuration that the `VRT_*` environment variables describe.
     ///
     /// # Errors
     /// A variable has a value that it cannot have.
     pub fn from_env() -> Result<Config, ConfigError> {
-        Config::from_arguments(std::iter::empty())
-    }
-
-    /// The configuration that flags, and the environment where they are silent, describe.
-    ///
-    /// # Errors
-    /// A flag is unknown, or a flag or variable has a value that it cannot have.
-    pub fn from_arguments(
-        arguments: impl IntoIterator<Item = OsString>,
-    ) -> Result<Config, ConfigError> {
-        Alone::try_parse_from(arguments)
-            .map(|alone| alone.config)
-            .map_err(|error| ConfigError::Option(first_line(&error.to_string())))
+        Config::default().overridden_by_env()
     }
 
     /// This configuration, overridden by the `VRT_*` environment variables that are set.
@@ -226,35 +67,24 @@ impl Config {
     /// # Errors
     /// A variable has a value that it cannot have.
     pub fn overridden_by_env(self) -> Result<Config, ConfigError> {
-        let env = Config::from_env()?;
-        Ok(Config {
-            pes: env.pes.or(self.pes),
-            ranks: env.ranks.or(self.ranks),
-            node_size: env.node_size.or(self.node_size),
-            net: env.net.or(self.net),
-            stack: env.stack.or(self.stack),
-            slot: env.slot.or(self.slot),
-            eager: env.eager.or(self.eager),
-            unexpected: env.unexpected.or(self.unexpected),
-            lb: env.lb.or(self.lb),
-            lb_arg: if env.lb_arg.is_empty() { self.lb_arg } else { env.lb_arg },
-            lb_period: env.lb_period.or(self.lb_period),
-            move_by: env.move_by.or(self.move_by),
-            move_pinned: env.move_pinned.or(self.move_pinned),
-            lb_predict: env.lb_predict.or(self.lb_predict),
-            lb_dump: env.lb_dump.or(self.lb_dump),
-            lb_report: env.lb_report.or(self.lb_report),
-            exchange: env.exchange.or(self.exchange),
-            loggp: env.loggp.or(self.loggp),
-            core: env.core.or(self.core),
-            watchdog: env.watchdog.or(self.watchdog),
-            no_pin: env.no_pin || self.no_pin,
-            no_huge_pages: env.no_huge_pages || self.no_huge_pages,
-            check_leaks: env.check_leaks || self.check_leaks,
-            check_moves: env.check_moves || self.check_moves,
-            check_stacks: env.check_stacks || self.check_stacks,
-            statistics: env.statistics || self.statistics,
-        })
+        self.overridden_by(|name| std::env::var_os(name))
+    }
+
+    fn overridden_by(
+        mut self,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Config, ConfigError> {
+        for option in OPTIONS {
+            option.read_variable(&mut self, &variable)?;
+        }
+        Ok(self)
+    }
+
+    /// The environment variables that say what this configuration says, for a program that is
+    /// about to be started.
+    pub fn to_env(&self) -> Vec<(&'static str, String)> {
+        let said = |option: &Entry| Some((option.variable, (option.write)(self)?));
+        OPTIONS.iter().filter_map(said).collect()
     }
 
     /// After which time a rank that keeps its PE's thread from others is named; `None`: never.
@@ -321,10 +151,7 @@ impl Config {
     /// # Errors
     /// There is no such protocol.
     pub fn exchange(&self) -> Result<Option<Protocol>, ConfigError> {
-        match &self.exchange {
-            None => Ok(None),
-            Some(_) => self.protocol().map(Some),
-        }
+        self.exchange.as_deref().map(network::protocol).transpose()
     }
 
     /// Whether large heaps are to have 2 MiB pages where the system gives them.
@@ -360,17 +187,9 @@ impl Config {
                 return Err(ConfigError::Range { option, value, max });
             }
         }
-        if let Some(name) = &self.lb_dump {
-            expect_json("--lb-dump", name)?;
-            if self.lb.is_none() {
-                let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
-                return Err(ConfigError::Option(text.to_owned()));
-            }
-            let file = vrt_balance::dump::file_of(name, 0);
-            if let Err(error) = std::fs::File::create(&file) {
-                let text = format!("--lb-dump: cannot write {}: {error}", file.display());
-                return Err(ConfigError::Option(text));
-            }
+        if let Some(file) = &self.lb_dump {
+            network::expect_json("--lb-dump", file)?;
+            vrt_balance::expect_dumps_to(file, self.lb.is_some())?;
         }
         self.exchanges()?;
         self.balancing().map(|_| ())
@@ -383,15 +202,8 @@ impl Config {
 
     /// How sparse exchanges go.
     pub(crate) fn exchanges(&self) -> Result<Exchanges, ConfigError> {
-        Ok(Exchanges {
-            protocol: self.protocol()?,
-            model: self.loggp.as_deref().map_or(Ok(LogGp::RANKS), read_network)?,
-        })
-    }
-
-    fn protocol(&self) -> Result<Protocol, ConfigError> {
-        let Some(name) = &self.exchange else { return Ok(Protocol::Auto) };
-        name.parse().map_err(|error| ConfigError::Option(format!("--exchange: {error}")))
+        let protocol = self.exchange()?.unwrap_or_default();
+        network::exchanges(protocol, self.loggp.as_deref())
     }
 
     /// Whether the user wants to see what can be given to `--lb`.
@@ -402,22 +214,15 @@ impl Config {
     /// The strategy that moves ranks, if there is one.
     pub(crate) fn balancing(&self) -> Result<Option<Balancing>, ConfigError> {
         let Some(name) = &self.lb else { return Ok(None) };
-        let wrong = |error: &dyn std::error::Error| ConfigError::Option(format!("--lb: {error}"));
-        let strategy = lb_strategies::find(name).map_err(|error| wrong(&error))?;
-        let config = lb_strategies::Config::parse(strategy, &self.lb_arg.join(","))
-            .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
-        let move_by = self.move_by.unwrap_or(MoveBy::Memory);
-        let move_pinned = self.move_pinned.unwrap_or_default();
+        let (strategy, config) = vrt_balance::strategy(name, &self.lb_arg)?;
+        let forecast = self.lb_predict.as_deref().map(vrt_balance::forecast).transpose()?;
         Ok(Some(Balancing {
             strategy,
             config,
             period: self.lb_period,
-            move_by,
-            move_pinned,
-            forecast: match &self.lb_predict {
-                Some(text) => forecast(text)?,
-                None => Forecast::default(),
-            },
+            move_by: self.move_by.unwrap_or(MoveBy::Memory),
+            move_pinned: self.move_pinned.unwrap_or_default(),
+            forecast: forecast.unwrap_or_default(),
             dump: self.lb_dump.clone(),
             report: self.lb_report.unwrap_or_default(),
         }))
@@ -429,13 +234,16 @@ impl Config {
     }
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
-        SlotSizes { stack: self.stack, heap: self.slot, pes: self.pes() as usize }
+        let bytes = |size: Option<Size>| size.map(|Size(bytes)| bytes);
+        SlotSizes { stack: bytes(self.stack), heap: bytes(self.slot), pes: self.pes() as usize }
     }
 
     pub(crate) fn options(&self) -> Options {
         Options {
-            eager: self.eager.unwrap_or(8 << 10),
-            unexpected: self.unexpected.unwrap_or_else(|| share_of_memory(self.ranks())),
+            eager: self.eager.map_or(8 << 10, |size| size.0),
+            unexpected: self
+                .unexpected
+                .map_or_else(|| share_of_memory(self.ranks()), |size| size.0),
             local: false,
             oversubscribed: self.pes() as usize > available_cores(),
             memory_moves: true,
@@ -443,52 +251,6 @@ impl Config {
             check_moves: self.check_moves,
             check_stacks: self.check_stacks,
         }
-    }
-
-    /// The environment variables that say what this configuration says, for a program that is
-    /// about to be started.
-    pub fn to_env(&self) -> Vec<(&'static str, String)> {
-        let numbers = [
-            ("VRT_PES", self.pes.map(|n| n.get() as usize)),
-            ("VRT_RANKS", self.ranks.map(|n| n.get() as usize)),
-            ("VRT_NODE_SIZE", self.node_size.map(|n| n.get() as usize)),
-            ("VRT_STACK", self.stack),
-            ("VRT_SLOT", self.slot),
-            ("VRT_EAGER", self.eager),
-            ("VRT_UNEXPECTED", self.unexpected),
-        ];
-        let switches = [
-            ("VRT_NO_PIN", self.no_pin),
-            ("VRT_NO_HUGE_PAGES", self.no_huge_pages),
-            ("VRT_CHECK_LEAKS", self.check_leaks),
-            ("VRT_CHECK_MOVES", self.check_moves),
-            ("VRT_CHECK_STACKS", self.check_stacks),
-            ("VRT_STATISTICS", self.statistics),
-        ];
-        let numbers = numbers.into_iter().filter_map(|(k, v)| Some((k, v?.to_string())));
-        let period = self.lb_period.map(|period| format!("{}us", period.as_micros()));
-        let watchdog = |Watch(period)| match period {
-            Some(period) => format!("{}us", Duration::as_micros(&period)),
-            None => "off".to_owned(),
-        };
-        let texts = [
-            ("VRT_WATCHDOG", self.watchdog.map(watchdog)),
-            ("VRT_LB", self.lb.clone()),
-            ("VRT_LB_ARG", (!self.lb_arg.is_empty()).then(|| self.lb_arg.join(","))),
-            ("VRT_LB_PERIOD", period),
-            ("VRT_EXCHANGE", self.exchange.clone()),
-            ("VRT_LOGGP", self.loggp.as_ref().map(|name| name.display().to_string())),
-            ("VRT_CORE", self.core.as_ref().and_then(name_of)),
-            ("VRT_MOVE", self.move_by.map(name_of_move)),
-            ("VRT_NET", self.net.as_ref().and_then(name_of)),
-            ("VRT_MOVE_PINNED", self.move_pinned.as_ref().and_then(name_of)),
-            ("VRT_LB_PREDICT", self.lb_predict.clone()),
-            ("VRT_LB_REPORT", self.lb_report.as_ref().and_then(name_of)),
-            ("VRT_LB_DUMP", self.lb_dump.as_ref().map(|name| name.display().to_string())),
-        ];
-        let texts = texts.into_iter().filter_map(|(k, v)| Some((k, v?)));
-        let switches = switches.into_iter().filter(|s| s.1).map(|(k, _)| (k, "true".to_owned()));
-        numbers.chain(texts).chain(switches).collect()
     }
 }
 
@@ -507,42 +269,111 @@ pub(crate) fn available_cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// What is wrong, without clap's usage block.
-fn first_line(text: &str) -> String {
-    let end = text.find("\n\n").unwrap_or(text.len());
-    text[..end].trim_start_matches("error: ").trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::entry::Shape;
+    use std::collections::BTreeSet;
 
-    fn parse(arguments: &[&str]) -> Result<Config, ConfigError> {
-        Config::from_arguments(arguments.iter().map(OsString::from))
+    fn from_variables(set: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        overriding(Config::default(), set)
+    }
+
+    fn overriding(config: Config, set: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let find = |name: &str| set.iter().find(|(variable, _)| *variable == name);
+        config.overridden_by(|name| find(name).map(|(_, text)| OsString::from(text)))
     }
 
     #[test]
-    fn flags_and_their_environment_say_the_same() {
-        let config =
-            parse(&["--pes", "3", "--ranks=12", "--stack", "64K", "--slot", "2g"]).unwrap();
-        assert_eq!((config.pes(), config.ranks()), (3, 12));
-        assert_eq!((config.stack, config.slot), (Some(64 << 10), Some(2 << 30)));
-        let env = config.to_env();
-        assert!(env.contains(&("VRT_STACK", "65536".to_owned())), "{env:?}");
+    fn an_option_is_called_the_same_everywhere() {
+        for option in OPTIONS {
+            let variable = format!("VRT_{}", option.name().replace('-', "_").to_uppercase());
+            assert_eq!(option.variable, variable);
+            assert!(option.usage.starts_with("--"), "{}", option.usage);
+            assert_eq!(option.value_name().is_none(), option.shape == Shape::Switch);
+        }
+        let names: BTreeSet<_> = OPTIONS.iter().map(Entry::name).collect();
+        assert_eq!(names.len(), OPTIONS.len());
+    }
+
+    #[test]
+    fn the_readme_has_every_option_and_no_other() {
+        let readme = include_str!("../../../README.md");
+        let rows = readme.lines().filter(|line| line.starts_with("| `--"));
+        let rows: BTreeSet<(&str, &str)> = rows
+            .map(|row| {
+                let mut cells = row.split('`').skip(1).step_by(2);
+                (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
+            })
+            .collect();
+        let table = OPTIONS.iter().map(|option| (option.usage, option.variable));
+        assert_eq!(rows, table.collect(), "README's table, and the options");
+    }
+
+    #[test]
+    fn methods_set_what_variables_say() {
+        let methods = Config::default()
+            .with_pes(3)
+            .with_stack(64 << 10)
+            .with_lb_arg("a=1")
+            .with_lb_arg("b=2")
+            .with_lb_period(Duration::from_millis(5))
+            .with_move(MoveBy::InPlace)
+            .with_exchange(Protocol::NbxByNode)
+            .with_watchdog(None)
+            .with_no_pin(true);
+        let said = [
+            ("VRT_PES", "3"),
+            ("VRT_STACK", "64K"),
+            ("VRT_LB_ARG", "a=1,b=2"),
+            ("VRT_LB_PERIOD", "5ms"),
+            ("VRT_MOVE", "in-place"),
+            ("VRT_EXCHANGE", "nbx-node"),
+            ("VRT_WATCHDOG", "off"),
+            ("VRT_NO_PIN", "yes"),
+        ];
+        assert_eq!(from_variables(&said).unwrap(), methods);
+        assert_eq!(Config::default().with_pes(3).with_pes(0), Config::default());
+    }
+
+    #[test]
+    fn what_is_written_for_a_program_is_what_it_reads() {
+        // A value for each kind; the last one is for options that take any text.
+        let values = ["3", "64K", "5ms", "on", "a=1,b=2"];
+        for option in OPTIONS {
+            let names = option.choices.iter().map(|choice| choice.name);
+            let config = names
+                .chain(values)
+                .find_map(|value| from_variables(&[(option.variable, value)]).ok())
+                .unwrap();
+            let env = config.to_env();
+            let [(variable, text)] = &env[..] else { panic!("{env:?}") };
+            assert_eq!(*variable, option.variable);
+            assert_eq!(from_variables(&[(variable, text)]).unwrap(), config, "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_that_are_set_override() {
+        let built = Config::default().with_ranks(5).with_lb_arg("a=1").with_no_pin(true);
+        let set = [("VRT_RANKS", "7"), ("VRT_LB_ARG", ""), ("VRT_NO_PIN", "off")];
+        let config = overriding(built.clone(), &set).unwrap();
+        assert_eq!(config, built.with_ranks(7).with_no_pin(false));
     }
 
     #[test]
     fn wrong_values_are_named() {
-        for (arguments, parts) in [
-            (["--ranks", "0"], ["'0'", "--ranks"]),
-            (["--pes", "two"], ["'two'", "--pes"]),
-            (["--stack", "8X"], ["'8X'", "K, M, G or T"]),
-            (["--rank", "3"], ["'--rank'", "unexpected"]),
+        for (variable, text, words) in [
+            ("VRT_RANKS", "0", "invalid value '0' for '--ranks <N>': a whole number from 1 up"),
+            ("VRT_STACK", "8X", "invalid value '8X' for '--stack <SIZE>': a number of bytes"),
+            ("VRT_NO_PIN", "maybe", "invalid value 'maybe' for '--no-pin': true, yes, on or 1"),
+            ("VRT_MOVE", "by-foot", "invalid value 'by-foot' for '--move <HOW>'\n  [possible"),
         ] {
-            let text = parse(&arguments).unwrap_err().to_string();
-            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+            let refused = from_variables(&[(variable, text)]).unwrap_err().to_string();
+            assert!(refused.starts_with(words), "{refused}");
         }
-        let unknown = parse(&["--exchange", "nbc"]).unwrap().check().unwrap_err().to_string();
+        let unknown = from_variables(&[("VRT_EXCHANGE", "nbc")]).unwrap();
+        let unknown = unknown.check().unwrap_err().to_string();
         assert!(unknown.contains("`nbc`") && unknown.contains("nbx-node"), "{unknown}");
         let too_many = Config::default().with_pes(5000).check().unwrap_err().to_string();
         assert!(too_many.contains("5000") && too_many.contains("1024"), "{too_many}");

@@ -32,8 +32,8 @@ mod reclaim;
 mod supervisor;
 mod watchdog;
 
-use local::is_local;
 pub use config::{Config, ConfigError, Core, Net};
+use local::is_local;
 pub use local::run_local;
 pub use vrt_balance::{LbReport, MovePinned};
 

@@ -143,7 +143,8 @@ impl MpiWorld {
 
     /// Makes nodes of PEs: as asked, or of all PEs of a machine if there are as many on each.
     fn node_of_this(&self, config: &Config) -> Result<Node, LaunchError> {
-        let counts = self.processes.machines().chunk_by(|a, b| a == b).map(|machine| machine.len() as u32);
+        let counts =
+            self.processes.machines().chunk_by(|a, b| a == b).map(|machine| machine.len() as u32);
         let size = match config.chosen_node_size() {
             Some(size) => size.min(self.pes),
             None => counts.fold(0, greatest_common_divisor),

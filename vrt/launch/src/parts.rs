@@ -1,7 +1,7 @@
 //! What works on each PE of a job beside its core.
 
-use vrt_balance::{Balancer, Balancing};
 use crate::config::{Config, ConfigError};
+use vrt_balance::{Balancer, Balancing};
 use vrt_core::comm::Combining;
 use vrt_core::exchange::Exchanges;
 use vrt_core::migrate::{Migration, Rules};

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use vrt_balance::Balancer;
 use crate::config::{Config, Core};
 use crate::crash;
 use crate::parts::Parts;
 use crate::watchdog::Watchdog;
+use vrt_balance::Balancer;
 use vrt_core::blocking;
 use vrt_core::comm::Combining;
 use vrt_core::net::local::Events;
@@ -117,7 +117,7 @@ pub(super) fn leave(status: i32) -> ! {
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
     #[cfg(feature = "mpi")]
-    super::mpi::abort_unless_well(status);
+    vrt_net_mpi::abort_unless_well(status);
     // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
     // image.
     unsafe {

@@ -1,15 +1,18 @@
 //! What of a job's configuration is about moving ranks.
 
-/// How ranks move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveBy {
-    /// With their memory, as they are
-    Memory,
-    /// By the state they give to `migrate`: their program begins again from it
-    State,
-    /// With their memory; each state given to `migrate` is encoded and decoded in place, to test
-    /// that
-    InPlace,
+use crate::choices;
+
+choices! {
+    /// How ranks move.
+    pub enum MoveBy {
+        /// With their memory, as they are
+        Memory = "memory",
+        /// By the state they give to `migrate`: their program begins again from it
+        State = "state",
+        /// With their memory; each state given to `migrate` is encoded and decoded in place, to test
+        /// that
+        InPlace = "in-place",
+    }
 }
 
 /// How and when the ranks of a job move.

@@ -127,6 +127,17 @@ pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
 }
 
 impl Pe {
+    /// Sends all that this PE still has to send to others.
+    pub fn send_what_is_left(&mut self) {
+        loop {
+            self.progress();
+            let busy = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
+            if !busy && !self.engine.net.has_backlog() {
+                return;
+            }
+        }
+    }
+
     /// Books what a rank did that has just suspended or returned, and finds the next one.
     #[inline]
     fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> Step {

@@ -1,0 +1,96 @@
+//! Values that are names: enums, each defined once with the names and what they mean.
+
+/// A name that an option's value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub name: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
+
+/// Defines an enum whose variants are values of an option. The documentation of a variant is its help.
+///
+/// `Variant = "name"` is what it is called, `default Variant;` makes one the default.
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[$attribute:meta])*
+        pub enum $Enum:ident {
+            $( $(#[doc = $help:literal])+ $Variant:ident = $name:literal, )+
+        }
+        $(default $Default:ident;)?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Enum {
+            $( $(#[doc = $help])+ $Variant, )+
+        }
+
+        impl $crate::options::Value for $Enum {
+            const CHOICES: &'static [$crate::options::Choice] = &[
+                $( $crate::options::Choice {
+                    name: $name,
+                    // Each line begins with a space.
+                    help: concat!($($help),+).trim_ascii(),
+                }, )+
+            ];
+
+            fn read(text: &std::ffi::OsStr) -> Result<$Enum, $crate::options::ValueError> {
+                match text.to_str() {
+                    $( Some($name) => Ok($Enum::$Variant), )+
+                    _ => Err($crate::options::ValueError::Choice(Self::CHOICES)),
+                }
+            }
+
+            fn write(&self) -> String {
+                match self {
+                    $( $Enum::$Variant => $name.to_owned(), )+
+                }
+            }
+        }
+
+        $(
+            impl Default for $Enum {
+                fn default() -> $Enum {
+                    $Enum::$Default
+                }
+            }
+        )?
+
+        impl std::str::FromStr for $Enum {
+            type Err = $crate::options::ValueError;
+
+            fn from_str(text: &str) -> Result<$Enum, Self::Err> {
+                $crate::options::Value::read(text.as_ref())
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::options::{Value, ValueError};
+
+    crate::choices! {
+        /// A value in two ways.
+        pub enum Way {
+            /// As it is,
+            /// untouched
+            Plain = "plain",
+            /// In a box
+            InBox = "in-box",
+        }
+        default InBox;
+    }
+
+    #[test]
+    fn a_name_stands_for_its_variant() {
+        assert_eq!(Way::read("plain".as_ref()), Ok(Way::Plain));
+        assert_eq!("in-box".parse(), Ok(Way::InBox));
+        assert_eq!((Way::InBox.write().as_str(), Way::default()), ("in-box", Way::InBox));
+        assert_eq!(Way::CHOICES[0].help, "As it is, untouched");
+        let error = Way::read("Plain".as_ref()).unwrap_err();
+        assert_eq!(error, ValueError::Choice(Way::CHOICES));
+        assert_eq!(error.to_string(), "[possible values: plain, in-box]");
+    }
+}

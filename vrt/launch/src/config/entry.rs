@@ -1,0 +1,184 @@
+//! What an option is: an entry of the table, from which everything else about it is made.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "help is for command lines"))]
+
+use std::ffi::{OsStr, OsString};
+
+use crate::config::{Config, ConfigError};
+use vrt_core::options::{Choice, Value, ValueError};
+
+/// An option: a field of [`Config`], and how it is written.
+pub(super) struct Entry {
+    /// The name of the field.
+    pub(super) field: &'static str,
+    /// The flag, and behind it what its value is called unless it is a switch.
+    pub(super) usage: &'static str,
+    /// The environment variable.
+    pub(super) variable: &'static str,
+    pub(super) help: &'static str,
+    pub(super) shape: Shape,
+    /// The values that there are, if they have names.
+    pub(super) choices: &'static [Choice],
+    /// Sets the field to what is written so.
+    pub(super) read: fn(&mut Config, &OsStr) -> Result<(), ValueError>,
+    /// How the field's value is written; `None`: as if the option had not been given.
+    pub(super) write: fn(&Config) -> Option<String>,
+}
+
+/// How often an option may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// It has no value.
+    Switch,
+    One,
+    /// Values may also be written as one, with commas between them.
+    Many,
+}
+
+/// A field of [`Config`].
+pub(super) trait Field: Sized {
+    const SHAPE: Shape;
+    const CHOICES: &'static [Choice];
+
+    fn read(text: &OsStr) -> Result<Self, ValueError>;
+
+    fn write(&self) -> Option<String>;
+}
+
+impl<T: Value> Field for Option<T> {
+    const SHAPE: Shape = Shape::One;
+    const CHOICES: &'static [Choice] = T::CHOICES;
+
+    fn read(text: &OsStr) -> Result<Option<T>, ValueError> {
+        T::read(text).map(Some)
+    }
+
+    fn write(&self) -> Option<String> {
+        self.as_ref().map(T::write)
+    }
+}
+
+impl Field for bool {
+    const SHAPE: Shape = Shape::Switch;
+    const CHOICES: &'static [Choice] = &[];
+
+    fn read(text: &OsStr) -> Result<bool, ValueError> {
+        Value::read(text)
+    }
+
+    fn write(&self) -> Option<String> {
+        self.then(|| Value::write(self))
+    }
+}
+
+impl Field for Vec<String> {
+    const SHAPE: Shape = Shape::Many;
+    const CHOICES: &'static [Choice] = &[];
+
+    fn read(text: &OsStr) -> Result<Vec<String>, ValueError> {
+        Ok(String::read(text)?.split(',').map(str::to_owned).collect())
+    }
+
+    fn write(&self) -> Option<String> {
+        (!self.is_empty()).then(|| self.join(","))
+    }
+}
+
+impl Entry {
+    /// The flag without its dashes.
+    pub(super) fn name(&self) -> &'static str {
+        let flag = self.usage.split_once(' ').map_or(self.usage, |(flag, _)| flag);
+        flag.trim_start_matches('-')
+    }
+
+    /// What its value is called.
+    pub(super) fn value_name(&self) -> Option<&'static str> {
+        Some(self.usage.split_once(' ')?.1)
+    }
+
+    /// Sets the field to the value of its variable. One that is set to nothing is unset.
+    pub(super) fn read_variable(
+        &self,
+        config: &mut Config,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(), ConfigError> {
+        match variable(self.variable) {
+            Some(text) if !text.is_empty() => {
+                (self.read)(config, &text).map_err(|error| self.refuse(&text, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The words are those of a command line's parser, whichever of both has read the value.
+    fn refuse(&self, text: &OsStr, error: &ValueError) -> ConfigError {
+        let usage = match self.value_name() {
+            Some(value) => format!("--{} <{value}>", self.name()),
+            None => self.usage.to_owned(),
+        };
+        let between = if matches!(error, ValueError::Choice(_)) { "\n  " } else { ": " };
+        let text = text.display();
+        ConfigError::Option(format!("invalid value '{text}' for '{usage}'{between}{error}"))
+    }
+}
+
+/// Defines [`Config`] and the table of its options. For each of them, by its field:
+///
+/// ```text
+/// field: Type {
+///     "--flag VALUE" or "--switch", "VRT_VARIABLE";
+///     "What it is for [default: what is so without it]";
+///     /// Documentation of the method that sets it.
+///     with_field(argument: Argument) = what the field is set to, or
+///     with_field(argument: Argument) += what is added to it
+/// }
+/// ```
+macro_rules! config_options {
+    (
+        $(#[$attribute:meta])*
+        pub struct Config {
+            $( $field:ident: $Type:ty {
+                $usage:literal, $variable:literal;
+                $help:literal;
+                $(#[doc = $doc:literal])+
+                $method:ident($argument:ident: $Argument:ty) $operator:tt $value:expr
+            } )+
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct Config {
+            $( pub(super) $field: $Type, )+
+        }
+
+        impl Config {
+            $(
+                $(#[doc = $doc])+
+                #[doc = concat!("\n\nThe same as the flag `", $usage, "` or the variable `", $variable, "`.")]
+                #[must_use]
+                pub fn $method(mut self, $argument: $Argument) -> Config {
+                    config_options!(@set self.$field, $operator, $value);
+                    self
+                }
+            )+
+        }
+
+        /// All options, in the order in which help shows them.
+        pub(super) const OPTIONS: &[Entry] = &[
+            $( Entry {
+                field: stringify!($field),
+                usage: $usage,
+                variable: $variable,
+                help: $help,
+                shape: <$Type as Field>::SHAPE,
+                choices: <$Type as Field>::CHOICES,
+                read: |config, text| {
+                    config.$field = Field::read(text)?;
+                    Ok(())
+                },
+                write: |config| Field::write(&config.$field),
+            }, )+
+        ];
+    };
+    (@set $place:expr, =, $value:expr) => { $place = $value };
+    (@set $place:expr, +=, $value:expr) => { $place.push($value) };
+}
+pub(super) use config_options;

@@ -1,0 +1,222 @@
+//! The table of options: [`Config`], its `with_*` methods, flags, variables and help come from here.
+//!
+//! A new option is an entry of this table, a row of the README's, and what its module makes of it.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::entry::{Entry, Field, config_options};
+use crate::config::{Core, Net};
+use vrt_balance::{LbReport, MovePinned};
+use vrt_core::exchange::Protocol;
+use vrt_core::migrate::MoveBy;
+use vrt_core::options::{Size, Watch};
+
+config_options! {
+    // Documented where it is exported.
+    #[expect(missing_docs, reason = "see above")]
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Config {
+        pes: Option<NonZeroU32> {
+            "--pes N", "VRT_PES";
+            "Processing elements: processes that run ranks [default: one per available core]";
+            /// Sets the number of PEs; 0 means one per available core.
+            with_pes(pes: u32) = NonZeroU32::new(pes)
+        }
+
+        ranks: Option<NonZeroU32> {
+            "--ranks N", "VRT_RANKS";
+            "Virtual ranks in the job [default: 4 per PE]";
+            /// Sets the number of ranks; 0 means 4 per PE.
+            with_ranks(ranks: u32) = NonZeroU32::new(ranks)
+        }
+
+        node_size: Option<NonZeroU32> {
+            "--node-size N", "VRT_NODE_SIZE";
+            "Treat every N PEs as a node that shares no memory with others \
+             [default: all PEs are one]";
+            /// Sets the number of PEs that make a node; 0 means that all PEs are one.
+            with_node_size(pes: u32) = NonZeroU32::new(pes)
+        }
+
+        net: Option<Net> {
+            "--net HOW", "VRT_NET";
+            "What carries messages between PEs: shared memory on this machine, or also MPI between \
+             PEs that a launcher such as mpirun has started [default: MPI under such a launcher]";
+            /// Sets what carries messages between PEs.
+            with_net(net: Net) = Some(net)
+        }
+
+        stack: Option<Size> {
+            "--stack SIZE", "VRT_STACK";
+            "Stack of a rank, such as 512K or 8M [default: 8M, less with over 4,000 ranks]";
+            /// Sets the stack of a rank, in bytes.
+            with_stack(bytes: usize) = Some(Size(bytes))
+        }
+
+        slot: Option<Size> {
+            "--slot SIZE", "VRT_SLOT";
+            "Address space for the heap of a rank, such as 1G \
+             [default: as much as fits, up to 64G]";
+            /// Sets the address space for the heap of a rank, in bytes.
+            with_slot(bytes: usize) = Some(Size(bytes))
+        }
+
+        eager: Option<Size> {
+            "--eager SIZE", "VRT_EAGER";
+            "Longest message that is sent before its receive is known [default: 8K]";
+            /// Sets the longest message, in bytes, that is sent before its receive is known.
+            with_eager(bytes: usize) = Some(Size(bytes))
+        }
+
+        unexpected: Option<Size> {
+            "--unexpected SIZE", "VRT_UNEXPECTED";
+            "Memory that messages to a rank may take for which it has no receive, such as 64M; \
+             further sends to it then wait for their receives \
+             [default: a share of the machine's memory]";
+            /// Sets how much memory, in bytes, messages to a rank may take for which it has no
+            /// receive. Further sends to it then wait for their receives.
+            with_unexpected(bytes: usize) = Some(Size(bytes))
+        }
+
+        lb: Option<String> {
+            "--lb NAME", "VRT_LB";
+            "Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all";
+            /// Sets the strategy that moves ranks while the job runs.
+            with_lb(name: impl Into<String>) = Some(name.into())
+        }
+
+        lb_arg: Vec<String> {
+            "--lb-arg K=V", "VRT_LB_ARG";
+            "A parameter of the strategy, such as home-bias=0.1; may be repeated";
+            /// Adds a parameter of the strategy, such as `home-bias=0.1`.
+            with_lb_arg(argument: impl Into<String>) += argument.into()
+        }
+
+        lb_period: Option<Duration> {
+            "--lb-period TIME", "VRT_LB_PERIOD";
+            "Take a balancing step in every such time, such as 500ms, wherever ranks are suspended \
+             [default: steps are taken when all ranks call `migrate`]";
+            /// Sets the time between two balancing steps.
+            with_lb_period(period: Duration) = Some(period)
+        }
+
+        move_by: Option<MoveBy> {
+            "--move HOW", "VRT_MOVE";
+            "How ranks move: with their memory as it is, or by the state they give to `migrate`";
+            /// Sets how ranks move.
+            with_move(move_by: MoveBy) = Some(move_by)
+        }
+
+        lb_predict: Option<String> {
+            "--lb-predict NAME", "VRT_LB_PREDICT";
+            "Predict loads from earlier ones: last, mean, median or linear, with arguments behind a \
+             colon, such as median:n=5 [default: last]";
+            /// Sets how loads are predicted from earlier ones: `last`, `mean`, `median` or `linear`,
+            /// with arguments behind a colon, such as `median:n=5`.
+            with_lb_predict(name: impl Into<String>) = Some(name.into())
+        }
+
+        lb_dump: Option<PathBuf> {
+            "--lb-dump FILE", "VRT_LB_DUMP";
+            "Write the loads of all steps to FILE.PE.json, in the layout of DARMA vt's load data";
+            /// Sets the file that the loads of all steps are written to, as `FILE.PE.json`.
+            with_lb_dump(file: impl Into<PathBuf>) = Some(file.into())
+        }
+
+        move_pinned: Option<MovePinned> {
+            "--move-pinned WHAT", "VRT_MOVE_PINNED";
+            "What to do when ranks cannot be moved because of what they hold: say so once, or end \
+             the job [default: warn]";
+            /// Sets what to do when ranks cannot be moved.
+            with_move_pinned(what: MovePinned) = Some(what)
+        }
+
+        lb_report: Option<LbReport> {
+            "--lb-report WHEN", "VRT_LB_REPORT";
+            "What to say about balancing: a line for each step, a summary when the job ends, or \
+             nothing [default: end]";
+            /// Sets what is said about balancing.
+            with_lb_report(report: LbReport) = Some(report)
+        }
+
+        no_huge_pages: bool {
+            "--no-huge-pages", "VRT_NO_HUGE_PAGES";
+            "Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system \
+             gives them";
+            /// Keeps to pages of 4 KiB, or does not.
+            with_no_huge_pages(yes: bool) = yes
+        }
+
+        exchange: Option<String> {
+            "--exchange NAME", "VRT_EXCHANGE";
+            "How sparse exchanges find out who receives from whom: auto, pex, pcx, rsx, nbx or \
+             nbx-node; `list` explains them [default: auto]";
+            /// Sets how sparse exchanges find out who receives from whom.
+            with_exchange(protocol: Protocol) = Some(protocol.name().to_owned())
+        }
+
+        loggp: Option<PathBuf> {
+            "--loggp FILE", "VRT_LOGGP";
+            "Choose exchange protocols for the network whose parameters `sparse-mini loggp` wrote \
+             to this file [default: this computer's, as measured once]";
+            /// Sets the file with the network for which exchange protocols are chosen.
+            with_loggp(file: impl Into<PathBuf>) = Some(file.into())
+        }
+
+        no_pin: bool {
+            "--no-pin", "VRT_NO_PIN";
+            "Do not bind PEs to cores";
+            /// Leaves PEs unbound, or binds them to cores.
+            with_no_pin(yes: bool) = yes
+        }
+
+        core: Option<Core> {
+            "--core WHAT", "VRT_CORE";
+            "What core files of crashed PEs have beside what every core file has: `rank`: the stack \
+             and heap of the rank that crashed; a core is then written if the system allows it at \
+             all";
+            /// Sets what core files of crashed PEs have beside what every core file has.
+            with_core(what: Core) = Some(what)
+        }
+
+        check_leaks: bool {
+            "--check-leaks", "VRT_CHECK_LEAKS";
+            "Report what ranks leave behind in their heaps";
+            /// Reports what ranks leave behind in their heaps, or does not.
+            with_check_leaks(yes: bool) = yes
+        }
+
+        check_stacks: bool {
+            "--check-stacks", "VRT_CHECK_STACKS";
+            "Look for pointers into a PE's heap on the stacks of suspended ranks (slow)";
+            /// Looks for pointers into a PE's heap on the stacks of suspended ranks, or does not.
+            with_check_stacks(yes: bool) = yes
+        }
+
+        check_moves: bool {
+            "--check-moves", "VRT_CHECK_MOVES";
+            "Search all memory of a rank before each move, and say what it refers to that is not \
+             its own";
+            /// Searches all memory of a rank before each move, or does not.
+            with_check_moves(yes: bool) = yes
+        }
+
+        watchdog: Option<Watch> {
+            "--watchdog TIME", "VRT_WATCHDOG";
+            "Say which rank keeps its PE's thread for such a time while others wait for it, such as \
+             2s; or `off` [default: 10s]";
+            /// Sets the time after which a rank that keeps its PE's thread from others is named;
+            /// `None`: never.
+            with_watchdog(period: Option<Duration>) = Some(Watch(period))
+        }
+
+        statistics: bool {
+            "--statistics", "VRT_STATISTICS";
+            "Print what each PE has done when the job ends";
+            /// Prints what each PE has done when the job ends, or does not.
+            with_statistics(yes: bool) = yes
+        }
+    }
+}
