@@ -19,7 +19,6 @@ mod epoch;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::panic::Location;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};

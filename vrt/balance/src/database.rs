@@ -25,19 +25,19 @@ const NOTABLE: f64 = 0.05;
 
 /// What a step found.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Load of the busiest PE over the mean, less 1: today, and as predicted.
     pub before: f64,
     pub after: f64,
     /// Why nothing moves although it could.
-    pub remark: Option<String>,
+    pub(crate) remark: Option<String>,
     /// What the user could do.
-    pub advice: Option<String>,
+    pub(crate) advice: Option<String>,
 }
 
 /// See the module's text.
 #[derive(Debug)]
-pub struct Database {
+pub(crate) struct Database {
     balancing: Balancing,
     shared: Shared,
     history: History,
@@ -60,7 +60,7 @@ impl Database {
     }
 
     /// The orders for each PE.
-    pub fn decide(&mut self, step: u32, reports: &[Loads]) -> (Vec<Vec<Order>>, Verdict) {
+    pub(crate) fn decide(&mut self, step: u32, reports: &[Loads]) -> (Vec<Vec<Order>>, Verdict) {
         let mut orders = vec![Vec::new(); self.shared.pes()];
         for report in reports {
             self.moving.add(&report.pe.moving);

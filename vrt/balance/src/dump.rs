@@ -17,7 +17,7 @@ const PHASES: usize = 10_000;
 
 /// What will be written.
 #[derive(Debug)]
-pub struct Dump {
+pub(crate) struct Dump {
     name: PathBuf,
     layouts: Vec<Layout>,
     phases: usize,
@@ -90,7 +90,7 @@ impl Dump {
 }
 
 /// The file of a PE.
-pub fn file_of(name: &Path, pe: usize) -> PathBuf {
+pub(crate) fn file_of(name: &Path, pe: usize) -> PathBuf {
     let mut file = name.as_os_str().to_owned();
     file.push(format!(".{pe}.json"));
     file.into()

@@ -108,17 +108,17 @@ enum Message {
 
 /// What became of a PE's orders.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Moved {
+pub(crate) struct Moved {
     pub moved: u32,
-    pub stayed: u32,
+    pub(crate) stayed: u32,
     /// Of those, pinned ones.
     pub pinned: u32,
     /// Bytes that were encoded or will be copied for it.
     pub bytes: u64,
-    pub nanoseconds: u64,
+    pub(crate) nanoseconds: u64,
     /// Of those that moved, the ones that are under way to another PE now and will tell when they
     /// have come.
-    pub under_way: u32,
+    pub(crate) under_way: u32,
 }
 
 impl Moved {

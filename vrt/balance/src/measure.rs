@@ -27,7 +27,7 @@ const LOOP: u64 = 100_000;
 
 /// What a PE has done since the last report. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct PeLoad {
+pub(crate) struct PeLoad {
     /// Time since then.
     pub seconds: f64,
     /// Of that: in ranks, with the switches to them.
@@ -37,20 +37,20 @@ pub struct PeLoad {
     /// Part of the core that the PE got when it wanted it.
     pub share: f64,
     /// Steps of the loop in a second.
-    pub speed: f64,
+    pub(crate) speed: f64,
     /// What moving ranks has taken here.
-    pub moving: Moving,
+    pub(crate) moving: Moving,
 }
 
 /// What moving ranks takes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Moving {
+pub(crate) struct Moving {
     /// Ranks packed here, and seconds for that, whatever their size.
     pub ranks: u64,
     pub seconds: f64,
     /// Bytes that were copied from or to here, and seconds for that.
     pub bytes: u64,
-    pub copying: f64,
+    pub(crate) copying: f64,
 }
 
 impl Moving {
@@ -73,7 +73,7 @@ impl Moving {
 
 /// Measures a PE.
 #[derive(Debug)]
-pub struct Meter {
+pub(crate) struct Meter {
     account: Option<File>,
     last: Instant,
     /// Cycles in ranks and idle at the last report.

@@ -8,11 +8,11 @@ use crate::measure::PeLoad;
 
 /// What never is.
 #[derive(Debug)]
-pub enum Dump {}
+pub(crate) enum Dump {}
 
 /// What never happens.
 #[derive(Debug, thiserror::Error)]
-pub enum DumpError {}
+pub(crate) enum DumpError {}
 
 impl Dump {
     pub fn new(name: &Path) -> Dump {
@@ -35,6 +35,6 @@ impl Dump {
 }
 
 /// The file of a PE.
-pub fn file_of(name: &Path, _: usize) -> PathBuf {
+pub(crate) fn file_of(name: &Path, _: usize) -> PathBuf {
     name.to_owned()
 }

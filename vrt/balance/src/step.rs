@@ -15,17 +15,17 @@ use vrt_core::net::shared::Shared;
 use vrt_slot::report;
 
 /// Pinned ranks of which a PE tells the reason in a step.
-pub const PINNED_TOLD: usize = 4;
+pub(crate) const PINNED_TOLD: usize = 4;
 
 /// The state of the steps.
 #[derive(Debug)]
-pub struct Step {
+pub(crate) struct Step {
     pub balancing: Balancing,
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// Number of the step under way, or of the last one.
     pub number: u32,
     /// Cycle counter at which the next one begins, if they go by time.
-    pub begins_at: u64,
+    pub(crate) begins_at: u64,
     pes: usize,
     /// What the PEs have reported whose ranks all wait in `migrate`.
     waiting: Vec<Option<Loads>>,
@@ -46,7 +46,7 @@ pub struct Step {
 
 /// How far a step is.
 #[derive(Debug)]
-pub enum Stage {
+pub(crate) enum Stage {
     Resting,
     /// What the PEs have answered so far.
     Asking(Vec<Option<Loads>>),
@@ -76,7 +76,7 @@ struct Totals {
 
 /// What a PE and its ranks have cost since the last step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Loads {
+pub(crate) struct Loads {
     pub pe: PeLoad,
     pub ranks: Vec<RankLoad>,
     /// If the strategy wants to know: from which rank to which, messages and bytes since the job
@@ -85,24 +85,24 @@ pub struct Loads {
     /// Why some of its ranks are pinned.
     pub pinned: Vec<(u32, String)>,
     /// What it took to find all this out.
-    pub nanoseconds: u64,
+    pub(crate) nanoseconds: u64,
 }
 
 /// What a rank has cost since the last step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct RankLoad {
+pub(crate) struct RankLoad {
     pub rank: u32,
     /// Time run.
     pub seconds: f64,
     /// Live bytes of its heap and stack.
     pub bytes: u64,
     pub pinned: bool,
-    pub coordinates: Option<[f64; 3]>,
+    pub(crate) coordinates: Option<[f64; 3]>,
 }
 
 /// A rank is to go to another PE.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub(crate) struct Order {
     pub rank: u32,
     pub to: u32,
 }
@@ -129,14 +129,19 @@ impl Step {
     }
 
     /// Begins a step by asking all PEs.
-    pub fn ask(&mut self) {
+    pub(crate) fn ask(&mut self) {
         self.number = self.number.wrapping_add(1);
         self.stage = Stage::Asking(vec![None; self.pes]);
     }
 
     /// All ranks of a PE wait in `migrate`; the orders when all of the `left` ranks that have not
     /// ended do.
-    pub fn arrived(&mut self, from: u32, loads: Loads, left: u32) -> Option<Vec<Vec<Order>>> {
+    pub(crate) fn arrived(
+        &mut self,
+        from: u32,
+        loads: Loads,
+        left: u32,
+    ) -> Option<Vec<Vec<Order>>> {
         self.waiting[from as usize] = Some(loads);
         let arrived: usize = self.waiting.iter().flatten().map(|loads| loads.ranks.len()).sum();
         if arrived != left as usize || left == 0 {
@@ -201,7 +206,7 @@ impl Step {
     }
 
     /// What the step has cost that is just over.
-    pub fn take_cost(&mut self) -> Option<Duration> {
+    pub(crate) fn take_cost(&mut self) -> Option<Duration> {
         self.cost.take()
     }
 

@@ -97,7 +97,7 @@ pub fn decode_own<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 }
 
 /// [`decode_own`] of a value that borrows from the bytes.
-pub fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
+pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     whole(bincode::serde::borrow_decode_from_slice(bytes, CONFIG), bytes.len())
 }
 

@@ -17,9 +17,9 @@ mod background;
 mod drive;
 mod landing;
 
-pub use background::{Lasting, background};
+pub use background::{Background, Lasting, background};
 pub use drive::{drive, drive_async_main, finish_tasks, yield_now, yield_now_async};
-pub use landing::Landing;
+pub(crate) use landing::Landing;
 
 use std::cell::Cell;
 use std::future::Future;

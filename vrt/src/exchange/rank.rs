@@ -98,12 +98,13 @@ impl RankParty {
         // SAFETY: both are borrowed until the future is ready.
         unsafe {
             if all {
-                collective.reduce(None, &fold, from, Some(to)).await;
+                collective.reduce(None, &fold, from, Some(to)).await
             } else {
                 let lengths = vec![to.1; self.size()];
-                collective.reduce_scatter(&fold, from, &lengths, to).await;
+                collective.reduce_scatter(&fold, from, &lengths, to).await
             }
         }
+        .or_refuse(self.site);
     }
 }
 
@@ -216,7 +217,7 @@ impl Party for RankParty {
         let to = Out(theirs.as_mut_ptr().cast(), bytes, Signature::ANY);
         let collective = self.collective();
         // SAFETY: both live until the future is ready.
-        unsafe { collective.all_to_all(from, to) }.await;
+        unsafe { collective.all_to_all(from, to) }.await.or_refuse(self.site);
         theirs
     }
 
@@ -235,7 +236,7 @@ impl Party for RankParty {
     async fn barrier(&self) {
         let collective = self.collective();
         // SAFETY: no buffers.
-        unsafe { collective.barrier() }.await;
+        unsafe { collective.barrier() }.await.or_refuse(self.site);
     }
 
     async fn count_up(&self, others: impl Iterator<Item = (usize, u64)>) {

@@ -185,7 +185,7 @@ pub trait AsyncDestination: Destination {
             operation::background(async move {
                 let (_bytes, message) = (bytes, message);
                 // SAFETY: as in `send_vec_async`.
-                unsafe { operation::send(message, site) }.await;
+                unsafe { operation::send(message, site) }.await.or_refuse(site);
             })
             .await;
             Ok(())

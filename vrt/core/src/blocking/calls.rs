@@ -178,7 +178,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
+pub(crate) unsafe extern "C" fn usleep(time: c_uint) -> c_int {
     if has_slept("usleep", Some(u64::from(time) * MICROSECOND)) {
         return 0;
     }
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn select(
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn pselect(
+pub(crate) unsafe extern "C" fn pselect(
     count: c_int,
     read: *mut libc::fd_set,
     write: *mut libc::fd_set,
@@ -327,7 +327,10 @@ unsafe extern "C" {
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn pthread_join(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+) -> c_int {
     if pe::in_rank() {
         let until = clock(libc::CLOCK_REALTIME) + PATIENCE;
         let until = libc::timespec {

@@ -40,7 +40,7 @@ use crate::pe::{self, Completion, Mode, Outbound, Started};
 /// Most bytes that one rank's result of a small operation may have.
 const SMALL: usize = 32 << 10;
 /// From how many bytes on an all_reduce of 2^k ranks halves its data.
-pub const HALVING: usize = 64 << 10;
+pub(crate) const HALVING: usize = 64 << 10;
 
 /// One collective operation of one rank.
 #[derive(Clone, Debug)]

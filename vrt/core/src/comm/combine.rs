@@ -52,7 +52,7 @@ pub enum What {
 
 /// A small collective operation of one rank.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Spec {
+pub(crate) struct Spec {
     pub what: What,
     /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
     pub root: Option<u32>,
@@ -69,12 +69,12 @@ pub struct Spec {
 }
 
 /// Low bits of an operation's number: steps of one operation that are combined one after the other.
-pub const PHASE_BITS: u32 = 2;
+pub(crate) const PHASE_BITS: u32 = 2;
 /// Bytes in front of each part in a packet: start and level.
 const PART_HEADER: usize = 8;
 
 /// Longest contribution that is combined this way.
-pub const MAX_UNIT: usize = 4 << 10;
+pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
 
 /// Most packets that wait for an operation to be begun, without one being made for them.
@@ -159,7 +159,7 @@ struct Contribution<'a> {
 /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
 /// for the result (if the rank gets it) until the request is done.
 #[inline]
-pub unsafe fn combine(
+pub(crate) unsafe fn combine(
     engine: &mut Engine,
     spec: &Spec,
     number: Option<u32>,

@@ -13,7 +13,7 @@ pub enum Fold<'a> {
 }
 
 /// A user's operation on packed elements; see [`Fold::User`].
-pub type UserFold<'a> = dyn Fn(&[u8], &mut [u8]) -> Result<(), Error> + 'a;
+pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8]) -> Result<(), Error> + 'a;
 
 impl std::fmt::Debug for Fold<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -119,7 +119,7 @@ impl Fold<'_> {
     ///
     /// # Errors
     /// The user's operation failed.
-    pub fn fold_all(&self, all: &[u8], unit: usize) -> Result<Vec<u8>, Error> {
+    pub(crate) fn fold_all(&self, all: &[u8], unit: usize) -> Result<Vec<u8>, Error> {
         let mut blocks: Vec<Vec<u8>> = if unit == 0 {
             vec![Vec::new()]
         } else {

@@ -26,7 +26,7 @@ use crate::net::{Kind, Packet};
 use crate::pe::{ContextUse, Core, Engine, RankState, Request, Started};
 
 /// Stands for a first rank: the members are registered.
-pub const REGISTERED: u32 = u32::MAX;
+pub(crate) const REGISTERED: u32 = u32::MAX;
 
 /// The groups that a PE knows, by context and first rank.
 #[derive(Debug, Default)]
@@ -209,7 +209,7 @@ pub fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
 }
 
 /// The running rank has made a communicator, whose first context this is.
-pub fn count_communicator(core: &mut Core, context: u32) {
+pub(crate) fn count_communicator(core: &mut Core, context: u32) {
     if context.is_multiple_of(CONTEXTS) {
         core.running().owned.communicators += 1;
         core.used.made.communicators += 1;
@@ -217,7 +217,7 @@ pub fn count_communicator(core: &mut Core, context: u32) {
 }
 
 /// The running rank has dropped a communicator, whose first context this is.
-pub fn forget_communicator(engine: &mut Engine, context: u32) {
+pub(crate) fn forget_communicator(engine: &mut Engine, context: u32) {
     let (combining, core) = engine.part::<Combining>();
     let rank = core.current;
     let state = core.running();

@@ -72,7 +72,7 @@ impl Operator {
     ///
     /// # Safety
     /// As there, for each pair.
-    pub unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
+    pub(crate) unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
         // SAFETY: as the caller promises.
         unsafe { self.fold_blocks(Blocks { pairs, bytes, flipped: false }) };
     }

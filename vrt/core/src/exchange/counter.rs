@@ -34,7 +34,7 @@ fn add_here(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> boo
 ///
 /// # Safety
 /// None: nothing lies beside this kind.
-pub unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
+pub(crate) unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
     let counter = (packet.context, packet.order);
     if add_here(engine, packet.to, counter, packet.data.word(0)) {
         engine.tell_finished(packet);

@@ -121,7 +121,7 @@ impl LogGp {
     }
 
     /// What synchronous sends add to k messages: L + k o in the worst case (equation 2).
-    pub fn acknowledgement(&self, k: usize) -> f64 {
+    pub(crate) fn acknowledgement(&self, k: usize) -> f64 {
         self.latency + k as f64 * self.overhead
     }
 
@@ -156,12 +156,12 @@ impl LogGp {
 
     /// The protocol for exchanges among so many ranks of which none sends more than `k` messages:
     /// NBX where the paper's inequality says so, else PCX.
-    pub fn choose(&self, ranks: usize, k: usize) -> Protocol {
+    pub(crate) fn choose(&self, ranks: usize, k: usize) -> Protocol {
         if k as f64 <= self.threshold(ranks) { Protocol::Nbx } else { Protocol::Pcx }
     }
 
     /// [`choose`](Self::choose) where k does not matter: `None` when it does.
-    pub fn choose_for_any_k(&self, ranks: usize) -> Option<Protocol> {
+    pub(crate) fn choose_for_any_k(&self, ranks: usize) -> Option<Protocol> {
         // Several messages to one rank may make k larger than the number of ranks.
         let threshold = self.threshold(ranks);
         match threshold {

@@ -141,7 +141,7 @@ impl<F: Future<Output = ()> + Unpin> Future for All<F> {
 }
 
 /// Awaits a message or the end, the message if both are there.
-pub async fn found_before(
+pub(crate) async fn found_before(
     find: impl Future<Output = Found>,
     mut end: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<Found> {

@@ -29,8 +29,9 @@ mod peers;
 mod posted;
 mod unexpected;
 
-pub use peers::{Peer, Peers};
-pub use posted::Posted;
+pub use peers::Peer;
+pub use peers::Peers;
+pub(crate) use posted::Posted;
 pub use unexpected::Unexpected;
 
 /// Matches any source or any tag in a [`Pattern`].

@@ -20,7 +20,7 @@ pub struct Peer {
 }
 
 /// A message that came before its turn, with its sender and number.
-pub type Early<M> = ((u32, u32), M);
+pub(crate) type Early<M> = ((u32, u32), M);
 
 /// All partners of a rank, by rank number in the job, and the messages of each that came too
 /// early; `M` is what is kept of a message.
@@ -60,7 +60,7 @@ impl<M> Peers<M> {
 
     /// Counts a message to `peer` and returns its number.
     #[inline(always)]
-    pub fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
+    pub(crate) fn number_outgoing(&mut self, peer: u32, bytes: u64) -> u32 {
         let peer = self.peer(peer);
         let number = peer.next_out;
         peer.next_out = number.wrapping_add(1);
@@ -72,7 +72,7 @@ impl<M> Peers<M> {
     /// Whether the message `number` from `peer` is the next one; then the one after it is. After
     /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
     #[inline(always)]
-    pub fn is_next(&mut self, peer: u32, number: u32) -> bool {
+    pub(crate) fn is_next(&mut self, peer: u32, number: u32) -> bool {
         let entry = self.peer(peer);
         let next = entry.next_in == number;
         if next {
@@ -84,7 +84,7 @@ impl<M> Peers<M> {
     /// [`is_next`](Self::is_next) while no message is kept that came early: then no other becomes
     /// the next one by this.
     #[inline(always)]
-    pub fn takes_next(&mut self, peer: u32, number: u32) -> bool {
+    pub(crate) fn takes_next(&mut self, peer: u32, number: u32) -> bool {
         self.early.is_empty() && self.is_next(peer, number)
     }
 
@@ -94,13 +94,13 @@ impl<M> Peers<M> {
     }
 
     /// Keeps a message that is not the next one.
-    pub fn keep_early(&mut self, peer: u32, number: u32, message: M) {
+    pub(crate) fn keep_early(&mut self, peer: u32, number: u32, message: M) {
         self.early.insert((peer, number), message);
     }
 
     /// The next message from `peer` if it came early.
     #[inline]
-    pub fn next_early(&mut self, peer: u32) -> Option<M> {
+    pub(crate) fn next_early(&mut self, peer: u32) -> Option<M> {
         if self.early.is_empty() {
             return None;
         }
@@ -111,7 +111,7 @@ impl<M> Peers<M> {
     }
 
     /// What is known of every partner, and the messages that came early.
-    pub fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<Early<M>>) {
+    pub(crate) fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<Early<M>>) {
         let low = self.low.into_iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
         let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
         let all = low.filter(|(_, peer)| known(peer)).chain(self.high).collect();
@@ -119,7 +119,7 @@ impl<M> Peers<M> {
     }
 
     /// The opposite of [`into_lists`](Self::into_lists).
-    pub fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<Early<M>>) -> Self {
+    pub(crate) fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<Early<M>>) -> Self {
         let mut all = Peers { early: early.into_iter().collect(), ..Peers::default() };
         for (rank, peer) in peers {
             *all.peer(rank) = peer;

@@ -11,7 +11,7 @@ type ByPattern = FxHashMap<Pattern, VecDeque<(u64, u32)>>;
 
 /// Posted receives, by pattern, in the order of posting. A receive is the number of its request.
 #[derive(Debug, Default)]
-pub struct Posted {
+pub(crate) struct Posted {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, u32)>,
     /// Once they are not: all of them, by pattern, with the time of posting.
@@ -110,7 +110,7 @@ impl Posted {
     }
 
     /// All receives in the order of posting.
-    pub fn into_list(self) -> Vec<(Pattern, u32)> {
+    pub(crate) fn into_list(self) -> Vec<(Pattern, u32)> {
         let Some(many) = self.many else { return self.few.into() };
         let mut timed: Vec<(u64, Pattern, u32)> = Vec::with_capacity(self.len);
         for (pattern, queue) in *many {

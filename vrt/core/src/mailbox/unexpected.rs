@@ -59,7 +59,7 @@ impl<M> Unexpected<M> {
     }
 
     /// Bytes that the messages take here.
-    pub fn list_bytes(&self) -> usize {
+    pub(crate) fn list_bytes(&self) -> usize {
         let each = size_of::<(Pattern, M)>();
         match &self.many {
             None => self.few.len() * each,
@@ -69,18 +69,18 @@ impl<M> Unexpected<M> {
 
     /// Whether there are more messages than was said last.
     #[inline(always)]
-    pub fn is_beyond(&self) -> bool {
+    pub(crate) fn is_beyond(&self) -> bool {
         self.len() > self.high
     }
 
     /// Whether somebody wants to know that a message was taken.
     #[inline(always)]
-    pub fn is_low(&self) -> bool {
+    pub(crate) fn is_low(&self) -> bool {
         self.few.len() < self.low
     }
 
     /// Sets the marks anew for messages that may take so many more bytes.
-    pub fn set_marks(&mut self, room: usize) {
+    pub(crate) fn set_marks(&mut self, room: usize) {
         let len = self.len();
         let more = room / (size_of::<(Pattern, M)>() + INDEXED);
         // Looked at each time it has doubled, at least, so that a long list is known.
@@ -89,13 +89,13 @@ impl<M> Unexpected<M> {
     }
 
     /// Each message that comes, and each that is taken, is to be told.
-    pub fn mark_all(&mut self) {
+    pub(crate) fn mark_all(&mut self) {
         self.high = self.len();
         self.low = usize::MAX;
     }
 
     /// Gives memory back that a long list does not need any more.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         let room = self.few.capacity();
         if room > SMALL && self.few.len() < room / 8 {
             self.few.shrink_to(2 * self.few.len());
@@ -112,13 +112,13 @@ impl<M> Unexpected<M> {
 
     /// Whether there is an index.
     #[inline(always)]
-    pub fn is_indexed(&self) -> bool {
+    pub(crate) fn is_indexed(&self) -> bool {
         self.many.is_some()
     }
 
     /// [`push`](Self::push) while there is no index: the message is made in its place.
     #[inline(always)]
-    pub fn push_to_list(&mut self, key: Pattern, message: M) {
+    pub(crate) fn push_to_list(&mut self, key: Pattern, message: M) {
         debug_assert!(self.many.is_none());
         self.few.push_back((key, message));
     }
@@ -131,7 +131,7 @@ impl<M> Unexpected<M> {
     }
 
     /// Puts a message before all others.
-    pub fn push_front(&mut self, key: Pattern, message: M) {
+    pub(crate) fn push_front(&mut self, key: Pattern, message: M) {
         match &mut self.many {
             None => self.few.push_front((key, message)),
             Some(index) => index.push_front(key, message),
@@ -147,7 +147,7 @@ impl<M> Unexpected<M> {
 
     /// Takes away what [`first`](Self::first) found.
     #[inline(always)]
-    pub fn drop_first(&mut self) {
+    pub(crate) fn drop_first(&mut self) {
         self.few.pop_front();
     }
 
@@ -208,7 +208,7 @@ impl<M> Unexpected<M> {
     }
 
     /// All messages in the order of arrival.
-    pub fn into_list(self) -> Vec<(Pattern, M)> {
+    pub(crate) fn into_list(self) -> Vec<(Pattern, M)> {
         let Some(index) = self.many else { return self.few.into() };
         let mut timed: Vec<_> = index.messages.into_iter().collect();
         timed.sort_unstable_by_key(|(time, _)| *time);

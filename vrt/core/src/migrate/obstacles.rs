@@ -28,7 +28,7 @@ pub(super) fn may_move(core: &Core, rank: u32) -> Result<(), Stays> {
 impl Migration {
     /// Whether a suspended rank can go to a PE: it is not pinned, and its memory means the same
     /// there. What is found is kept for [`known_pin`](Self::known_pin).
-    pub fn may_go(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
+    pub(crate) fn may_go(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
         may_move(core, rank)?;
         // Nobody outside can wake it any more, but somebody may just have: it must hear that here.
         core.take_injected();

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub fn serialize<S: Serializer>(at: &*mut u8, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(at: &*mut u8, serializer: S) -> Result<S::Ok, S::Error> {
     (*at as usize as u64).serialize(serializer)
 }
 
-pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<*mut u8, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<*mut u8, D::Error> {
     u64::deserialize(deserializer).map(|at| at as usize as *mut u8)
 }

@@ -15,11 +15,11 @@ use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::net::{INLINE, Kind, Packet};
 
 /// Longest data that goes beside one packet.
-pub const MAX_BESIDE: usize = 32 << 10;
+pub(crate) const MAX_BESIDE: usize = 32 << 10;
 /// Longest part of a staged message that travels inside its packet.
-pub const SHORT_CHUNK: usize = INLINE - 8;
+pub(crate) const SHORT_CHUNK: usize = INLINE - 8;
 /// Stands for the number of a request where the last piece of a rank's memory is done.
-pub const MEMORY: u32 = u32::MAX;
+pub(crate) const MEMORY: u32 = u32::MAX;
 const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
 
 /// The sending ends to all PEs.
@@ -92,7 +92,7 @@ impl Outgoing {
     }
 
     /// The receiving ends that belong to `me`, each with the PE that sends.
-    pub fn consumers(
+    pub(crate) fn consumers(
         shared: Shared,
         me: usize,
         remote: bool,
@@ -122,7 +122,7 @@ impl Outgoing {
 
     /// Whether there are such PEs.
     #[inline]
-    pub fn has_remote(&self) -> bool {
+    pub(crate) fn has_remote(&self) -> bool {
         self.remote.is_some()
     }
 
@@ -145,7 +145,7 @@ impl Outgoing {
     /// # Safety
     /// `data` is readable for `packet.beside()` bytes.
     #[inline]
-    pub unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
+    pub(crate) unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
         let lane = &mut self.lanes[pe];
         if !lane.backlog.is_empty() {
             return false;
@@ -181,7 +181,7 @@ impl Outgoing {
 
     /// Sends a packet as soon as there is room, and then finishes the sender's request. The data
     /// stays where it is until then.
-    pub fn send_later(&mut self, pe: usize, packet: &Packet, data: *const u8, request: u32) {
+    pub(crate) fn send_later(&mut self, pe: usize, packet: &Packet, data: *const u8, request: u32) {
         let done = Some((packet.from, request));
         let waiting = Waiting { packet: *packet, data, owned: Vec::new(), stream: None, done };
         self.wait(pe, waiting);
@@ -189,7 +189,7 @@ impl Outgoing {
 
     /// Finishes a request when what now waits for room has gone, at least for one PE. Returns
     /// whether anything waits.
-    pub fn finish_when_sent(&mut self, rank: u32, request: u32) -> bool {
+    pub(crate) fn finish_when_sent(&mut self, rank: u32, request: u32) -> bool {
         let last = self
             .lanes
             .iter_mut()
@@ -209,7 +209,7 @@ impl Outgoing {
     /// Sends the memory of a rank that nobody uses any more: like [`stream`](Self::stream), with
     /// the packet's second data word kept. `len` is a multiple of 64. After the `last` piece the
     /// rank's request [`MEMORY`] is done.
-    pub fn stream_memory(
+    pub(crate) fn stream_memory(
         &mut self,
         pe: usize,
         packet: &Packet,
@@ -225,7 +225,7 @@ impl Outgoing {
     }
 
     /// [`stream`](Self::stream) of data of the runtime's own.
-    pub fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
+    pub(crate) fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
         debug_assert_eq!(packet.kind, Kind::Chunk);
         let stream = Some((0, data.len() as u64));
         let waiting =
@@ -237,7 +237,7 @@ impl Outgoing {
     ///
     /// # Safety
     /// The rank's memory is readable, and it waits for its messages.
-    pub unsafe fn keep_data_of(&mut self, rank: u32) {
+    pub(crate) unsafe fn keep_data_of(&mut self, rank: u32) {
         if self.backlogged == 0 {
             return;
         }
@@ -259,7 +259,7 @@ impl Outgoing {
     }
 
     /// Whether anything waits for room.
-    pub fn has_backlog(&self) -> bool {
+    pub(crate) fn has_backlog(&self) -> bool {
         self.backlogged > 0
     }
 
@@ -318,7 +318,7 @@ impl Outgoing {
     }
 
     /// Publishes how much was sent, for the deadlock detector.
-    pub fn publish_sent(&self) {
+    pub(crate) fn publish_sent(&self) {
         for (to, lane) in self.lanes.iter().enumerate() {
             let sent = match &lane.way {
                 Way::Ring(producer) => producer.sent(),

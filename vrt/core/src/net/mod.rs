@@ -32,7 +32,7 @@ use vrt_shm::{CELL_PAYLOAD, CellData};
 use crate::layout::Signature;
 
 /// Data that travels inside a packet.
-pub const INLINE: usize = 24;
+pub(crate) const INLINE: usize = 24;
 
 /// Bytes from one packet to the next where packets lie in a row.
 pub const CELL: usize = 64;
@@ -58,7 +58,7 @@ pub enum Kind {
 }
 
 /// Numbers below this are those of kinds.
-pub const KINDS: usize = Kind::Hold as usize + 1;
+pub(crate) const KINDS: usize = Kind::Hold as usize + 1;
 
 /// One cell of a ring; 60 bytes without padding.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub const KINDS: usize = Kind::Hold as usize + 1;
 pub struct Packet {
     pub kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
-    pub wants_finish: bool,
+    pub(crate) wants_finish: bool,
     /// What the elements of a message, or of a contribution, are.
     pub signature: Signature,
     /// Context of the communicator.
@@ -82,7 +82,7 @@ pub struct Packet {
     pub source: i32,
     /// Bytes in `data` or, above [`INLINE`], beside the packet.
     pub len: u32,
-    pub data: Data,
+    pub(crate) data: Data,
     /// Request concerned: the sender's in a message, the addressee's in an answer. Nobody reads it
     /// in a message whose sender waits for nothing.
     pub request: u32,
@@ -91,7 +91,7 @@ pub struct Packet {
 /// 24 bytes: payload, or up to three words (address, length, number).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(transparent)]
-pub struct Data(pub [u8; INLINE]);
+pub(crate) struct Data(pub [u8; INLINE]);
 
 impl Data {
     #[inline(always)]
@@ -104,7 +104,7 @@ impl Data {
     }
 
     #[inline(always)]
-    pub fn set_word(&mut self, i: usize, word: u64) {
+    pub(crate) fn set_word(&mut self, i: usize, word: u64) {
         self.0[8 * i..8 * i + 8].copy_from_slice(&word.to_ne_bytes());
     }
 
@@ -139,7 +139,7 @@ impl Packet {
     }
 
     /// Bytes of the message that a first packet announces.
-    pub fn message_len(&self) -> u64 {
+    pub(crate) fn message_len(&self) -> u64 {
         match self.kind {
             Kind::Rendezvous | Kind::Staged => self.data.word(1),
             _ => u64::from(self.len),
@@ -147,7 +147,7 @@ impl Packet {
     }
 
     #[inline(always)]
-    pub fn write_to(&self, cell: &mut CellData) {
+    pub(crate) fn write_to(&self, cell: &mut CellData) {
         // SAFETY: a packet is `CELL_PAYLOAD` bytes of plain data without padding, and a cell is
         // aligned as a packet is.
         unsafe { cell.0.as_mut_ptr().cast::<Packet>().write(*self) };
@@ -155,7 +155,7 @@ impl Packet {
 
     /// The packet in a cell.
     #[inline(always)]
-    pub fn in_cell(cell: &CellData) -> &Packet {
+    pub(crate) fn in_cell(cell: &CellData) -> &Packet {
         // SAFETY: cells are only written by `write_to`, in a PE that runs the same program; a cell
         // is aligned as a packet is.
         unsafe { &*cell.0.as_ptr().cast::<Packet>() }

@@ -27,7 +27,7 @@ pub enum Topic {
 }
 
 /// Numbers below this are those of topics.
-pub const TOPICS: usize = Topic::Job as usize + 1;
+pub(crate) const TOPICS: usize = Topic::Job as usize + 1;
 
 impl Topic {
     fn from_number(number: u32) -> Topic {
@@ -98,7 +98,7 @@ impl Incoming {
 /// A complete parcel.
 #[derive(Debug)]
 pub struct Parcel {
-    pub topic: Topic,
+    pub(crate) topic: Topic,
     /// The PE that sent it.
     pub from: u32,
     pub bytes: Vec<u8>,

@@ -23,11 +23,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vrt_shm::{Doorbell, Ending, Ring};
 
 /// Cells of a ring between two PEs.
-pub const RING_CELLS: usize = 256;
+pub(crate) const RING_CELLS: usize = 256;
 /// Bytes of payload space beside them.
-pub const RING_BYTES: usize = 128 << 10;
+pub(crate) const RING_BYTES: usize = 128 << 10;
 /// A ring between two PEs.
-pub type PeRing = Ring<RING_CELLS, RING_BYTES>;
+pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
 
 /// The location of a rank that has ended.
 pub const ENDED: u32 = u32::MAX >> 1;
@@ -61,8 +61,8 @@ pub struct JobState {
     pub ranks_left: AtomicU32,
     ending: Ending,
     /// Slots that were not reused because something was left in them.
-    pub retired: AtomicU32,
-    pub retired_blocks: AtomicU64,
+    pub(crate) retired: AtomicU32,
+    pub(crate) retired_blocks: AtomicU64,
     /// Pairs of contexts given to communicators so far.
     contexts: AtomicU32,
     /// The process of the PE that was the first to crash, or 0.
@@ -122,7 +122,7 @@ pub struct PeBlock {
 }
 
 /// Buckets of words that ranks wait for.
-pub const WORD_BUCKETS: usize = 63;
+pub(crate) const WORD_BUCKETS: usize = 63;
 
 /// Whether a PE has anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,14 +271,14 @@ impl Shared {
     }
 
     /// The number that follows the last one of the pairs of contexts that this node may give out.
-    pub fn last_context(&self) -> u32 {
+    pub(crate) fn last_context(&self) -> u32 {
         let own = CONTEXT_PAIRS / self.nodes();
         let end = if self.spread { (self.node + 1) * own } else { CONTEXT_PAIRS };
         end as u32
     }
 
     /// Whether other nodes have control memory of their own.
-    pub fn is_spread(&self) -> bool {
+    pub(crate) fn is_spread(&self) -> bool {
         self.spread
     }
 
@@ -301,7 +301,7 @@ impl Shared {
 
     /// Whether a PE is of this node.
     #[inline(always)]
-    pub fn is_near(&self, pe: u32) -> bool {
+    pub(crate) fn is_near(&self, pe: u32) -> bool {
         self.node_size == self.pes || self.node_of(pe) == self.node
     }
 
@@ -351,7 +351,7 @@ impl Shared {
 
     /// [`location`](Self::location), with [`HELD`] if that is so.
     #[inline(always)]
-    pub fn location_or_held(&self, rank: u32) -> u32 {
+    pub(crate) fn location_or_held(&self, rank: u32) -> u32 {
         self.entry(rank).load(Ordering::Acquire) as u32
     }
 
@@ -361,7 +361,7 @@ impl Shared {
     }
 
     /// A rank is held that is in another node, if it still is there.
-    pub fn hold_elsewhere(&self, rank: u32) {
+    pub(crate) fn hold_elsewhere(&self, rank: u32) {
         let elsewhere = |entry: u64| {
             let near = self.is_near(entry as u32 & !HELD);
             (!near).then_some(entry | u64::from(HELD))
@@ -375,19 +375,19 @@ impl Shared {
     }
 
     /// The PE that has a rank, with the version of this knowledge.
-    pub fn location_and_version(&self, rank: u32) -> (u32, u32) {
+    pub(crate) fn location_and_version(&self, rank: u32) -> (u32, u32) {
         let entry = self.entry(rank).load(Ordering::Acquire);
         (entry as u32 & !HELD, (entry >> 32) as u32)
     }
 
     /// Says where a rank is, with [`HELD`] if that is so. For the PE that has it, or gets it.
-    pub fn set_location(&self, rank: u32, pe: u32, version: u32) {
+    pub(crate) fn set_location(&self, rank: u32, pe: u32, version: u32) {
         let entry = u64::from(version) << 32 | u64::from(pe);
         self.entry(rank).store(entry, Ordering::Release);
     }
 
     /// News of where a rank is; forgotten unless newer than what is known.
-    pub fn learn(&self, rank: u32, pe: u32, version: u32) {
+    pub(crate) fn learn(&self, rank: u32, pe: u32, version: u32) {
         let entry = u64::from(version) << 32 | u64::from(pe);
         let newer = |known: u64| {
             let held = known & u64::from(HELD);
@@ -427,18 +427,18 @@ impl Shared {
     }
 
     /// The memory of a rank leaves the node, unless somebody uses it.
-    pub fn send_away(&self, rank: u32) -> bool {
+    pub(crate) fn send_away(&self, rank: u32) -> bool {
         let lease = self.lease(rank);
         lease.compare_exchange(0, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// All of the memory of a rank has left the node.
-    pub fn has_left(&self, rank: u32) {
+    pub(crate) fn has_left(&self, rank: u32) {
         self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
     }
 
     /// The memory of a rank is about to come into the node.
-    pub fn will_come(&self, rank: u32) {
+    pub(crate) fn will_come(&self, rank: u32) {
         let lease = self.lease(rank);
         // Somebody may be giving back what was left of it here: that takes a moment.
         while lease
@@ -450,12 +450,12 @@ impl Shared {
     }
 
     /// The memory of a rank has come into the node.
-    pub fn has_come(&self, rank: u32) {
+    pub(crate) fn has_come(&self, rank: u32) {
         self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
     }
 
     /// Does something to what a rank has left here, unless it is here or under way.
-    pub fn while_away(&self, rank: u32, f: impl FnOnce()) {
+    pub(crate) fn while_away(&self, rank: u32, f: impl FnOnce()) {
         let lease = self.lease(rank);
         let away = AWAY;
         if lease.compare_exchange(away, away + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {

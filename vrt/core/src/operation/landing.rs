@@ -26,7 +26,7 @@ use vrt_slot::rank;
 
 /// A receive whose buffer is there while it is polled.
 #[derive(Debug)]
-pub struct Landing {
+pub(crate) struct Landing {
     state: State,
     site: Site,
 }
@@ -48,7 +48,7 @@ impl Landing {
     }
 
     /// Of a message that was taken out of matching.
-    pub fn of_message(message: Ticket, site: Site) -> Landing {
+    pub(crate) fn of_message(message: Ticket, site: Site) -> Landing {
         Landing { state: State::Reserved(message), site }
     }
 

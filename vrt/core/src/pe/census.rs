@@ -64,7 +64,7 @@ pub(super) struct Standing {
 
 /// A PE's part in the census; PE 0's has the answers.
 #[derive(Debug, Default)]
-pub struct Census {
+pub(crate) struct Census {
     /// News told and heard, which are not counted.
     told: u64,
     heard: u64,
@@ -81,7 +81,7 @@ pub struct Census {
 impl Pe {
     /// Answers who asked how this PE stands, and asks the others if it is time to. For a PE that is
     /// about to sleep; `waits`: only a message can wake its ranks.
-    pub fn take_census(&mut self, waits: bool) {
+    pub(crate) fn take_census(&mut self, waits: bool) {
         if !self.engine.shared.is_spread() {
             return;
         }
@@ -113,7 +113,7 @@ impl Pe {
 
 impl Core {
     /// A rank has ended, of this PE or one that PE 0 was told of.
-    pub fn count_ended(&mut self) {
+    pub(crate) fn count_ended(&mut self) {
         if self.shared.is_spread() && !self.shared.is_near(0) {
             return self.tell_job(0, News::RankEnded);
         }

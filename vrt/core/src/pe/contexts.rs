@@ -18,7 +18,7 @@ pub struct Begun {
 
 /// What a rank has done on a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContextUse {
+pub(crate) struct ContextUse {
     /// Number of the last collective operation.
     pub number: u32,
     /// Contributions to operations that PEs combine.
@@ -72,7 +72,7 @@ impl Begun {
 
     /// [`contribute`](Self::contribute) to the next operation, whose number this is.
     #[inline]
-    pub fn next_with_contribution(&mut self, context: u32, first: u32) -> u32 {
+    pub(crate) fn next_with_contribution(&mut self, context: u32, first: u32) -> u32 {
         let used = self.used(context);
         used.number = used.number.wrapping_add(1);
         used.contributions = used.contributions.wrapping_add(1);
@@ -86,7 +86,7 @@ impl Begun {
     }
 
     /// Forgets a context that the rank does not use any more; what it has done there, if anything.
-    pub fn forget(&mut self, context: u32) -> Option<ContextUse> {
+    pub(crate) fn forget(&mut self, context: u32) -> Option<ContextUse> {
         let known = self.all.remove(&context);
         if self.last.0 != context {
             return known;
@@ -96,7 +96,7 @@ impl Begun {
     }
 
     /// Forgets all contexts from a first one on.
-    pub fn forget_from(&mut self, first: u32) -> Vec<(u32, ContextUse)> {
+    pub(crate) fn forget_from(&mut self, first: u32) -> Vec<(u32, ContextUse)> {
         let (kept, gone) =
             std::mem::take(self).into_list().into_iter().partition(|(context, _)| *context < first);
         *self = Begun::from_list(kept);
@@ -104,13 +104,13 @@ impl Begun {
     }
 
     /// All contexts with what was done there.
-    pub fn into_list(mut self) -> Vec<(u32, ContextUse)> {
+    pub(crate) fn into_list(mut self) -> Vec<(u32, ContextUse)> {
         self.recall(NO_CONTEXT);
         self.all.into_iter().collect()
     }
 
     /// The opposite of [`into_list`](Self::into_list).
-    pub fn from_list(list: Vec<(u32, ContextUse)>) -> Begun {
+    pub(crate) fn from_list(list: Vec<(u32, ContextUse)>) -> Begun {
         Begun { all: list.into_iter().collect(), ..Begun::default() }
     }
 }

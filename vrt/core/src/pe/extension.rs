@@ -18,11 +18,11 @@ use crate::pe::{Core, Engine, RankState};
 const ENTRIES: usize = 8;
 
 /// Takes a packet; what lies beside it is readable for `packet.beside()` bytes during the call.
-pub type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
+pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
 /// Takes a parcel that has come as a whole.
-pub type TakeParcel = fn(&mut Engine, &Parcel);
+pub(crate) type TakeParcel = fn(&mut Engine, &Parcel);
 /// Hears of a rank.
-pub type OfRank = fn(&mut Engine, u32);
+pub(crate) type OfRank = fn(&mut Engine, u32);
 
 /// Something that works on a PE beside its core.
 pub trait Extension: Any {
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// A rank has ended, or begins again from its state: nothing is left of what it has made.
-    pub fn rank_over(&mut self, rank: u32, state: &mut RankState) {
+    pub(crate) fn rank_over(&mut self, rank: u32, state: &mut RankState) {
         state.forget_what_it_made();
         self.for_each(|handlers| handlers.rank_over, |engine, heard| heard(engine, rank, state));
     }
@@ -220,7 +220,7 @@ impl Core {
     }
 
     /// Has it called as soon as no rank runs.
-    pub fn call_soon(&mut self) {
+    pub(crate) fn call_soon(&mut self) {
         self.call_at(super::cycle_counter());
     }
 

@@ -37,9 +37,9 @@ const PATIENCE: u32 = 1024;
 
 /// What unexpected messages of a rank take, beside their list.
 #[derive(Debug, Default)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// Bytes in pools.
-    pub pooled: usize,
+    pub(crate) pooled: usize,
     /// From how many of these on the marks are set anew.
     alarm: usize,
     pub held: bool,
@@ -49,7 +49,7 @@ pub struct Flow {
 
 /// A node that was told that a rank is held.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub(crate) struct Told {
     /// The PE that said so, and the one that heard it.
     pub by: u32,
     pub pe: u32,
@@ -59,7 +59,7 @@ pub struct Told {
 
 /// When a PE looks whether memory of its pool can be given back.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub(crate) struct Pool {
     /// Bytes in use from which on it will be worth it, and below which it is.
     high: usize,
     low: usize,
@@ -81,7 +81,7 @@ impl RankState {
 impl Core {
     /// The unexpected messages of a rank here have reached a mark.
     #[cold]
-    pub fn mind_unexpected(&mut self, rank: u32) {
+    pub(crate) fn mind_unexpected(&mut self, rank: u32) {
         let (limit, from, id) = (self.options.unexpected, self.receiving_from, self.id);
         let (shared, near) = (self.shared, self.shared.is_near(from));
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
@@ -122,7 +122,7 @@ impl Core {
 
     /// A rank here has taken an unexpected message: a mark was reached, or it is held.
     #[cold]
-    pub fn mind_taken(&mut self, rank: u32) {
+    pub(crate) fn mind_taken(&mut self, rank: u32) {
         let limit = self.options.unexpected;
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
         state.unexpected.shrink();
@@ -136,7 +136,7 @@ impl Core {
     }
 
     /// A rank is not held any more: nodes that were told otherwise are told.
-    pub fn end_hold(&mut self, rank: u32, told: Vec<Told>) {
+    pub(crate) fn end_hold(&mut self, rank: u32, told: Vec<Told>) {
         for told in told {
             self.tell_hold(rank, told, false);
         }
@@ -155,7 +155,7 @@ impl Core {
     }
 
     /// It is said whether a rank is held, to this PE or by way of it.
-    pub fn learn_hold(&mut self, packet: &Packet) {
+    pub(crate) fn learn_hold(&mut self, packet: &Packet) {
         let pe = packet.data.word(0) as u32;
         if pe != self.id {
             // SAFETY: nothing lies beside this kind.
@@ -207,7 +207,7 @@ impl Core {
     /// Gives pages back that the pool does not need, if most of what it had is free. For a PE that
     /// has nothing else to do, too: others may have freed what ranks took along that have moved.
     #[cold]
-    pub fn trim_pool(&mut self) {
+    pub(crate) fn trim_pool(&mut self) {
         self.drain_pool();
         if self.pool_marks.low == 0 {
             return;

@@ -127,7 +127,7 @@ impl Pe {
     /// Looks for a while whether the running rank's request gets done, when there is nothing else
     /// to do: an answer from another PE comes sooner than two switches take.
     #[inline(always)]
-    pub fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
+    pub(crate) fn look_for(&mut self, request: u32, outcome: &Cell<Option<Completion>>) -> bool {
         self.may_look()
             && self.look_long(|engine| {
                 outcome.set(engine.running().take_if_done(request));
@@ -137,7 +137,7 @@ impl Pe {
 
     /// The same for whatever the running rank waits for. When it returns true the rank does not
     /// have to suspend.
-    pub fn look_until_woken(&mut self) -> bool {
+    pub(crate) fn look_until_woken(&mut self) -> bool {
         // Notified already: it yields.
         if !self.may_look() || self.engine.running().notified {
             return false;
@@ -380,7 +380,7 @@ thread_local! {
 }
 
 /// Interrupts [`sleep_in_tokio`] on this thread.
-pub fn interrupt_sleep() {
+pub(crate) fn interrupt_sleep() {
     if let Some(waker) = WAITING.with(|waiting| waiting.borrow_mut().take()) {
         waker.wake();
     }

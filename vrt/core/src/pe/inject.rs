@@ -31,7 +31,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 const RANKS: u64 = 1 << WORD_BUCKETS;
 
 /// The bucket of a word.
-pub fn bucket(address: usize) -> usize {
+pub(crate) fn bucket(address: usize) -> usize {
     // Fibonacci hashing: neighbouring locks get different buckets.
     let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     hash as usize % WORD_BUCKETS
@@ -39,7 +39,7 @@ pub fn bucket(address: usize) -> usize {
 
 /// A PE as others signal to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Neighbour {
+pub(crate) struct Neighbour {
     pub block: &'static PeBlock,
     /// Its eventfd.
     pub event: i32,
@@ -62,7 +62,7 @@ impl Neighbour {
 
 /// Where other threads leave the ranks that they wake.
 #[derive(Debug)]
-pub struct Injector {
+pub(crate) struct Injector {
     woken: Mutex<Vec<u32>>,
     own: Neighbour,
     /// The other PEs of the node.
@@ -95,13 +95,13 @@ impl Injector {
     }
 
     /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.
-    pub fn others_wait(&self) -> bool {
+    pub(crate) fn others_wait(&self) -> bool {
         let waits = |n: &AtomicU32| n.load(Ordering::SeqCst) > 0;
         self.others.iter().any(|other| other.block.waiting.iter().any(waits))
     }
 
     /// A rank of this PE begins to wait for a word of the arena, and is counted already.
-    pub fn tell_waiting(&self, address: usize) {
+    pub(crate) fn tell_waiting(&self, address: usize) {
         for other in &self.others {
             let waits = [Idleness::Messages as u32, Idleness::Looking as u32];
             if waits.contains(&other.block.idle.load(Ordering::SeqCst)) {
@@ -118,7 +118,7 @@ impl Injector {
 }
 
 /// Wakes a rank of the PE with this unique number, from any thread.
-pub fn wake_from_outside(uid: u32, rank: u32) {
+pub(crate) fn wake_from_outside(uid: u32, rank: u32) {
     if hooks::pe_of_thread() == uid && pe::try_wake(rank) {
         hooks::runtime_heap(pe::idle::interrupt_sleep);
         return;
@@ -133,7 +133,7 @@ pub fn wake_from_outside(uid: u32, rank: u32) {
 
 /// Has the other PEs of the node wake their ranks that wait for a word of the arena. To be called
 /// after the word was changed, and a full fence.
-pub fn wake_elsewhere(address: usize) {
+pub(crate) fn wake_elsewhere(address: usize) {
     let bucket = bucket(address);
     hooks::runtime_heap(|| {
         for (_, injector) in lock(&PES).iter() {
@@ -148,7 +148,7 @@ pub fn wake_elsewhere(address: usize) {
 }
 
 /// How many signals this process has given to other PEs.
-pub fn signals_given() -> u64 {
+pub(crate) fn signals_given() -> u64 {
     SIGNALS.load(Ordering::SeqCst)
 }
 

@@ -126,7 +126,7 @@ impl Core {
 
     /// A rank is here now: takes the messages that have come for it. What else has come, which may
     /// be an extension's, is taken after them, when this PE has taken the packets at hand.
-    pub fn take_what_came_for(&mut self, rank: u32) {
+    pub(crate) fn take_what_came_for(&mut self, rank: u32) {
         for item in self.coming.remove(&rank).unwrap_or_default() {
             match item {
                 Item::Message(packet, parked) => self.arrive_parked(packet, parked),
@@ -191,7 +191,7 @@ impl Core {
     }
 
     /// Tells a PE of another node that a rank will come.
-    pub fn announce(&mut self, rank: u32, to: u32, version: u32) {
+    pub(crate) fn announce(&mut self, rank: u32, to: u32, version: u32) {
         let mut coming = Packet::new(Kind::Coming, rank, to);
         coming.data = Data::words([u64::from(version), 0, 0]);
         // SAFETY: nothing lies beside this kind.
@@ -206,7 +206,7 @@ impl Core {
 
     /// A rank has come from another node: its first PE, where everybody asks who has never heard
     /// of it, shall know.
-    pub fn has_arrived(&mut self, rank: u32) {
+    pub(crate) fn has_arrived(&mut self, rank: u32) {
         self.shared.has_come(rank);
         let home = self.shared.home(rank);
         if !self.shared.is_near(home) {

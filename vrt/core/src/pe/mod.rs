@@ -44,21 +44,27 @@ mod send;
 mod stall;
 mod timers;
 
-pub use contexts::{Begun, ContextUse};
+pub use contexts::Begun;
+pub(crate) use contexts::ContextUse;
 pub use extension::{Extension, Extensions, Handlers};
-pub use flow::{Flow, Told};
-pub use inject::{bucket, wake_elsewhere, wake_from_outside};
+pub(crate) use flow::{Flow, Told};
+pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub use locks::Locks;
-pub use ranks::{
-    Awaited, Awaiting, Blocked, Completion, Counters, Encoded, Ended, Offer, Owned, RankState,
-    Request, Started, Status, Wait, copy_short,
-};
-pub use ranks::{RESERVES, Room, WindowPart};
+pub use ranks::Counters;
+pub use ranks::Offer;
+pub use ranks::Owned;
+pub(crate) use ranks::RESERVES;
+pub use ranks::RankState;
+pub use ranks::Wait;
+pub use ranks::{Awaited, Completion, Encoded, Ended, Request, Started, Status};
+pub(crate) use ranks::{Awaiting, Blocked, copy_short};
+pub use ranks::{Room, WindowPart};
 use ready::ReadyQueue;
+pub use receive::Body;
+pub use receive::Parked;
 pub use receive::Probed;
-pub use receive::{Body, Parked};
 pub use report::waits;
-pub use reserve::Landed;
+pub(crate) use reserve::Landed;
 pub use run::{Outcome, now as cycle_counter, run};
 pub use send::{Mode, Outbound};
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
@@ -127,21 +133,21 @@ pub struct Core {
     pub net: Outgoing,
     /// The ranks that live here, by rank number.
     pub ranks: Vec<Option<Box<RankState>>>,
-    pub ready: ReadyQueue,
+    pub(crate) ready: ReadyQueue,
     /// The rank that runs, or ran last.
     pub current: u32,
     /// The slot whose heap keeps payloads of unexpected messages.
     pub pool: *mut SlotHeader,
     pool_marks: flow::Pool,
     /// Sends that are done when packets have been taken once more.
-    pub stalled: Vec<(u32, u32)>,
+    pub(crate) stalled: Vec<(u32, u32)>,
     /// Messages to other nodes since packets were last taken; not 0 while sends are stalled.
     sent_away: usize,
     /// What its ranks have used, for people.
     pub used: report::Usage,
     pub options: Options,
-    pub timers: timers::Timers,
-    pub injected: Arc<inject::Injector>,
+    pub(crate) timers: timers::Timers,
+    pub(crate) injected: Arc<inject::Injector>,
     locks: &'static dyn Locks,
     /// When the PE began, by the cycle counter and the clock.
     began: (u64, std::time::Instant),
@@ -158,7 +164,7 @@ pub struct Core {
     /// Times that a rank has stopped running; the watchdog looks at it.
     pub switches: AtomicU64,
     /// Ranks resumed so far, and when tokio last had a turn.
-    pub resumes: u32,
+    pub(crate) resumes: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
     naps: u32,
     tokio_turn: u64,
@@ -171,7 +177,7 @@ pub struct Core {
     /// When extensions want to be called, by the cycle counter.
     due: u64,
     /// The PE whose packets are being taken.
-    pub receiving_from: u32,
+    pub(crate) receiving_from: u32,
     /// What every rank runs.
     pub program: Program,
     pub parcels: parcel::Incoming,
@@ -394,7 +400,7 @@ pub fn outside<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Wakes a rank of this thread's PE, if the PE's state can be used now.
-pub fn try_wake(rank: u32) -> bool {
+pub(crate) fn try_wake(rank: u32) -> bool {
     if in_rank() {
         with(|pe| pe.engine.notify(rank, None));
     } else if OUTSIDE.get() {

@@ -33,22 +33,22 @@ pub struct RankState {
     /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
     pub awaited: *const Awaited,
     /// What has to happen before it is resumed.
-    pub awaiting: Awaiting,
+    pub(crate) awaiting: Awaiting,
     pub status: Status,
     /// Something happened while it ran that it has to look at again.
-    pub notified: bool,
+    pub(crate) notified: bool,
     /// It waits for a message to come, not for a request.
-    pub probing: bool,
+    pub(crate) probing: bool,
     /// The request that the message at hand is reserved for.
-    pub reserving: Option<u32>,
+    pub(crate) reserving: Option<u32>,
     pub counters: Counters,
     pub requests: Vec<Request>,
-    pub free_requests: Vec<u32>,
+    pub(crate) free_requests: Vec<u32>,
     pub wait: Wait,
-    pub posted: Posted,
+    pub(crate) posted: Posted,
     pub peers: Peers<(Packet, Parked)>,
     pub unexpected: Kept,
-    pub flow: Flow,
+    pub(crate) flow: Flow,
     /// What was done on the contexts of its communicators.
     pub collectives: Begun,
     /// It offers itself to be moved, and waits.
@@ -58,7 +58,7 @@ pub struct RankState {
     /// Requests that nobody waits for any more and that were not done when they were given up.
     pub detached: Vec<u32>,
     /// What it waits for inside a call that is not `vrt`'s.
-    pub blocked: Blocked,
+    pub(crate) blocked: Blocked,
     /// Where in space its work is, if it said so.
     pub coordinates: Option<[f64; 3]>,
     /// How often it has moved.
@@ -70,7 +70,7 @@ pub struct RankState {
     /// How often it has offered itself to be moved.
     pub offers: u32,
     /// What was found to keep it here when it last was to move.
-    pub obstacle: Option<&'static str>,
+    pub(crate) obstacle: Option<&'static str>,
     /// Why it could not go where it wanted to.
     pub refused: Option<&'static str>,
     /// Where it is to go when it next offers itself.
@@ -123,7 +123,7 @@ pub struct Offer {
 
 /// A rank inside a call that would block its thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Blocked {
+pub(crate) struct Blocked {
     /// The word of the lock or condition that it waits for; it stays on its PE meanwhile.
     pub lock: Option<usize>,
     /// How often it has looked by itself whether to go on, parked, since it was last woken.
@@ -131,7 +131,7 @@ pub struct Blocked {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Awaiting {
+pub(crate) enum Awaiting {
     Nothing,
     Request(u32),
     Anything,
@@ -160,14 +160,14 @@ pub(super) enum Delivery {
 
 /// A bit of the number under which a receive without a buffer waits for its message (`reserve`). So
 /// those with one need not be asked.
-pub const RESERVES: u32 = 1 << 31;
+pub(crate) const RESERVES: u32 = 1 << 31;
 
 /// Copies bytes that are most often one number.
 ///
 /// # Safety
 /// Both are valid for `len` bytes. They may overlap: a message to oneself.
 #[inline(always)]
-pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: as the caller promises.
     unsafe {
         if len == 8 {
@@ -200,7 +200,7 @@ pub struct Awaited {
     /// The outcome of its request, once it is there.
     pub outcome: Cell<Option<Completion>>,
     /// For people.
-    pub wait: Wait,
+    pub(crate) wait: Wait,
 }
 
 /// How an operation that was just started stands.
@@ -210,7 +210,7 @@ pub enum Started {
     Done(Completion),
     /// It goes on under this request number. The rest is zeros, so that no leftovers of the PE
     /// come along into ranks' frames.
-    Pending(u32, #[expect(dead_code, reason = "never looked at")] [u32; 5]),
+    Pending(u32, [u32; 5]),
 }
 
 impl Started {
@@ -289,7 +289,7 @@ impl Completion {
 
     /// The message was longer than the buffer.
     #[inline]
-    pub fn is_truncated(&self) -> bool {
+    pub(crate) fn is_truncated(&self) -> bool {
         self.bytes > self.capacity
     }
 
@@ -439,7 +439,7 @@ impl RankState {
     }
 
     #[inline]
-    pub fn new_request(&mut self, request: Request) -> u32 {
+    pub(crate) fn new_request(&mut self, request: Request) -> u32 {
         match self.free_requests.pop() {
             Some(number) => {
                 self.requests[number as usize] = request;
@@ -461,7 +461,7 @@ impl RankState {
     }
 
     #[inline(always)]
-    pub fn request_mut(&mut self, number: u32) -> &mut Request {
+    pub(crate) fn request_mut(&mut self, number: u32) -> &mut Request {
         &mut self.requests[number as usize]
     }
 
@@ -562,13 +562,13 @@ impl RankState {
     /// # Safety
     /// `awaited` lives until the rank goes on after it was resumed.
     #[inline(always)]
-    pub unsafe fn await_outcome(&mut self, request: u32, awaited: &Awaited) {
+    pub(crate) unsafe fn await_outcome(&mut self, request: u32, awaited: &Awaited) {
         self.awaiting = Awaiting::Request(request);
         self.awaited = awaited;
     }
 
     /// What it waits for. To be asked of a suspended rank.
-    pub fn waits_for(&self) -> Wait {
+    pub(crate) fn waits_for(&self) -> Wait {
         if self.awaited.is_null() {
             return self.wait;
         }
@@ -577,7 +577,7 @@ impl RankState {
     }
 
     /// Whether something from outside can wake it.
-    pub fn waits_for_outside(&self) -> bool {
+    pub(crate) fn waits_for_outside(&self) -> bool {
         // SAFETY: the slot of a rank of this PE.
         unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Acquire) > 0 }
     }
@@ -615,7 +615,7 @@ impl Core {
 
     /// Something has happened that concerns a rank; `None`: it may be anything.
     #[inline]
-    pub fn notify(&mut self, rank: u32, request: Option<u32>) {
+    pub(crate) fn notify(&mut self, rank: u32, request: Option<u32>) {
         if self.ranks[rank as usize].as_deref_mut().is_some_and(|state| state.note(request)) {
             self.ready.push_back(rank);
         }
@@ -623,7 +623,7 @@ impl Core {
 
     /// A rank is about to be resumed.
     #[inline(always)]
-    pub fn set_running(&mut self, rank: u32) -> Option<*mut SlotHeader> {
+    pub(crate) fn set_running(&mut self, rank: u32) -> Option<*mut SlotHeader> {
         let state = self.ranks[rank as usize].as_deref_mut()?;
         if state.status != Status::Ready {
             return None;
@@ -654,7 +654,7 @@ impl Core {
 
     /// The running rank has stopped after so many cycles. Returns whether it is suspended.
     #[inline(always)]
-    pub fn set_stopped(&mut self, rank: u32, cycles: u64, suspended: bool) -> bool {
+    pub(crate) fn set_stopped(&mut self, rank: u32, cycles: u64, suspended: bool) -> bool {
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return false };
         state.counters.run += cycles;
         state.counters.switches += 1;
@@ -672,14 +672,14 @@ impl Core {
 
     /// The running rank wants to go on after the others.
     #[inline]
-    pub fn yield_current(&mut self) {
+    pub(crate) fn yield_current(&mut self) {
         let state = self.running();
         state.awaiting = Awaiting::Anything;
         state.notified = true;
     }
 
     /// The running rank blocks its thread, and will do so for ever.
-    pub fn stop_for_ever(&mut self, word: usize) {
+    pub(crate) fn stop_for_ever(&mut self, word: usize) {
         let state = self.running();
         state.status = Status::Waiting;
         state.blocked.lock = Some(word);

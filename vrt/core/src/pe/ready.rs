@@ -6,7 +6,7 @@
 
 /// Ranks in the order in which they became ready.
 #[derive(Debug)]
-pub struct ReadyQueue {
+pub(crate) struct ReadyQueue {
     /// As many as a power of two.
     ring: Box<[u32]>,
     /// Where the first one is, without the bits that go around the ring.

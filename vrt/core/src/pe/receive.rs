@@ -186,7 +186,7 @@ impl Core {
     }
 
     /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
-    pub fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
+    pub(crate) fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
         state.flow.pooled += pooled(&packet, parked);
         if !state.peers.is_next(packet.from, packet.order) {
@@ -223,7 +223,7 @@ impl Core {
     /// # Safety
     /// As [`arrive`](Self::arrive).
     #[inline]
-    pub unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
+    pub(crate) unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
         let len = packet.message_len() as usize;
         let mut kept = *packet;
         let parked = match body {
@@ -274,7 +274,7 @@ impl Core {
     }
 
     /// Puts a parked message into a receive.
-    pub fn fill_parked(&mut self, packet: &Packet, parked: Parked, request: u32) {
+    pub(crate) fn fill_parked(&mut self, packet: &Packet, parked: Parked, request: u32) {
         // SAFETY: a parked message's data is readable for its length: it lies in its packet, in a
         // pool block that is ours, or in the buffer of a sender who waits.
         unsafe {
@@ -313,7 +313,7 @@ impl Core {
         }
     }
 
-    pub fn tell_finished(&mut self, packet: &Packet) {
+    pub(crate) fn tell_finished(&mut self, packet: &Packet) {
         let mut answer = Packet::new(Kind::Finished, packet.to, packet.from);
         answer.request = packet.request;
         self.post(&answer);
@@ -367,7 +367,7 @@ impl Core {
     ///
     /// # Safety
     /// `beside` is readable for `packet.beside()` bytes.
-    pub unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
+    pub(crate) unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
         let Some(state) = self.rank(packet.to) else {
             // SAFETY: as the caller promises.
             return unsafe { self.pass_on(packet, beside) };
@@ -556,7 +556,7 @@ impl Core {
     /// Gives up a receive of the running rank that a message has come for: the message goes to the
     /// next receive that asks for it, or is the first of the unexpected ones again. False if the
     /// message has not come, or not as it was sent.
-    pub fn put_back(&mut self, request: u32) -> bool {
+    pub(crate) fn put_back(&mut self, request: u32) -> bool {
         let me = self.current;
         let state = self.running();
         let Request { done, pattern, outcome, buffer, signature, .. } = *state.request_mut(request);
@@ -582,7 +582,7 @@ impl Core {
     }
 
     /// Drops a message that nobody will receive.
-    pub fn forget(&mut self, packet: &Packet, parked: Parked) {
+    pub(crate) fn forget(&mut self, packet: &Packet, parked: Parked) {
         if let Parked::Pool(block) = parked {
             // SAFETY: the block was this message's alone.
             unsafe { self.free_pooled(packet, block) };
@@ -594,7 +594,7 @@ impl Core {
 
     /// A message for a rank that has ended: nobody will receive it, but its sender may wait.
     #[cold]
-    pub fn drop_for_ended(&mut self, packet: &Packet) {
+    pub(crate) fn drop_for_ended(&mut self, packet: &Packet) {
         // Not in a correct program (MPI leaves it undefined), but its sender shall not hang.
         if packet.wants_finish {
             self.tell_finished(packet);

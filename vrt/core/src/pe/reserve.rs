@@ -17,7 +17,7 @@ use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
 
 /// How a receive stands whose memory is there now.
 #[derive(Clone, Copy, Debug)]
-pub enum Landed {
+pub(crate) enum Landed {
     /// The message is in the buffer.
     Done(Completion),
     /// No message has come yet: the request will be done when one is reserved for it.
@@ -43,7 +43,7 @@ impl Core {
     ///
     /// # Safety
     /// The room's buffer is writable for its capacity during the call.
-    pub unsafe fn land_or_wait(&mut self, pattern: Pattern, room: Room) -> Landed {
+    pub(crate) unsafe fn land_or_wait(&mut self, pattern: Pattern, room: Room) -> Landed {
         if let Some((number, _)) = self.matched_probe(pattern) {
             // SAFETY: as the caller promises.
             return unsafe { self.land(number, room) };
@@ -60,7 +60,7 @@ impl Core {
     ///
     /// # Safety
     /// As [`land_or_wait`](Self::land_or_wait).
-    pub unsafe fn land(&mut self, number: u32, room: Room) -> Landed {
+    pub(crate) unsafe fn land(&mut self, number: u32, room: Room) -> Landed {
         let message = self.running().matched.get(number as usize).copied().flatten();
         let Some((packet, parked)) = message else { return Landed::Done(Completion::default()) };
         let (is_here, _leased) = match parked {
@@ -142,7 +142,7 @@ impl Core {
 
     /// Gives up a message of the running rank that has a number: see
     /// [`offer_again`](Self::offer_again).
-    pub fn put_back_matched(&mut self, number: u32) {
+    pub(crate) fn put_back_matched(&mut self, number: u32) {
         let matched = &mut self.running().matched;
         if let Some(message) = matched.get_mut(number as usize).and_then(Option::take) {
             self.offer_again(message);
@@ -150,14 +150,14 @@ impl Core {
     }
 
     /// The running rank's program is over: nobody receives what is reserved, but its senders may wait.
-    pub fn forget_reserved(&mut self) {
+    pub(crate) fn forget_reserved(&mut self) {
         for (packet, parked) in std::mem::take(&mut self.running().matched).into_iter().flatten() {
             self.forget(&packet, parked);
         }
     }
 
     /// Nobody waits for a request of the running rank any more. What it uses is the runtime's.
-    pub fn detach(&mut self, request: u32) {
+    pub(crate) fn detach(&mut self, request: u32) {
         let state = self.running();
         let mut detached = std::mem::take(&mut state.detached);
         detached.push(request);

@@ -177,7 +177,7 @@ impl Pe {
 
     /// Takes what has come and sends what waits; true when anything happened.
     #[inline]
-    pub fn progress(&mut self) -> bool {
+    pub(crate) fn progress(&mut self) -> bool {
         let mut any = false;
         let engine = &mut self.engine;
         for (from, ring) in &mut self.consumers {
@@ -206,14 +206,14 @@ impl Pe {
 
     /// Whether something has come.
     #[inline]
-    pub fn has_arrivals(&mut self) -> bool {
+    pub(crate) fn has_arrivals(&mut self) -> bool {
         self.consumers.iter().any(|(_, ring)| ring.is_ready())
             || !self.engine.injected.is_empty()
             || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
     }
 
     /// Gives all room in the rings back, so that they are seen to be empty.
-    pub fn release_rings(&mut self) {
+    pub(crate) fn release_rings(&mut self) {
         self.consumers.iter_mut().for_each(|(_, ring)| ring.release());
     }
 }
@@ -352,7 +352,7 @@ impl Engine {
 
 impl Core {
     /// Ranks that others have woken are ready; whether there are any.
-    pub fn take_injected(&mut self) -> bool {
+    pub(crate) fn take_injected(&mut self) -> bool {
         let (ranks, words) = self.injected.take();
         let mut any = false;
         for rank in ranks.into_iter().chain(self.locks.take_signalled(self.uid, words)) {
@@ -413,7 +413,7 @@ impl Core {
 
     /// The last that is left of a rank that has ended are copies of its buffered sends; without them
     /// it is forgotten.
-    pub fn forget_rank_without_copies(&mut self, rank: u32) {
+    pub(crate) fn forget_rank_without_copies(&mut self, rank: u32) {
         let Some(state) = self.rank(rank) else { return };
         if state.requests.iter().any(|request| request.in_use && request.copy) {
             return;
@@ -424,7 +424,7 @@ impl Core {
     }
 
     /// What this PE lets others know.
-    pub fn block(&self) -> &'static PeBlock {
+    pub(crate) fn block(&self) -> &'static PeBlock {
         self.shared.pe(self.id as usize)
     }
 

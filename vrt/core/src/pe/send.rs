@@ -184,7 +184,7 @@ impl Core {
 
     /// The running rank has sent something to many: it shall not flood those who come later.
     #[inline]
-    pub fn when_sent(&mut self) -> Started {
+    pub(crate) fn when_sent(&mut self) -> Started {
         if !self.net.has_backlog() {
             return Started::done();
         }
@@ -387,7 +387,7 @@ impl Core {
     }
 
     /// All of a message has come or gone.
-    pub fn transfer_done(&mut self, Transfer { rank, request }: Transfer) {
+    pub(crate) fn transfer_done(&mut self, Transfer { rank, request }: Transfer) {
         if let Some(state) = self.rank(rank) {
             state.request_mut(request).direct = false;
         }
@@ -395,7 +395,7 @@ impl Core {
     }
 
     /// All of a message has gone, or reached its receiver.
-    pub fn message_gone(&mut self, rank: u32, request: u32) {
+    pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
         let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
         let Request { copy, buffer, .. } = *state.request_mut(request);
         self.complete(rank, request);
@@ -449,7 +449,13 @@ impl Core {
 
     /// Tells a rank on another PE that others have another opinion of a collective operation: that
     /// it has `unit` bytes of a type, for one.
-    pub fn send_conflict(&mut self, rank: u32, request: u32, unit: u32, signature: Signature) {
+    pub(crate) fn send_conflict(
+        &mut self,
+        rank: u32,
+        request: u32,
+        unit: u32,
+        signature: Signature,
+    ) {
         let mut answer = Packet::new(Kind::Finished, rank, rank);
         answer.request = request;
         answer.data = Data::words([CONFLICT, u64::from(unit), u64::from(signature.number())]);
@@ -458,7 +464,7 @@ impl Core {
 
     /// Sends the result of a collective operation to a rank on another PE whose buffer cannot be
     /// written from here.
-    pub fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
+    pub(crate) fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
         let mut chunk = Packet::new(Kind::Chunk, rank, rank);
         chunk.request = request;
         let pe = self.shared.location(rank);
@@ -470,7 +476,7 @@ impl Core {
     }
 
     /// The receive for a staged message is there: its data follows.
-    pub fn clear_to_send(&mut self, packet: &Packet) {
+    pub(crate) fn clear_to_send(&mut self, packet: &Packet) {
         let Some(state) = self.rank(packet.to) else {
             // SAFETY: nothing lies beside this kind.
             return unsafe { self.pass_on(packet, std::ptr::null()) };

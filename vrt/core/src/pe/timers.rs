@@ -17,13 +17,13 @@ pub fn monotonic() -> u64 {
 
 /// Running timers, the earliest first: deadline by [`monotonic`], rank, request.
 #[derive(Debug, Default)]
-pub struct Timers {
+pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
 }
 
 impl Timers {
     /// Takes the timers of a rank out: deadline and request.
-    pub fn take_of(&mut self, rank: u32) -> Vec<(u64, u32)> {
+    pub(crate) fn take_of(&mut self, rank: u32) -> Vec<(u64, u32)> {
         let mut taken = Vec::new();
         self.heap.retain(|Reverse((deadline, of, request))| {
             if *of == rank {
@@ -36,13 +36,13 @@ impl Timers {
 
     /// [`take_of`](Self::take_of) with the time left instead of the deadline, for a machine whose
     /// clock is another.
-    pub fn take_relative(&mut self, rank: u32) -> Vec<(u64, u32)> {
+    pub(crate) fn take_relative(&mut self, rank: u32) -> Vec<(u64, u32)> {
         let (now, timers) = (monotonic(), self.take_of(rank));
         timers.into_iter().map(|(deadline, of)| (deadline.saturating_sub(now), of)).collect()
     }
 
     /// Puts timers in that were taken with the time left.
-    pub fn put_relative(&mut self, rank: u32, timers: &[(u64, u32)]) {
+    pub(crate) fn put_relative(&mut self, rank: u32, timers: &[(u64, u32)]) {
         let now = monotonic();
         let timers: Vec<_> =
             timers.iter().map(|(left, of)| (now.saturating_add(*left), *of)).collect();
@@ -65,20 +65,20 @@ impl Timers {
 
 impl Core {
     /// Starts a timer of the running rank; its request is done when `duration` has passed.
-    pub fn start_timer(&mut self, duration: Duration) -> u32 {
+    pub(crate) fn start_timer(&mut self, duration: Duration) -> u32 {
         let far = Duration::from_secs(60 * 60 * 24 * 365);
         self.start_timer_at(monotonic() + duration.min(far).as_nanos() as u64)
     }
 
     /// Starts a timer of the running rank whose request is done when [`monotonic`] says so much.
-    pub fn start_timer_at(&mut self, deadline: u64) -> u32 {
+    pub(crate) fn start_timer_at(&mut self, deadline: u64) -> u32 {
         let request = self.running().new_request(Request::send());
         self.timers.heap.push(Reverse((deadline, self.current, request)));
         request
     }
 
     /// Ends a timer of the running rank, whose outcome was not taken.
-    pub fn cancel_timer(&mut self, request: u32) {
+    pub(crate) fn cancel_timer(&mut self, request: u32) {
         let rank = self.current;
         self.timers.heap.retain(|Reverse((_, of, number))| (*of, *number) != (rank, request));
         let state = self.running();
@@ -87,7 +87,7 @@ impl Core {
     }
 
     /// Finishes the timers whose time has come; returns the time until the next one.
-    pub fn run_timers(&mut self) -> Option<Duration> {
+    pub(crate) fn run_timers(&mut self) -> Option<Duration> {
         loop {
             let Reverse((deadline, rank, request)) = *self.timers.heap.peek()?;
             let now = monotonic();
@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    pub fn has_timers(&self) -> bool {
+    pub(crate) fn has_timers(&self) -> bool {
         !self.timers.heap.is_empty()
     }
 }

@@ -31,7 +31,7 @@ const EXCLUSIVE: u32 = 1 << 31;
 const WANTED: u32 = 1 << 30;
 
 /// Held while an element is folded.
-pub struct ElementLock<'a>(&'a AtomicU32);
+pub(crate) struct ElementLock<'a>(&'a AtomicU32);
 
 impl Drop for ElementLock<'_> {
     fn drop(&mut self) {
@@ -41,7 +41,7 @@ impl Drop for ElementLock<'_> {
 
 impl Control {
     /// Held for some instructions only, never across a suspension.
-    pub fn lock_element(&self) -> ElementLock<'_> {
+    pub(crate) fn lock_element(&self) -> ElementLock<'_> {
         while self.element.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             std::hint::spin_loop();
         }

@@ -198,7 +198,7 @@ unsafe fn send_order(
 ///
 /// # Safety
 /// `beside` is readable for `packet.beside()` bytes.
-pub unsafe fn access_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+pub(crate) unsafe fn access_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
     if engine.rank(packet.to).is_none() {
         // SAFETY: as the caller promises.
         return unsafe { engine.pass_on(packet, beside) };
