@@ -294,8 +294,16 @@ fn go(world: &SimpleCommunicator) {
     go_to(world, 1);
 }
 
-#[inline(never)]
 fn go_to(world: &SimpleCommunicator, pe: u32) {
+    // What earlier calls have left, where the frames of the next ones will lie.
+    elsewhere(|| {
+        black_box(&mut [0u8; 16 << 10]);
+    });
+    go_from_here(world, pe);
+}
+
+#[inline(never)]
+fn go_from_here(world: &SimpleCommunicator, pe: u32) {
     match world.migrate_to(pe, &mut ()) {
         Ok(()) => println!("moved"),
         Err(why) => println!("stays: {why}"),

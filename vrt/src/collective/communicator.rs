@@ -1,10 +1,10 @@
 //! Collective operations without a root, blocking and immediate.
 
 use crate::Count;
-use crate::collective::block;
 use crate::collective::fold::predefined;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, parts_in, parts_out};
+use crate::collective::{block, combine_now};
 use crate::datatype::wire::{self, incoming, incoming_result, outgoing};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -14,7 +14,7 @@ use crate::operation::OrRefuse;
 use crate::operation::site;
 use crate::request::{Request, Scope, StaticScope, immediate};
 use crate::topology::Communicator;
-use vrt_core::comm::algorithms::{In, Out, combine_now};
+use vrt_core::comm::algorithms::{In, Out};
 use vrt_core::comm::bytes::expect_type;
 use vrt_core::comm::combine::What;
 
@@ -26,9 +26,7 @@ pub trait CommunicatorCollectives: Communicator {
         let site = site!("barrier");
         let nothing = (In::NOTHING, Out::NOTHING);
         // SAFETY: nothing is read or written.
-        let done =
-            unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &nothing) };
-        done.or_refuse(site);
+        unsafe { combine_now(self.as_handle(), site, What::Concatenate, None, &nothing) };
     }
 
     /// [`barrier`](Self::barrier), as a request.
@@ -56,9 +54,7 @@ pub trait CommunicatorCollectives: Communicator {
             expect_type(from.signature, to.signature, from.len).or_refuse(site);
             let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) }
-                .or_refuse(site)
-            {
+            if unsafe { combine_now(comm, site, What::Concatenate, None, &(input, out)) } {
                 return;
             }
         }
@@ -156,9 +152,7 @@ pub trait CommunicatorCollectives: Communicator {
             expect_type(from.signature, to.signature, from.len).or_refuse(site);
             let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) }
-                .or_refuse(site)
-            {
+            if unsafe { combine_now(comm, site, What::Exchange, None, &(input, out)) } {
                 return;
             }
         }
@@ -276,9 +270,7 @@ pub trait CommunicatorCollectives: Communicator {
             start::expect_result(&from, &to, site);
             let (input, out) = (from.input(), to.out());
             // SAFETY: the buffers are borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) }
-                .or_refuse(site)
-            {
+            if unsafe { combine_now(comm, site, What::Fold(operator), None, &(input, out)) } {
                 return;
             }
         }

@@ -33,8 +33,11 @@ pub use persistent::{PersistentCollectives, PersistentRoot};
 pub use root::Root;
 pub(crate) use start::expect_bytes;
 
-use crate::operation::Site;
-use crate::operation::block_on_at;
+use vrt_core::comm::CommunicatorHandle;
+use vrt_core::comm::algorithms::{self, In, Out};
+use vrt_core::comm::combine::What;
+
+use crate::operation::{OrRefuse, Site, block_on_at, expect_blocking};
 
 /// The traits of this module.
 pub mod traits {
@@ -42,6 +45,23 @@ pub mod traits {
         AsyncCollectives, AsyncRoot, CommunicatorCollectives, NeighborCollectives, Operation,
         PersistentCollectives, PersistentRoot, Root,
     };
+}
+
+/// A small operation, without a future, if the data is small enough: false when it is not.
+///
+/// # Safety
+/// The buffers are valid for their lengths during the call.
+#[inline(always)]
+unsafe fn combine_now(
+    comm: &CommunicatorHandle,
+    site: Site,
+    what: What,
+    root: Option<usize>,
+    buffers: &(In, Out),
+) -> bool {
+    expect_blocking(site);
+    // SAFETY: as the caller promises.
+    unsafe { algorithms::combine_now(comm, site, what, root, buffers) }.or_refuse(site)
 }
 
 fn block<F: Future>(future: F, site: Site) -> F::Output {

@@ -5,19 +5,18 @@
 
 use std::process::Command;
 
-use crate::collective::block;
 use crate::collective::operation::Operation;
 use crate::collective::start::{self, datatype, expect_root, parts_in, parts_out};
+use crate::collective::{block, combine_now};
 use crate::datatype::wire::{incoming, incoming_filled, incoming_result, outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
-use crate::operation::OrRefuse;
 use crate::operation::site;
 use crate::request::{Request, Scope, immediate};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, InterCommunicator, Process};
 use crate::{MpiError, Rank};
 use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::{In, combine_now};
+use vrt_core::comm::algorithms::In;
 use vrt_core::comm::combine::What;
 
 /// A rank that collective operations can have as their root.
@@ -34,9 +33,7 @@ pub trait Root: AsCommunicator {
             let (root, input, out) =
                 (Some(root as usize), In(data.at, data.len, data.signature), data.out());
             // SAFETY: the buffer is borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) }
-                .or_refuse(site)
-            {
+            if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) } {
                 return;
             }
         }

@@ -191,7 +191,7 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
 
     fn expect_idle(&self, site: Site) {
         if self.active.is_some() {
-            panic!("{site} of a persistent request that runs, made in {}", self.site);
+            panic!("{site} of a persistent request that runs: {}", self.site);
         }
     }
 }

@@ -14,11 +14,14 @@ use crate::search::Range;
 
 /// Crates that do not call the program while they borrow a thread-local variable, or only where the
 /// rank is pinned for another reason.
-const LIBRARIES: [&str; 16] = [
+const LIBRARIES: [&str; 19] = [
     "std",
     "core",
     "alloc",
     "vrt",
+    "vrt_balance",
+    "vrt_core",
+    "vrt_launch",
     "vrt_shm",
     "vrt_slot",
     "tokio",
