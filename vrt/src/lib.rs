@@ -36,7 +36,8 @@
 //! ```
 //!
 //! `VRT_PES=2 VRT_RANKS=16 ./program` runs it as 16 ranks on 2 processes; all options are fields
-//! of [`Config`]. For tests and examples [`run_local`] runs ranks inside the calling thread:
+//! of [`Config`]. The folder `examples` has a program for each chapter of the face. For tests and
+//! documentation [`run_local`] runs ranks inside the calling thread:
 //!
 //! ```
 //! use vrt::traits::*;
