@@ -62,7 +62,7 @@ pub(crate) fn fold<'a>(function: Function<'a>, datatype: &OwnedDatatype, site: S
 ///
 /// # Panics
 /// As [`fold`].
-#[inline]
+#[inline(always)]
 pub(crate) fn predefined(
     function: Function<'_>,
     datatype: DatatypeRef<'_>,

@@ -28,7 +28,7 @@ impl std::fmt::Debug for Fold<'_> {
 ///
 /// # Errors
 /// It is not defined for them (MPI-4.1 section 6.9.2).
-#[inline]
+#[inline(always)]
 pub fn predefined(op: Op, scalar: Option<Scalar>) -> Result<Operator, Error> {
     let operator = scalar.map(|scalar| Operator { op, scalar });
     operator.filter(|it| it.is_defined()).ok_or_else(|| undefined(op, scalar))

@@ -50,6 +50,7 @@ pub fn drive_async_main<F: Future>(future: F) -> F::Output {
 ///
 /// # Panics
 /// Outside of a rank.
+#[inline(always)]
 pub fn yield_now() {
     if locals::has_tasks() {
         return drive(yield_now_async());
