@@ -9,7 +9,8 @@
 //! | `group` | groups and their set operations |
 //! | `cartesian`, `graph` | neighbourhoods |
 //! | `inter` | intercommunicators |
-//! | `number` | communicators as numbers |
+//! | `number` | communicators as numbers, and in the states of ranks |
+//! | `offer` | moving by state |
 
 pub(crate) mod cartesian;
 mod communicator;
@@ -29,7 +30,7 @@ pub use inter::{InterCommunicator, MergeOrder};
 pub use offer::CannotMove;
 use vrt_core::comm::handle::{Info, Members};
 use vrt_core::comm::shape::Shape;
-use vrt_core::comm::{CommunicatorHandle, FIRST_FREE_CONTEXT, SELF, WORLD};
+use vrt_core::comm::{CommunicatorHandle, SELF, WORLD};
 use vrt_core::pe;
 use vrt_slot::locals;
 
@@ -58,8 +59,6 @@ pub trait AsCommunicator {
 #[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 
-/// Where a rank keeps which communicators have been asked for their numbers.
-const NUMBERED: u32 = FIRST_FREE_CONTEXT;
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.
     ///

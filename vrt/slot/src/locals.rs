@@ -72,6 +72,13 @@ pub fn keep<T: 'static>(number: u32, make: impl FnOnce() -> T) -> Rc<T> {
     }
 }
 
+/// The value kept under a number, if it is there.
+pub fn kept<T: 'static>(number: u32) -> Option<Rc<T>> {
+    let kept = existing()?.kept.borrow();
+    let (_, value) = kept.iter().find(|(n, _)| *n == number)?;
+    Rc::clone(value).downcast::<T>().ok()
+}
+
 /// Has a task polled until it is done. It is polled once at once.
 pub fn spawn(mut task: Task) {
     let waker = rank_waker();

@@ -20,22 +20,19 @@ use crate::operation::Status;
 use crate::operation::{self, OrRefuse, Pending, Site, Ticket};
 use vrt_core::comm::algorithms::{Collective, In, Out};
 use vrt_core::comm::create;
-use vrt_core::comm::handle::{CommunicatorHandle, Info};
+use vrt_core::comm::handle::CommunicatorHandle;
+use vrt_core::comm::table::exchange_half;
 use vrt_core::exchange::party::{All, Found, Inbox, Party, Sent};
 use vrt_core::exchange::{Exchanges, LogGp, counter};
 use vrt_core::mailbox::{ANY, Pattern};
 use vrt_core::pe::{self, Mode, Outbound, Room, Started};
-
-/// Contexts of exchanges, behind those of the communicator.
-const CONTEXTS: u32 = 2;
 
 /// The communicator's ranks in the contexts of its exchanges.
 async fn exchange_communicator(comm: &CommunicatorHandle, site: Site) -> CommunicatorHandle {
     if let Some(known) = comm.exchange.get() {
         return known.clone();
     }
-    let info = Info::new(comm.context + CONTEXTS, comm.rank, comm.members.clone());
-    let own = create::finish(info, site).await.or_refuse(site);
+    let own = create::finish(exchange_half(comm), site).await.or_refuse(site);
     comm.exchange.get_or_init(|| own).clone()
 }
 

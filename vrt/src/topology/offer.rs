@@ -19,6 +19,8 @@ use std::time::Instant;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, expect_blocking};
+use vrt_core::comm::table::{self, Reopened};
+use vrt_core::encoding::{self, DecodeError};
 use vrt_core::migrate::{Migration, MoveBy};
 use vrt_core::pe::{self, Completion, Encoded, Engine, Started};
 
@@ -101,8 +103,8 @@ fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) -> bool {
         migration.would_move(core)
     });
     if how == Some(MoveBy::InPlace) {
-        match vrt_core::encoding::decode_own(&encode(state, site)) {
-            Ok(same) => *state = same,
+        match decode(&encode(state, site)) {
+            Ok((same, _)) => *state = same,
             Err(error) => panic!("{site}: {error}"),
         }
     }
@@ -124,10 +126,50 @@ fn encode_if_ordered<T: Serialize>(state: &T, site: Site) -> Option<(u32, Vec<u8
     Some((to, bytes))
 }
 
+/// Bytes behind an encoded state: how many bytes the records of communicators before them are.
+const TRAILER: usize = size_of::<u64>();
+
+/// The state, then the communicators that the rank has, then how long these are.
 fn encode<T: Serialize>(state: &T, site: Site) -> Vec<u8> {
     let len = pe::with(|pe| pe.engine.running().state_len);
-    vrt_core::encoding::encode_long(state, len + len / 8)
-        .unwrap_or_else(|error| panic!("{site}: {error}"))
+    let encoded = table::open(|| encoding::encode_long(state, len + len / 8 + TRAILER));
+    let bytes = encoded.and_then(|mut bytes| {
+        let records = match table::records() {
+            none if none.is_empty() => Vec::new(),
+            records => encoding::encode(&records)?,
+        };
+        bytes.extend_from_slice(&records);
+        bytes.extend_from_slice(&(records.len() as u64).to_le_bytes());
+        Ok(bytes)
+    });
+    bytes.unwrap_or_else(|error| panic!("{site}: {error}"))
+}
+
+/// The state again, and what comes of the communicators that are made from what stands behind it: `again`.
+fn decode_with<T: DeserializeOwned, R>(
+    bytes: &[u8],
+    again: impl FnOnce(&[u8]) -> Result<R, DecodeError>,
+) -> Result<(T, R), DecodeError> {
+    let (bytes, trailer) = bytes.split_at(bytes.len().saturating_sub(TRAILER));
+    let records = trailer.try_into().map_or(0, u64::from_le_bytes) as usize;
+    let (state, records) = bytes.split_at(bytes.len().saturating_sub(records));
+    let again = again(records)?;
+    Ok((table::open(|| encoding::decode_own(state))?, again))
+}
+
+/// The state, where the communicators are still there.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, ()), DecodeError> {
+    decode_with(bytes, |_| Ok(()))
+}
+
+/// The state, and all communicators that there were.
+fn decode_again<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Option<Reopened>), DecodeError> {
+    decode_with(bytes, |records| {
+        if records.is_empty() {
+            return Ok(None);
+        }
+        encoding::decode_own(records).map(|records| Some(table::reopen(records)))
+    })
 }
 
 /// Why a rank has not moved where it wanted to.
@@ -178,10 +220,11 @@ pub(crate) fn restore<T: DeserializeOwned>(site: Site) -> Option<T> {
     let Encoded { at, len } = pe::with(|pe| pe.engine.running().restored)?;
     // SAFETY: a block of a pool of this node, which belongs to the rank until it is given back.
     let bytes = unsafe { std::slice::from_raw_parts(at, len) };
-    let decoded = vrt_core::encoding::decode_own(bytes);
+    let decoded = decode_again(bytes);
     pe::with(|pe| pe.engine.running().drop_restored());
     match decoded {
-        Ok(state) => Some(state),
+        // The communicators that the state does not have are given up.
+        Ok((state, _)) => Some(state),
         Err(error) => {
             panic!("{site}: this is not the type that was given to migrate: {error}")
         }

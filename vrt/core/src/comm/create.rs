@@ -115,13 +115,7 @@ pub async fn split(
 
 /// A communicator of the same ranks, with the same shape.
 pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<CommunicatorHandle, Error> {
-    let shape = match &comm.shape {
-        Shape::Plain => Shape::Plain,
-        Shape::Cartesian(grid) => Shape::Cartesian(grid.clone()),
-        Shape::Graph(neighbors) => Shape::Graph(neighbors.clone()),
-        Shape::DistributedGraph(neighbors) => Shape::DistributedGraph(neighbors.clone()),
-    };
-    same_ranks(comm, shape, site).await
+    same_ranks(comm, comm.shape.clone(), site).await
 }
 
 /// A communicator of the same ranks, with a shape and the attributes that ask to come along.

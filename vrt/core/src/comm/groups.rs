@@ -8,7 +8,7 @@
 //! A group is forgotten when all members of the PE have left it and all that they contributed has
 //! come: a rank's last contribution may take a longer way than its farewell, and the farewell may
 //! even come before the first contribution of anybody. A rank leaves a group when it drops the
-//! communicator, begins again from its state, or ends; a group that it has never contributed to it
+//! communicator, begins again from a state that does not have it, or ends; a group that it has never contributed to it
 //! leaves only if that is registered. Contexts are never given out twice, so nothing that comes
 //! late is taken for another group's. The groups of the communicators that are there from the
 //! beginning stay.
@@ -231,8 +231,7 @@ pub(crate) fn forget_communicator(engine: &mut Engine, context: u32) {
     }
 }
 
-/// A rank of this PE ends or begins again: it has left all groups but those that are there from
-/// the beginning.
+/// A rank of this PE ends: it has left all groups but those that are there from the beginning.
 pub(super) fn leave_all(engine: &mut Engine, rank: u32, state: &mut RankState) {
     let (combining, core) = engine.part::<Combining>();
     for (context, used) in state.collectives.forget_from(FIRST_FREE_CONTEXT) {

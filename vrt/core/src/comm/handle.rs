@@ -2,8 +2,7 @@
 //!
 //! A handle is shared by all values that stand for the communicator in a rank and lies in the
 //! rank's heap. When the last one is dropped the communicator is freed; other ranks are not asked.
-//! A rank that begins again from its state has dropped all but those that are there from the
-//! beginning.
+//! A rank that begins again from its state finds those again that its state has (`table`).
 //!
 //! Every communicator has four contexts that no other one of the job has: point-to-point messages
 //! use `context`, collective operations and one-sided synchronisation the next, and the last two
@@ -18,6 +17,7 @@ use crate::comm::FIRST_FREE_CONTEXT;
 use crate::comm::attributes::Attributes;
 use crate::comm::groups;
 use crate::comm::shape::Shape;
+use crate::comm::table;
 use crate::error::Error;
 use crate::pe;
 
@@ -164,7 +164,9 @@ impl CommunicatorHandle {
         if info.context >= FIRST_FREE_CONTEXT {
             pe::with(|pe| groups::count_communicator(&mut pe.engine, info.context));
         }
-        CommunicatorHandle(Rc::new(info))
+        let info = Rc::new(info);
+        table::enter(&info);
+        CommunicatorHandle(info)
     }
 
     pub fn from_shared(info: Rc<Info>) -> CommunicatorHandle {
@@ -185,6 +187,7 @@ impl Drop for Info {
     /// What PEs know of the communicator is forgotten when all its ranks have dropped it.
     fn drop(&mut self) {
         if self.context >= FIRST_FREE_CONTEXT && pe::in_rank() {
+            table::remove(self.context);
             pe::with(|pe| groups::forget_communicator(&mut pe.engine, self.context));
         }
     }

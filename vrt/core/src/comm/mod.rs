@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `handle` | what a communicator is |
 //! | `attributes` | values that a communicator carries |
+//! | `table` | the communicators of a rank, by number |
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
@@ -25,6 +26,7 @@ pub mod handle;
 pub mod operator;
 mod parts;
 pub mod shape;
+pub mod table;
 
 pub use combine::Combining;
 pub use handle::CommunicatorHandle;

@@ -1,10 +1,12 @@
 //! How the ranks of a communicator are related: a grid, or a graph (MPI-4.1 chapter 8).
 
+use serde::{Deserialize, Serialize};
+
 use crate::comm::CommunicatorHandle;
 use crate::{Count, Rank};
 
 /// How the ranks of a communicator are related.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Shape {
     Plain,
     Cartesian(Grid),
@@ -13,14 +15,14 @@ pub enum Shape {
 }
 
 /// A grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grid {
     pub dims: Vec<Count>,
     pub periods: Vec<bool>,
 }
 
 /// From whom a rank receives and to whom it sends.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Neighbors {
     pub sources: Vec<Edge>,
     pub destinations: Vec<Edge>,
@@ -28,7 +30,7 @@ pub struct Neighbors {
 
 /// A neighbour, or the place of one where there is none. The label tells several edges between two
 /// ranks apart; those with equal labels are matched in their order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Edge {
     pub rank: Option<Rank>,
     pub label: u32,

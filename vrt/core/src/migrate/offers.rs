@@ -107,8 +107,9 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
         return Err(Stays::InUse);
     }
     let Some(mut state) = engine.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
-    // Its handles go with its heap, without being dropped one by one.
-    engine.rank_over(rank, &mut state);
+    // Its handles go with its heap, without being dropped one by one. Those that the state has are made
+    // again from it; then the others are given up.
+    state.owned.communicators = 0;
     state.drop_restored();
     state.restored = Some(Encoded { at, len: offer.len });
     state.state_len = offer.len;
