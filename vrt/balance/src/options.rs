@@ -14,15 +14,21 @@ use vrt_core::options::ConfigError;
 /// How a job balances its load.
 #[derive(Clone)]
 pub struct Balancing {
+    /// Decides which rank goes to which PE, from what a step has measured.
     pub strategy: &'static dyn Strategy,
+    /// The parameters of the strategy.
     pub config: Config,
     /// Time between two steps; `None`: they happen when all ranks call `migrate`.
     pub period: Option<Duration>,
+    /// How ranks move: with their memory, or by the state that they give to `migrate`.
     pub move_by: MoveBy,
+    /// What the balancer does about ranks that cannot be moved.
     pub move_pinned: MovePinned,
+    /// How the balancer predicts a rank's next load from the measured ones.
     pub forecast: Forecast,
     /// The name of the files that the loads are written to.
     pub dump: Option<PathBuf>,
+    /// What the balancer says on stderr.
     pub report: LbReport,
 }
 

@@ -56,11 +56,18 @@ pub enum DecodeError {
 const CONFIG: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_fixed_int_encoding();
 
+/// A value as bytes, which [`decode`] and [`decode_own`] read.
+///
+/// # Errors
+/// The value's `Serialize` fails, or does not say in advance how long a sequence is.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> {
     bincode::serde::encode_to_vec(value, CONFIG).map_err(|error| EncodeError(error.to_string()))
 }
 
 /// [`encode`] of a value that will be about so many bytes.
+///
+/// # Errors
+/// As [`encode`].
 pub fn encode_long<T: Serialize>(value: &T, len: usize) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::with_capacity(len);
     bincode::serde::encode_into_std_write(value, &mut bytes, CONFIG)
@@ -85,6 +92,9 @@ macro_rules! with_limits {
 }
 
 /// Decodes a value that may have been sent as anything.
+///
+/// # Errors
+/// The bytes do not fit the type, or are more than the value has.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let budget = Budget::of(bytes.len());
     let seed = Bounded::new(PhantomData::<T>, &budget);
@@ -92,6 +102,9 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 }
 
 /// [`decode`] of what was encoded here, or by the runtime itself.
+///
+/// # Errors
+/// As [`decode`].
 pub fn decode_own<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     whole(bincode::serde::decode_from_slice(bytes, CONFIG), bytes.len())
 }

@@ -173,6 +173,8 @@ impl Layout {
         self.upper - self.lower
     }
 
+    /// Where an element begins, from the address of its buffer on; may be negative, and its data
+    /// may begin elsewhere.
     pub fn lower_bound(&self) -> isize {
         self.lower
     }
@@ -195,6 +197,7 @@ impl Layout {
         }
     }
 
+    /// What an element is made of, as messages say it.
     pub fn signature(&self) -> Signature {
         self.signature
     }

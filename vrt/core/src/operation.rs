@@ -74,10 +74,12 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// A request of the running rank; the table of a deadlock shows its site and pattern.
     pub fn new(request: u32, site: Site, pattern: Option<Pattern>) -> Pending {
         Pending::of(Ticket::new(request), site, pattern)
     }
 
+    /// [`new`](Self::new) of a request that may be another rank's: then polling gives an error.
     pub fn of(ticket: Ticket, site: Site, pattern: Option<Pattern>) -> Pending {
         let (request, rank, wait) = (Some(ticket.number), ticket.rank, site.wait(pattern));
         Pending { request, rank, wait, not_send: PhantomData }
@@ -218,6 +220,9 @@ impl Drop for Receiving {
 
 /// Sends a message.
 ///
+/// # Errors
+/// Another rank polls the future.
+///
 /// # Safety
 /// The data stays readable until the future is ready or dropped.
 #[inline]
@@ -235,6 +240,9 @@ pub fn sent_to(message: &Outbound) -> Pattern {
 }
 
 /// Receives a message.
+///
+/// # Errors
+/// Another rank polls the future.
 ///
 /// # Safety
 /// The buffer stays writable, and is not used, until the future is ready or dropped.
@@ -308,6 +316,9 @@ fn beside_tasks(
 
 /// Sends and receives at the same time; gives the outcome of the receive.
 ///
+/// # Errors
+/// Another rank polls the future.
+///
 /// # Safety
 /// The message's data stays readable and the buffer writable until the future is ready.
 pub async unsafe fn exchange(
@@ -334,6 +345,9 @@ pub async unsafe fn exchange(
 
 /// Receives a message taken by a matched probe. Dropped early, it is there for the next receive.
 ///
+/// # Errors
+/// Another rank polls the future.
+///
 /// # Safety
 /// The buffer is writable, and not used, whenever the future is polled.
 pub async unsafe fn receive_matched(
@@ -348,6 +362,9 @@ pub async unsafe fn receive_matched(
 
 /// Receives a message. Dropped early, it is there for the next receive.
 ///
+/// # Errors
+/// Another rank polls the future.
+///
 /// # Safety
 /// The buffer is writable, and not used, whenever the future is polled.
 pub async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Result<Completion, Error> {
@@ -358,6 +375,9 @@ pub async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Result<Com
 
 /// Sends a message whose data is looked at only when the future is first polled. Dropped early, it
 /// goes all the same.
+///
+/// # Errors
+/// Another rank polls the future.
 ///
 /// # Safety
 /// The data is readable when the future is first polled.

@@ -27,22 +27,31 @@ pub trait Value: Sized {
 /// A text that is no value of its option: it says what would be one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
+    /// It is no whole number from 1 up.
     #[error("a whole number from 1 up is allowed")]
     Count,
+    /// It is no number of bytes.
     #[error("a number of bytes is allowed, with K, M, G or T behind it if you like")]
     Size,
+    /// It is no number with a unit of time.
     #[error("a number with us, ms or s behind it is allowed, such as 500ms")]
     Time,
+    /// It is a time that is too short or too long.
     #[error("1us to 1000000s are allowed")]
     TimeOutOfRange,
+    /// It is neither `off` nor a time, for the reason inside.
     #[error("`off` is allowed, or a time: {0}")]
     Watch(Box<ValueError>),
+    /// It is no word for on or off.
     #[error("true, yes, on or 1 is allowed, or false, no, off or 0")]
     Switch,
+    /// It is not UTF-8.
     #[error("text in UTF-8 is allowed")]
     Text,
+    /// It is empty, where the name of a file belongs.
     #[error("the name of a file is allowed")]
     File,
+    /// It is none of these names.
     #[error("[possible values: {}]", .0.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", "))]
     Choice(&'static [Choice]),
 }

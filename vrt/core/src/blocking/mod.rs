@@ -6,7 +6,7 @@
 //!
 //! | call | what happens |
 //! |---|---|
-//! | `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`; `poll`, `ppoll`, `select`, `pselect` without a descriptor | a timer of `vrt`'s, as in [`sleep`](crate::sleep); the rank can be moved meanwhile |
+//! | `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`; `poll`, `ppoll`, `select`, `pselect` without a descriptor | a timer of `vrt`'s, as in [`Sleep`](crate::operation::Sleep); the rank can be moved meanwhile |
 //! | `futex` through `syscall`: the standard library's `Mutex`, `RwLock`, `Condvar`, `Once`, `Barrier`, `park` | see `futex`; the rank stays on its PE meanwhile |
 //! | `pthread_join` | the rank looks now and then whether the thread has ended |
 //!

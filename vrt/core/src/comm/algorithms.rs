@@ -8,7 +8,7 @@
 //! | barrier | combined | - | - |
 //! | broadcast | combined | binomial tree | Thakur, Rabenseifner, Gropp 2005, section 4.1 |
 //! | reduce, all_reduce | combined | binary tree over ranks, then broadcast | same, section 4.4 |
-//! | all_reduce, 2^k ranks, from [`HALVING`] on | - | recursive halving by doubling distance, then doubling back | same, section 4.5 (Rabenseifner), its distances reversed |
+//! | all_reduce, 2^k ranks, from `HALVING` on | - | recursive halving by doubling distance, then doubling back | same, section 4.5 (Rabenseifner), its distances reversed |
 //! | reduce_scatter | combined, each takes its part | as all_reduce up to the root, then scatter | - |
 //! | gather, scatter | combined | every rank with the root, straight into place | - |
 //! | all_gather | combined | ring | same, section 4.1 |
@@ -61,6 +61,8 @@ struct Way {
 /// All functions here demand that the buffers given are valid for their lengths until the future
 /// is ready, and do not overlap.
 impl Collective {
+    /// An operation that the calling rank is about to begin: it does when a future of it is first
+    /// polled or its [`number`](Self::number) asked for. The table of a deadlock names the site.
     pub fn begin(comm: &CommunicatorHandle, site: Site) -> Collective {
         Collective { comm: comm.clone(), number: Cell::new(None), site }
     }
@@ -87,11 +89,25 @@ impl Collective {
         self.comm.size as usize
     }
 
+    /// Waits until all ranks of the communicator have come here.
+    ///
+    /// # Errors
+    /// Ranks have begun different operations, or another rank than the one that began it polls it.
+    ///
+    /// # Safety
+    /// Nothing is demanded: a barrier reads and writes no memory.
     pub async unsafe fn barrier(&self) -> Result<(), Error> {
         // SAFETY: nothing is read or written.
         unsafe { self.combine(What::Concatenate, None, 0, In::NOTHING, Out::NOTHING) }.await
     }
 
+    /// Gives the root's bytes to all ranks.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or the root's bytes differ from `data` in length or type.
+    ///
+    /// # Safety
+    /// `data` is readable and writable until the future is ready.
     pub async unsafe fn broadcast(&self, root: usize, data: Out) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         unsafe { self.broadcast_in(0, root, data) }.await
@@ -124,6 +140,13 @@ impl Collective {
     }
 
     /// `out` is the root's (or, without a root, everybody's), at least as long as the input.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or ranks contribute different lengths or types, or a user's
+    /// operation fails.
+    ///
+    /// # Safety
+    /// `input` is readable and `out` writable until the future is ready, and they do not overlap.
     pub async unsafe fn reduce(
         &self,
         root: Option<usize>,
@@ -256,6 +279,13 @@ impl Collective {
     }
 
     /// Folds all contributions; rank `i` gets the part of `lengths[i]` bytes.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    ///
+    /// # Safety
+    /// `input`, of as many bytes as all parts together, is readable and `out`, of this rank's part,
+    /// writable until the future is ready, and they do not overlap.
     pub async unsafe fn reduce_scatter(
         &self,
         fold: &Fold<'_>,
@@ -292,6 +322,12 @@ impl Collective {
 
     /// Equal contributions. `out` is the root's (or, without a root, everybody's), as long as all
     /// inputs together.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or ranks contribute different lengths or types.
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce).
     pub async unsafe fn gather(
         &self,
         root: Option<usize>,
@@ -311,6 +347,14 @@ impl Collective {
     }
 
     /// Contributions of any lengths: of rank `r` that of part `r`.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or a contribution differs from its part in length or
+    /// type.
+    ///
+    /// # Safety
+    /// `input` is readable and the parts, one for each rank, are writable until the future is
+    /// ready; none overlaps another.
     pub async unsafe fn gather_parts(
         &self,
         root: Option<usize>,
@@ -346,6 +390,12 @@ impl Collective {
     }
 
     /// Equal parts. `input` is the root's, as long as all outputs together.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or the root's part differs from `out` in length or type.
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce).
     pub async unsafe fn scatter(
         &self,
         root: usize,
@@ -370,6 +420,13 @@ impl Collective {
     }
 
     /// Parts of any lengths, which are the root's.
+    ///
+    /// # Errors
+    /// As [`scatter`](Self::scatter).
+    ///
+    /// # Safety
+    /// The root's parts, one for each rank, are readable and `out` is writable until the future is
+    /// ready; none overlaps another.
     pub async unsafe fn scatter_parts(
         &self,
         root: usize,
@@ -395,6 +452,12 @@ impl Collective {
     }
 
     /// Equal parts for and from all.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or parts differ in length or type.
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce).
     pub async unsafe fn all_to_all(&self, input: In, out: Out) -> Result<(), Error> {
         let n = self.size();
         // SAFETY: as the caller promises; parts are by rank.
@@ -407,6 +470,14 @@ impl Collective {
     }
 
     /// Parts of any lengths for and from all.
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier); or what a rank sends differs in length or type from the
+    /// part that is there for it.
+    ///
+    /// # Safety
+    /// The parts, one for each rank on both sides, are readable or writable until the future is
+    /// ready; none overlaps another.
     pub async unsafe fn all_to_all_parts(&self, input: &[In], out: &[Out]) -> Result<(), Error> {
         let (n, me) = (self.size(), self.rank());
         self.number();
@@ -423,6 +494,12 @@ impl Collective {
     }
 
     /// Folds the inputs of ranks 0 to this one (without this one if exclusive) in rank order.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce), with an `out` as long as the input.
     pub async unsafe fn scan(
         &self,
         fold: &Fold<'_>,
@@ -490,6 +567,8 @@ impl Collective {
         check_agreement(&outcome, &spec)
     }
 
+    /// The message by which this rank sends `data` to the rank `to` in a phase of the operation, of
+    /// which the lowest eight bits count.
     pub fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
             context: self.context(),
@@ -503,6 +582,7 @@ impl Collective {
         }
     }
 
+    /// What this rank asks for to receive the message that the rank `from` sends it in a phase.
     pub fn pattern(&self, phase: u32, from: usize) -> Pattern {
         Pattern { context: self.context(), source: from as i32, tag: self.tag(phase) }
     }
@@ -513,19 +593,36 @@ impl Collective {
         (((self.number() & 0x3f_ffff) << 8) | (phase & 0xff)) as i32
     }
 
-    pub async unsafe fn send(&self, phase: u32, to: usize, data: In) -> Result<(), Error> {
+    /// Sends `data` to the rank `to`.
+    ///
+    /// # Safety
+    /// `data` is readable until the future is ready.
+    pub(crate) async unsafe fn send(&self, phase: u32, to: usize, data: In) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         unsafe { operation::send(self.outbound(phase, to, data), self.site) }.await
     }
 
-    pub async unsafe fn receive(&self, phase: u32, from: usize, data: Out) -> Result<(), Error> {
+    /// Receives what the rank `from` sends in the same phase; it has to be as long as `data`.
+    ///
+    /// # Safety
+    /// `data` is writable, and nobody uses it, until the future is ready.
+    pub(crate) async unsafe fn receive(
+        &self,
+        phase: u32,
+        from: usize,
+        data: Out,
+    ) -> Result<(), Error> {
         let pattern = self.pattern(phase, from);
         // SAFETY: as the caller promises.
         let outcome = unsafe { operation::receive(pattern, data.room(), self.site) }.await?;
         self.check_came(&outcome, data.1, from)
     }
 
-    pub async unsafe fn exchange(
+    /// [`send`](Self::send) and [`receive`](Self::receive) at the same time.
+    ///
+    /// # Safety
+    /// `data` is readable and `out` writable until the future is ready, and they do not overlap.
+    pub(crate) async unsafe fn exchange(
         &self,
         phase: u32,
         to: usize,
@@ -541,6 +638,9 @@ impl Collective {
     }
 
     /// Checks that what a rank contributed is of the type and length expected.
+    ///
+    /// # Errors
+    /// It is not.
     pub fn check_came(
         &self,
         outcome: &Completion,
@@ -569,6 +669,9 @@ impl Collective {
 
 /// A small operation of a blocking rank, without a future, if the data is small enough: false when
 /// it is not.
+///
+/// # Errors
+/// Ranks have begun different operations, or contribute different lengths or types.
 ///
 /// # Safety
 /// The buffers are valid for their lengths during the call.

@@ -24,6 +24,7 @@ impl Attributes {
     /// The value of a type that was set last.
     pub fn get<A: Attribute>(&self) -> Option<&A> {
         let values = self.0.borrow();
+        #[expect(clippy::borrowed_box, reason = "the iterator over the list gives it")]
         let of_type = |value: &'_ Box<dyn Attribute>| {
             let value: &dyn Any = &**value;
             value.downcast_ref::<A>().map(std::ptr::from_ref)

@@ -14,6 +14,7 @@ pub struct In(pub *const u8, pub usize, pub Signature);
 pub struct Out(pub *mut u8, pub usize, pub Signature);
 
 impl In {
+    /// No bytes, which fit every type; the address is null.
     pub const NOTHING: In = In(std::ptr::null(), 0, Signature::ANY);
 
     pub(super) fn of_slice(bytes: &[u8], signature: Signature) -> In {
@@ -41,6 +42,7 @@ impl In {
 }
 
 impl Out {
+    /// No bytes, which fit every type; the address is null.
     pub const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);
 
     pub(super) fn of_slice(bytes: &mut [u8], signature: Signature) -> Out {

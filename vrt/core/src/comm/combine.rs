@@ -4,7 +4,7 @@
 //! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
 //! 64 ranks on 2 PEs exchange two packets, not 63 messages.
 //!
-//! What a PE has are *parts* of a fixed tree over rank numbers; see [`parts`](super::parts).
+//! What a PE has are *parts* of a fixed tree over rank numbers; see `parts`.
 //!
 //! ```text
 //! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
@@ -103,6 +103,7 @@ pub struct Combining {
     spare: Vec<Box<Operation>>,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,
+    /// Which ranks take part in the operations of each context.
     pub groups: Groups,
 }
 

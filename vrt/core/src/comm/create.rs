@@ -24,6 +24,9 @@ pub fn node_now() -> u32 {
 }
 
 /// Numbers that every rank gets from all.
+///
+/// # Errors
+/// As [`Collective::gather`].
 pub async fn all_gather<const N: usize>(
     comm: &CommunicatorHandle,
     mine: [i32; N],
@@ -40,6 +43,9 @@ pub async fn all_gather<const N: usize>(
 }
 
 /// Numbers that every rank gets from one.
+///
+/// # Errors
+/// As [`Collective::broadcast`].
 pub async fn broadcast(
     comm: &CommunicatorHandle,
     root: usize,
@@ -71,6 +77,9 @@ pub fn new_contexts(n: u32) -> Result<u32, Error> {
 }
 
 /// Makes a rank's part of a communicator ready for collective operations.
+///
+/// # Errors
+/// Another rank polls the future.
 pub async fn finish(info: Info, site: Site) -> Result<CommunicatorHandle, Error> {
     if let Members::List(list) = &info.members {
         info.registered.set(true);
@@ -84,6 +93,9 @@ pub async fn finish(info: Info, site: Site) -> Result<CommunicatorHandle, Error>
 }
 
 /// A communicator for each color, with a shape.
+///
+/// # Errors
+/// As [`all_gather`], [`new_contexts`] and [`finish`].
 pub async fn split(
     comm: &CommunicatorHandle,
     color: Option<u32>,
@@ -114,11 +126,17 @@ pub async fn split(
 }
 
 /// A communicator of the same ranks, with the same shape.
+///
+/// # Errors
+/// As [`same_ranks`].
 pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<CommunicatorHandle, Error> {
     same_ranks(comm, comm.shape.clone(), site).await
 }
 
 /// A communicator of the same ranks, with a shape and the attributes that ask to come along.
+///
+/// # Errors
+/// As [`broadcast`], [`new_contexts`] and [`finish`].
 pub async fn same_ranks(
     comm: &CommunicatorHandle,
     shape: Shape,
@@ -144,6 +162,9 @@ fn place_in(comm: &CommunicatorHandle, group: &Members) -> Result<Option<usize>,
 }
 
 /// A communicator of a group, made by all ranks of a communicator.
+///
+/// # Errors
+/// The group has a rank that is not in the communicator; otherwise as [`split`].
 pub async fn from_group_collective(
     comm: &CommunicatorHandle,
     group: &Members,
@@ -196,6 +217,9 @@ async fn receive(
 }
 
 /// Two ranks tell each other numbers; both lists may have any length.
+///
+/// # Errors
+/// There is no rank `with`, or another rank polls the future.
 pub async fn exchange(
     comm: &CommunicatorHandle,
     with: Rank,
@@ -226,6 +250,10 @@ pub async fn exchange(
 }
 
 /// A communicator of a group, made by the group's ranks alone.
+///
+/// # Errors
+/// The group has a rank that is not in the communicator, the job has no more contexts, or another
+/// rank polls the future.
 pub async fn from_group(
     comm: &CommunicatorHandle,
     group: &Members,

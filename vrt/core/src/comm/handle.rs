@@ -26,13 +26,17 @@ use crate::pe;
 pub enum Members {
     /// This many from the first on.
     Range {
+        /// The first member, as a rank of the job.
         first: u32,
+        /// Number of members.
         count: u32,
     },
+    /// Any ranks of the job, each once, in the group's order.
     List(Rc<[u32]>),
 }
 
 impl Members {
+    /// The group of these ranks of the job; ranks that follow each other become a range.
     pub fn from_list(list: &[u32]) -> Members {
         let consecutive = list.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
         if consecutive {
@@ -43,6 +47,8 @@ impl Members {
         }
     }
 
+    /// Number of members.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks for that")]
     pub fn len(&self) -> usize {
         match self {
             Members::Range { count, .. } => *count as usize,
@@ -59,6 +65,7 @@ impl Members {
         }
     }
 
+    /// The members as ranks of the job, in order of their ranks in the group.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).map(|rank| self.get(rank))
     }
@@ -78,6 +85,7 @@ impl Members {
 /// What an intercommunicator has beside its local group.
 #[derive(Debug)]
 pub struct Remote {
+    /// The remote group: the ranks that messages go to and come from.
     pub members: Members,
     /// A communicator of the local group.
     pub local: CommunicatorHandle,
@@ -87,17 +95,26 @@ pub struct Remote {
 #[derive(Clone, Debug)]
 pub struct CommunicatorHandle(Rc<Info>);
 
+/// What all handles of a communicator in one rank share.
 #[derive(Debug)]
 pub struct Info {
+    /// The first of its contexts, the one of point-to-point messages.
     pub context: u32,
+    /// The number of the rank that has the handle; in an intercommunicator, in the local group.
     pub rank: Rank,
+    /// Number of ranks; of an intercommunicator, those of the local group.
     pub size: Rank,
+    /// Its ranks; of an intercommunicator, the local group.
     pub members: Members,
+    /// The other group of an intercommunicator; other communicators have none.
     pub remote: Option<Remote>,
+    /// How its ranks are related: its topology.
     pub shape: Shape,
     /// PEs know it by its context: its members are not a range of the job's ranks.
     pub registered: Cell<bool>,
+    /// The name that the program has given it (`MPI_Comm_set_name`); empty before that.
     pub name: RefCell<String>,
+    /// The values that the program has attached to it.
     pub attributes: Attributes,
     /// The same ranks in the contexts of sparse exchanges, once they were needed.
     pub exchange: OnceCell<CommunicatorHandle>,
@@ -113,6 +130,8 @@ impl Deref for CommunicatorHandle {
 }
 
 impl Info {
+    /// A communicator without remote group, topology, name and attributes, as the member `rank` of
+    /// `members` sees it.
     pub fn new(context: u32, rank: Rank, members: Members) -> Info {
         Info {
             context,
@@ -160,6 +179,8 @@ impl Info {
 }
 
 impl CommunicatorHandle {
+    /// The first handle of a communicator. The PE counts the communicator until its rank drops the
+    /// last handle, unless it is one of those that are there from the beginning.
     pub fn new(info: Info) -> CommunicatorHandle {
         if info.context >= FIRST_FREE_CONTEXT {
             pe::with(|pe| groups::count_communicator(&mut pe.engine, info.context));
@@ -169,10 +190,12 @@ impl CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
+    /// One more handle of a communicator, from what [`shared`](Self::shared) gives.
     pub fn from_shared(info: Rc<Info>) -> CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
+    /// What the handles share; a weak reference to it does not keep the communicator.
     pub fn shared(&self) -> &Rc<Info> {
         &self.0
     }

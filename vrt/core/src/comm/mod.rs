@@ -35,5 +35,7 @@ pub use handle::CommunicatorHandle;
 pub const CONTEXTS: u32 = 4;
 /// Contexts of the communicators that are there from the beginning; others begin behind them.
 pub const WORLD: u32 = 0;
+/// The first context of a rank's communicator of itself alone.
 pub const SELF: u32 = CONTEXTS;
+/// The lowest context of a communicator that the program makes.
 pub const FIRST_FREE_CONTEXT: u32 = 2 * CONTEXTS;

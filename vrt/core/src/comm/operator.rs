@@ -6,17 +6,29 @@ use crate::layout::Scalar;
 #[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
+    /// The maximum; of a float and a NaN, the float.
     Max,
+    /// The minimum; of a float and a NaN, the float.
     Min,
+    /// The sum; integers wrap.
     Sum,
+    /// The product; integers wrap.
     Product,
+    /// Whether both are true: 1 or 0. An integer is true unless it is 0.
     LogicalAnd,
+    /// The bits that are set in both.
     BitwiseAnd,
+    /// Whether one or both are true: 1 or 0.
     LogicalOr,
+    /// The bits that are set in one or both.
     BitwiseOr,
+    /// Whether exactly one is true: 1 or 0.
     LogicalXor,
+    /// The bits that are set in exactly one.
     BitwiseXor,
+    /// The maximum and its location, of equal values the lowest one.
     MaxLocation,
+    /// The minimum and its location, of equal values the lowest one.
     MinLocation,
     /// The second operand; for one-sided operations.
     Replace,
@@ -27,7 +39,9 @@ pub enum Op {
 /// A reduction on elements of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Operator {
+    /// What it does to two elements.
     pub op: Op,
+    /// The type of the elements.
     pub scalar: Scalar,
 }
 

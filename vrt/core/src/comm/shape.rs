@@ -8,23 +8,31 @@ use crate::{Count, Rank};
 /// How the ranks of a communicator are related.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Shape {
+    /// In no way that the communicator knows of.
     Plain,
+    /// As a grid (MPI-4.1 section 8.5.1).
     Cartesian(Grid),
+    /// As a graph that every rank was given as a whole (section 8.5.3).
     Graph(Neighbors),
+    /// As a graph of which each rank knows its own edges (section 8.5.4).
     DistributedGraph(Neighbors),
 }
 
 /// A grid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grid {
+    /// Number of ranks along each dimension; in rank order the last coordinate varies fastest.
     pub dims: Vec<Count>,
+    /// For each dimension, whether it is closed: its last rank is a neighbour of its first one.
     pub periods: Vec<bool>,
 }
 
 /// From whom a rank receives and to whom it sends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Neighbors {
+    /// From whom the rank receives, in the order of its receive buffers.
     pub sources: Vec<Edge>,
+    /// To whom the rank sends, in the order of its send buffers.
     pub destinations: Vec<Edge>,
 }
 
@@ -32,7 +40,9 @@ pub struct Neighbors {
 /// ranks apart; those with equal labels are matched in their order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Edge {
+    /// The neighbour in the communicator; `None` beyond the border of an open dimension.
     pub rank: Option<Rank>,
+    /// Says which edge it is: both ends of an edge have the same label.
     pub label: u32,
 }
 
@@ -46,6 +56,7 @@ pub fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
 }
 
 impl Grid {
+    /// Writes the coordinates of a rank to `coords`, which is as long as the grid has dimensions.
     pub fn coordinates(&self, rank: Rank, coords: &mut [Count]) {
         let mut rest = rank;
         for (d, coord) in self.dims.iter().zip(coords).rev() {
@@ -67,6 +78,7 @@ impl Grid {
         Some(rank)
     }
 
+    /// The rank `by` steps further along a dimension; beyond an open border there is none.
     pub fn shifted(&self, rank: Rank, dimension: usize, by: Count) -> Option<Rank> {
         let mut coords = vec![0; self.dims.len()];
         self.coordinates(rank, &mut coords);

@@ -23,6 +23,7 @@ use crate::pe::{Extension, Handlers};
 /// How the sparse exchanges of a job go.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchanges {
+    /// The protocol of exchanges for which the program names none.
     pub protocol: Protocol,
     /// The network that protocols are chosen for.
     pub model: LogGp,

@@ -11,7 +11,9 @@ use crate::exchange::LogGp;
 #[derive(Debug)]
 #[must_use = "a message that was found has to be taken"]
 pub struct Found {
+    /// Number of the one who sent it.
     pub source: usize,
+    /// Its length.
     pub bytes: usize,
     /// Its number at the receiver.
     pub number: u32,

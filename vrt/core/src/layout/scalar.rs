@@ -4,24 +4,39 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Scalar {
+    /// `u8`
     U8,
+    /// `u16`
     U16,
+    /// `u32`
     U32,
+    /// `u64`
     U64,
+    /// `i8`
     I8,
+    /// `i16`
     I16,
+    /// `i32`
     I32,
+    /// `i64`
     I64,
+    /// `f32`
     F32,
+    /// `f64`
     F64,
+    /// `bool`: one byte, 0 or 1
     Bool,
     /// Complex numbers, the real part first.
     C32,
+    /// The same of two `f64`.
     C64,
     /// [`Located`] values.
     F32At,
+    /// `Located<f64>`
     F64At,
+    /// `Located<i32>`
     I32At,
+    /// `Located<i64>`
     I64At,
 }
 
@@ -110,6 +125,7 @@ impl Scalar {
         self.size() == self.extent()
     }
 
+    /// Whether it is one of `u8` to `u64` or `i8` to `i64`; `bool` is none.
     pub const fn is_integer(self) -> bool {
         matches!(
             self,
@@ -139,7 +155,8 @@ impl Scalar {
         (self.is_integer() && self.integer(&bytes[..self.size()]) == value).then_some(bytes)
     }
 
-    pub const fn align(self) -> usize {
+    /// The alignment of one in memory, in bytes.
+    pub(crate) const fn align(self) -> usize {
         match self {
             Scalar::C32 | Scalar::F32At | Scalar::I32At => 4,
             Scalar::C64 | Scalar::F64At | Scalar::I64At => 8,

@@ -44,6 +44,7 @@ impl Signature {
     /// An encoded serde value.
     pub const VALUE: Signature = Signature(HASHED - 1);
 
+    /// The signature of messages of one built-in value.
     #[inline(always)]
     pub const fn of_scalar(scalar: Scalar) -> Signature {
         match scalar {
@@ -53,10 +54,12 @@ impl Signature {
         }
     }
 
+    /// The 16 bits that stand for it in packets.
     pub fn number(self) -> u16 {
         self.0
     }
 
+    /// The signature for which [`number`](Self::number) gave this.
     pub fn from_number(number: u16) -> Signature {
         Signature(number)
     }

@@ -48,12 +48,14 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
+    /// Whether there is none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         // An index is dropped with its last message.
         self.few.is_empty() && self.many.is_none()
     }
 
+    /// Number of messages.
     pub fn len(&self) -> usize {
         self.many.as_ref().map_or(self.few.len(), |index| index.messages.len())
     }
@@ -123,7 +125,8 @@ impl<M> Unexpected<M> {
         self.few.push_back((key, message));
     }
 
-    pub fn push(&mut self, key: Pattern, message: M) {
+    /// Adds a message, the last to arrive; its key has no [`ANY`](super::ANY).
+    pub(crate) fn push(&mut self, key: Pattern, message: M) {
         match &mut self.many {
             None => self.few.push_back((key, message)),
             Some(index) => index.push(key, message),

@@ -1,7 +1,7 @@
 //! Ranks that move from PE to PE.
 //!
 //! Inside a node a rank is *handed over*: its slot, which every PE of the node has mapped at the
-//! same address, gets another owner, and what its PE keeps of it ([`state`]) travels as a parcel.
+//! same address, gets another owner, and what its PE keeps of it (`state`) travels as a parcel.
 //! No byte of the rank's own memory is copied. Any rank can go that is suspended and not pinned.
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //!   passes on what still comes for it --> (A's ring: after the parcel)
 //! ```
 //!
-//! Between nodes it is *shipped*, memory and all: see [`ship`].
+//! Between nodes it is *shipped*, memory and all: see `ship`.
 //!
 //! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]`
 //! names the PE of the node that has it or that the parcel is under way to; only the PE that has
@@ -50,7 +50,9 @@ use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, live};
 /// The part of a PE that moves ranks.
 #[derive(Default)]
 pub struct Migration {
+    /// How and when ranks of this job move.
     pub rules: Rules,
+    /// Which ranks of the PE want to be moved.
     pub offers: Offers,
     /// What moving ranks has taken here since the PE began.
     pub costs: Costs,
@@ -70,9 +72,11 @@ pub struct Migration {
 pub struct Costs {
     /// Ranks packed here, and seconds for that, whatever their size.
     pub ranks: u64,
+    /// Seconds for packing those.
     pub packing: f64,
     /// Bytes that were copied or encoded here for it, and seconds for that.
     pub bytes: u64,
+    /// Seconds for copying and encoding those.
     pub copying: f64,
 }
 
@@ -237,6 +241,7 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
 }
 
 impl Migration {
+    /// The part of a PE that has not moved a rank yet.
     pub fn new(rules: Rules) -> Migration {
         Migration { rules, ..Migration::default() }
     }
@@ -270,7 +275,7 @@ impl Migration {
     }
 }
 
-/// The address of a slot's header, for [`state`].
+/// The address of a slot's header, for `state`.
 pub fn slot_at(address: usize) -> *mut SlotHeader {
     address as *mut SlotHeader
 }

@@ -69,7 +69,8 @@ pub struct Waiting {
 }
 
 impl Outgoing {
-    pub fn new(
+    /// The sending ends of PE `me`. They are made once: each ring has one producer.
+    pub(crate) fn new(
         shared: Shared,
         me: usize,
         events: Events,

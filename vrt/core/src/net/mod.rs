@@ -41,19 +41,33 @@ pub const CELL: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
+    /// A message with its data.
     Eager = 1,
+    /// A message whose data the receiver copies out of the arena.
     Rendezvous,
+    /// A message whose sender waits to be asked for the data.
     Staged,
+    /// Asks for the data of a `Staged` message.
     ClearToSend,
+    /// A part of what was asked for.
     Chunk,
+    /// The request of the addressee is done.
     Finished,
+    /// Contributions of a PE's ranks to a collective operation.
     Collective,
+    /// A piece of a parcel for the PE.
     Parcel,
+    /// A rank is about to come from another node.
     Coming,
+    /// A piece of that rank's memory.
     Memory,
+    /// Where a rank is now.
     Moved,
+    /// A one-sided access from another node.
     Access,
+    /// Adds to a counter of a sparse exchange.
     CountUp,
+    /// Whether senders are to keep the data of messages to a rank.
     Hold,
 }
 
@@ -64,14 +78,16 @@ pub(crate) const KINDS: usize = Kind::Hold as usize + 1;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Packet {
-    pub kind: Kind,
+    /// What it says, and so what its other fields mean.
+    pub(crate) kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
     pub(crate) wants_finish: bool,
     /// What the elements of a message, or of a contribution, are.
     pub signature: Signature,
     /// Context of the communicator.
     pub context: u32,
-    pub tag: i32,
+    /// Tag of a message; a `Collective` packet has bits of its operation here.
+    pub(crate) tag: i32,
     /// Rank (of the job) it is addressed to.
     pub to: u32,
     /// Rank (of the job) it comes from.
@@ -80,7 +96,7 @@ pub struct Packet {
     pub order: u32,
     /// The sender's rank in the communicator.
     pub source: i32,
-    /// Bytes in `data` or, above [`INLINE`], beside the packet.
+    /// Bytes in `data` or, above `INLINE`, beside the packet.
     pub len: u32,
     pub(crate) data: Data,
     /// Request concerned: the sender's in a message, the addressee's in an answer. Nobody reads it
@@ -120,8 +136,9 @@ const _: () =
     assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
 
 impl Packet {
+    /// A packet with nothing but its kind and its two ranks; all else is 0.
     #[inline(always)]
-    pub fn new(kind: Kind, from: u32, to: u32) -> Packet {
+    pub(crate) fn new(kind: Kind, from: u32, to: u32) -> Packet {
         Packet {
             kind,
             wants_finish: false,

@@ -101,7 +101,8 @@ pub struct Parcel {
     pub(crate) topic: Topic,
     /// The PE that sent it.
     pub from: u32,
-    pub bytes: Vec<u8>,
+    /// Its contents, encoded.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Parcel {

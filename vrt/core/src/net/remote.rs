@@ -56,8 +56,10 @@ pub trait Remote {
 /// Whose request a transfer serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    pub rank: u32,
-    pub request: u32,
+    /// The rank of the job whose request it is; it stays on its PE until the transfer is done.
+    pub(crate) rank: u32,
+    /// Number of the request in that rank.
+    pub(crate) request: u32,
 }
 
 /// Packets that have come together; the first says how many they are.

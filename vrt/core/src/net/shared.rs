@@ -110,6 +110,7 @@ impl JobState {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct PeBlock {
+    /// The PE sleeps on it; who has something for the PE rings it.
     pub doorbell: Doorbell,
     /// An [`Idleness`].
     pub idle: AtomicU32,
@@ -128,6 +129,7 @@ pub(crate) const WORD_BUCKETS: usize = 63;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Idleness {
+    /// It is none of the others: it runs ranks, or takes what has come.
     Busy = 0,
     /// Every rank waits for a message (or has ended).
     Messages = 1,
@@ -314,18 +316,22 @@ impl Shared {
         unsafe { libc::munmap(self.base.cast(), self.ring_offset(self.pes, 0)) };
     }
 
+    /// Number of PEs of the job.
     pub fn pes(&self) -> usize {
         self.pes
     }
 
+    /// Number of ranks of the job, ended ones too.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
+    /// The state of the job; where control memory is spread, what this node knows of it.
     pub fn job(&self) -> &'static JobState {
         self.at(0)
     }
 
+    /// What a PE lets others know. `pe` is below [`pes`](Self::pes).
     pub fn pe(&self, pe: usize) -> &'static PeBlock {
         debug_assert!(pe < self.pes);
         self.at(size_of::<JobState>() + pe * size_of::<PeBlock>())
@@ -469,7 +475,8 @@ impl Shared {
         self.at(self.sent_offset() + (from * self.pes + to) * size_of::<AtomicU64>())
     }
 
-    pub fn ring(&self, from: usize, to: usize) -> &'static PeRing {
+    /// The ring through which the PE `from` sends to the PE `to`.
+    pub(crate) fn ring(&self, from: usize, to: usize) -> &'static PeRing {
         self.at(self.ring_offset(from, to))
     }
 

@@ -3,6 +3,7 @@
 /// A name that an option's value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
+    /// How a user writes it.
     pub name: &'static str,
     /// What it means.
     pub help: &'static str,

@@ -35,7 +35,9 @@ pub trait Extension: Any {
 /// What an extension takes and hears.
 #[derive(Clone, Copy)]
 pub struct Handlers {
+    /// The kinds of packets that it takes, each with its handler.
     pub packets: &'static [(Kind, TakePacket)],
+    /// The topics of parcels that it takes, each with its handler.
     pub parcels: &'static [(Topic, TakeParcel)],
     /// A rank has ended, or begins again from its state: nothing is left of what it has made.
     pub rank_over: Option<fn(&mut Engine, u32, &mut RankState)>,
@@ -92,6 +94,7 @@ pub struct Extensions {
 }
 
 impl Extensions {
+    /// The extensions of a PE that has none: it panics when something comes for one.
     pub fn none() -> Extensions {
         Extensions {
             entries: std::array::from_fn(|_| Entry::with(Nobody)),

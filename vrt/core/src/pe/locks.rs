@@ -17,6 +17,6 @@ pub trait Locks: Sync {
     fn are_awaited(&self) -> bool;
 
     /// Takes out the ranks of the PE with this unique number that wait for words in these buckets
-    /// ([`bucket`](super::bucket)), of which a bit is set for each: PEs of this node have changed some.
+    /// (`bucket`), of which a bit is set for each: PEs of this node have changed some.
     fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32>;
 }

@@ -95,6 +95,7 @@ thread_local! {
 
 /// A PE and its ends of the rings.
 pub struct Pe {
+    /// Everything but the receiving ends, so that handlers can use it while a ring is read.
     pub engine: Engine,
     /// By the PE that sends.
     consumers: Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)>,
@@ -102,6 +103,7 @@ pub struct Pe {
 
 /// Everything of a PE but its receiving ends: its core, and what else works on it.
 pub struct Engine {
+    /// Ranks, messages and the loop; the engine derefs to it.
     pub core: Core,
     extensions: Extensions,
 }
@@ -129,7 +131,9 @@ pub struct Core {
     pub id: u32,
     /// Its number in the arena: unique among all PEs that share it, never 0.
     pub uid: u32,
+    /// The control memory, as this PE's node sees it.
     pub shared: Shared,
+    /// The sending ends to all PEs.
     pub net: Outgoing,
     /// The ranks that live here, by rank number.
     pub ranks: Vec<Option<Box<RankState>>>,
@@ -145,7 +149,8 @@ pub struct Core {
     sent_away: usize,
     /// What its ranks have used, for people.
     pub used: report::Usage,
-    pub options: Options,
+    /// What the job's configuration says to this PE.
+    pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
     locks: &'static dyn Locks,
@@ -180,7 +185,8 @@ pub struct Core {
     pub(crate) receiving_from: u32,
     /// What every rank runs.
     pub program: Program,
-    pub parcels: parcel::Incoming,
+    /// Parcels of which some pieces have come.
+    pub(crate) parcels: parcel::Incoming,
     /// What the nodes of the job agree on.
     census: census::Census,
     /// The status with which the rank that just suspended has exited.
@@ -210,13 +216,19 @@ pub struct Options {
 
 /// What a PE is made from.
 pub struct Setup {
+    /// Number of the PE in the job.
     pub id: u32,
+    /// Its number in the arena: unique among all PEs that share it, never 0.
     pub uid: u32,
+    /// The control memory, as the PE's node sees it.
     pub shared: Shared,
+    /// The event descriptors of the PE and of those that it wakes.
     pub events: Events,
     /// The way to PEs that share no memory with this one.
     pub remote: Option<Box<dyn Remote>>,
+    /// What the job's configuration says to the PE.
     pub options: Options,
+    /// What works on the PE beside its core.
     pub extensions: Extensions,
     /// Who knows of ranks that wait for locks.
     pub locks: &'static dyn Locks,

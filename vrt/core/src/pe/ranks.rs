@@ -19,9 +19,13 @@ use vrt_slot::{Arena, SlotHeader, hooks};
 /// Where a rank is in its life; see the diagram in `rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// It can go on, and is in the queue of ready ranks.
     Ready,
+    /// It runs on the PE's thread.
     Running,
+    /// It is suspended until something happens that it awaits.
     Waiting,
+    /// Its program has ended; some of its messages may still be on their way.
     Ended,
 }
 
@@ -29,11 +33,13 @@ pub enum Status {
 /// many ranks every line of it has to come from memory.
 #[repr(C, align(64))]
 pub struct RankState {
+    /// The header of its slot, which this PE owns; never null.
     pub slot: *mut SlotHeader,
     /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
     pub awaited: *const Awaited,
     /// What has to happen before it is resumed.
     pub(crate) awaiting: Awaiting,
+    /// Where it is in its life.
     pub status: Status,
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
@@ -41,12 +47,17 @@ pub struct RankState {
     pub(crate) probing: bool,
     /// The request that the message at hand is reserved for.
     pub(crate) reserving: Option<u32>,
+    /// What was measured of it; it takes this along when it moves.
     pub counters: Counters,
-    pub requests: Vec<Request>,
+    /// Its requests by number, with those that are not in use.
+    pub(crate) requests: Vec<Request>,
     pub(crate) free_requests: Vec<u32>,
-    pub wait: Wait,
+    /// What it waits for, for people; out of date while `awaited` is not null.
+    pub(crate) wait: Wait,
     pub(crate) posted: Posted,
+    /// What it knows of each rank it talks to, and messages that came before their turn.
     pub peers: Peers<(Packet, Parked)>,
+    /// Messages that have come, and for which no receive was posted.
     pub unexpected: Kept,
     pub(crate) flow: Flow,
     /// What was done on the contexts of its communicators.
@@ -91,7 +102,9 @@ pub struct RankState {
 /// freed the window.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WindowPart {
+    /// Where its values begin.
     pub address: usize,
+    /// Length of its values.
     pub bytes: usize,
     /// Where its locks are.
     pub control: usize,
@@ -102,23 +115,29 @@ pub struct WindowPart {
 pub struct Owned {
     /// Communicators, but for those that are there from the beginning. A window has one, too.
     pub communicators: u32,
+    /// Windows that it has not freed.
     pub windows: u32,
 }
 
 /// The encoded state of a rank, in some pool of the node.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Encoded {
+    /// Where it begins.
     #[serde(with = "crate::net::address")]
     pub at: *mut u8,
+    /// Its length in bytes.
     pub len: usize,
 }
 
 /// A rank in `migrate`: its request, and where its encoded state lies in its slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
+    /// The request that is done when the rank may go on.
     pub request: u32,
-    pub at: usize,
-    pub len: usize,
+    /// Address of the encoded state; 0 if it does not move by one.
+    pub(crate) at: usize,
+    /// Length of that state in bytes.
+    pub(crate) len: usize,
 }
 
 /// A rank inside a call that would block its thread.
@@ -140,7 +159,9 @@ pub(crate) enum Awaiting {
 /// What was measured of a rank. Times are cycles of the time stamp counter.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
+    /// Cycles for which it has run.
     pub run: u64,
+    /// How often it has stopped running.
     pub switches: u64,
     /// Of `run`, what the balancer has been told.
     pub reported: u64,
@@ -181,7 +202,8 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 /// What a rank waits for, for the table of a deadlock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
-    pub site: Site,
+    /// The call in which it waits.
+    pub(crate) site: Site,
     /// Context, partner and tag where it has them.
     pub pattern: Option<Pattern>,
 }
@@ -234,18 +256,21 @@ const _: () = assert!(size_of::<Started>() == size_of::<Completion>());
 pub struct Completion {
     /// Rank in the communicator.
     pub source: i32,
+    /// Tag of the message.
     pub tag: i32,
     /// Length of the message, which may be more than the buffer's.
     pub bytes: u64,
     /// Length of the receive's buffer. If it ended with a message of another type, the signatures
     /// of both instead: see [`types`](Completion::types).
     pub capacity: u64,
-    pub ended: Ended,
+    /// Whether it was done, taken back or refused.
+    pub(crate) ended: Ended,
 }
 
 /// Where a receive puts what comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
+    /// Where the message's bytes go; null only if `capacity` is 0.
     pub buffer: *mut u8,
     /// Its length in bytes.
     pub capacity: usize,
@@ -265,8 +290,10 @@ impl Room {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u64)]
 pub enum Ended {
+    /// What was asked for was done.
     #[default]
     Normally,
+    /// It was taken back, or refused by another PE: ranks disagree, or a window has no such place.
     Cancelled,
     /// The message is of another type than the receive: nothing was received.
     OtherType,
@@ -294,6 +321,9 @@ impl Completion {
     }
 
     /// The outcome of a receive, unless its message did not fit it.
+    ///
+    /// # Errors
+    /// The message is longer than the buffer, or of another type.
     #[inline]
     pub fn fitting(self) -> Result<Completion, Error> {
         if self.ended == Ended::OtherType || self.is_truncated() {
@@ -319,8 +349,10 @@ impl Completion {
 /// An operation of a rank that is not done, or whose outcome was not taken yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Request {
-    pub in_use: bool,
-    pub done: bool,
+    /// The number is taken, until somebody takes the outcome.
+    pub(crate) in_use: bool,
+    /// The outcome is there.
+    pub(crate) done: bool,
     /// Memory that is used by the process where the operation began, and by no other.
     pub outside: bool,
     /// `buffer` is a copy of what is sent, which goes when it is not needed any more.
@@ -334,7 +366,8 @@ pub struct Request {
     /// The receive's buffer.
     #[serde(with = "crate::net::address")]
     pub buffer: *mut u8,
-    pub outcome: Completion,
+    /// What its rank gets; before it is done, `capacity` is the length of a receive's buffer.
+    pub(crate) outcome: Completion,
     /// Bytes of a staged message that have come.
     pub received: u64,
     /// What a posted receive asked for.
@@ -342,7 +375,8 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn send() -> Request {
+    /// A send that is not done.
+    pub(crate) fn send() -> Request {
         Request {
             in_use: true,
             done: false,
@@ -358,7 +392,8 @@ impl Request {
         }
     }
 
-    pub fn receive(room: Room, pattern: Option<Pattern>) -> Request {
+    /// A receive into `room` that is not done; one that is posted says its pattern.
+    pub(crate) fn receive(room: Room, pattern: Option<Pattern>) -> Request {
         let Room { buffer, capacity, signature } = room;
         let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
         let outside = capacity > 0 && !Arena::contains(buffer as usize);
@@ -385,7 +420,8 @@ impl Request {
 }
 
 impl RankState {
-    pub fn new(slot: *mut SlotHeader) -> RankState {
+    /// A rank that is to begin in a prepared slot.
+    pub(crate) fn new(slot: *mut SlotHeader) -> RankState {
         RankState {
             slot,
             status: Status::Ready,

@@ -36,16 +36,22 @@ pub enum Parked {
     Inline,
     /// A block of some PE's pool.
     Pool(#[serde(with = "crate::net::address")] *mut u8),
+    /// In the buffer of a sender who waits, at this address in the arena.
     InArena(#[serde(with = "crate::net::address")] *mut u8),
+    /// With a sender who waits to be asked for it.
     Staged,
 }
 
 /// What a probe tells of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed {
+    /// The sender's rank in the communicator.
     pub source: i32,
+    /// The message's tag.
     pub tag: i32,
+    /// The message's length.
     pub bytes: u64,
+    /// What its elements are.
     pub signature: Signature,
 }
 

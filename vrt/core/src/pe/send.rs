@@ -26,10 +26,13 @@ use vrt_slot::{Arena, hooks};
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
+    /// Done when the data is not needed any more, matched or not.
     Standard,
     /// A standard send whose data may be gone before it is done.
     Copied,
+    /// Done when it has begun: the data was copied.
     Buffered,
+    /// Done when its receive has begun.
     Synchronous,
     /// A synchronous send whose data may be gone before it is done.
     CopiedSynchronous,
@@ -56,14 +59,19 @@ impl Mode {
 /// A message to send: bytes at an address that stay there until the send is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Outbound {
+    /// The context that its receive has to ask for.
     pub context: u32,
     /// Rank of the job.
     pub to: u32,
     /// The sender's rank in the communicator.
     pub source: i32,
+    /// The tag that its receive has to ask for.
     pub tag: i32,
+    /// Where its bytes begin; may be null if there are none.
     pub data: *const u8,
+    /// Number of bytes.
     pub len: usize,
+    /// When the send is done.
     pub mode: Mode,
     /// What its elements are.
     pub signature: Signature,

@@ -6,6 +6,7 @@ use vrt_slot::hooks;
 /// Who runs on a PE's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
+    /// This rank of the job.
     Rank(u32),
     /// A task of tokio's, while no rank runs.
     Task,

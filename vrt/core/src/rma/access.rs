@@ -17,10 +17,12 @@ use crate::rma::control::Control;
 pub struct Elsewhere(usize);
 
 impl Elsewhere {
+    /// An address in the arena, hidden from searches.
     pub fn new(address: usize) -> Elsewhere {
         Elsewhere(!address)
     }
 
+    /// The address; another rank's memory has to be leased while it is used.
     pub fn address(self) -> usize {
         !self.0
     }
@@ -39,6 +41,7 @@ impl Elsewhere {
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
+    /// Where its values begin.
     pub address: Elsewhere,
     /// Number of values.
     pub len: usize,
@@ -47,6 +50,7 @@ pub struct Target {
 }
 
 impl Target {
+    /// The words that lock the memory. The caller has leased it: it is in this node.
     pub fn control(&self) -> &Control {
         // SAFETY: the owner keeps its control block until all ranks have freed the window, and it
         // consists of atomics.
@@ -57,21 +61,32 @@ impl Target {
 /// What is done to the memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
+    /// Writes elements.
     Put {
+        /// The elements to write.
         from: *const u8,
     },
+    /// Reads elements.
     Get {
+        /// Room for the elements.
         to: *mut u8,
     },
     /// `fetched` gets what was there, if it is not null.
     Fold {
+        /// The right operands; the left ones are the memory's elements, which become the results.
         from: *const u8,
+        /// Room for as many elements, or null.
         fetched: *mut u8,
+        /// What is applied to each pair of elements.
         operator: Operator,
     },
+    /// Writes one element of 1, 2, 4 or 8 bytes if the memory has the expected one.
     CompareAndSwap {
+        /// The element that has to be there.
         expected: *const u8,
+        /// The element to write.
         value: *const u8,
+        /// Room for the element that was there, whether it was replaced or not.
         before: *mut u8,
     },
 }

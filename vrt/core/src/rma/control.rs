@@ -1,7 +1,7 @@
 //! The words by which a rank's part of a window is locked. They lie in the rank's heap; other ranks of
 //! its node change them by atomics, those of other nodes by messages.
 //!
-//! `lock`: the number of ranks that have the lock, or [`EXCLUSIVE`]; and [`WANTED`], set by who waits
+//! `lock`: the number of ranks that have the lock, or `EXCLUSIVE`; and `WANTED`, set by who waits
 //! for it alone, so that no more ranks get it together meanwhile.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,6 +48,8 @@ impl Control {
         ElementLock(&self.element)
     }
 
+    /// Takes the lock if it is free for that, and says whether it was; never waits. When an
+    /// exclusive lock is refused, no rank gets a shared one until one has been taken exclusively.
     pub fn try_lock(&self, kind: LockKind) -> bool {
         let change = |word: u32| match kind {
             LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
@@ -61,6 +63,7 @@ impl Control {
         }
     }
 
+    /// Gives a lock back, of the kind that the caller holds.
     pub fn unlock(&self) {
         let release =
             |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });

@@ -71,6 +71,9 @@ impl Action<'_> {
 /// What is to be done is encoded, and the answer comes to memory of the operation's own, so nothing
 /// touches the caller's memory but a poll of the future.
 ///
+/// # Errors
+/// The rank has no such elements in the window, or another rank polls the future.
+///
 /// # Safety
 /// As there, whenever the future is polled.
 pub async unsafe fn access(
@@ -119,12 +122,18 @@ pub async unsafe fn access(
 }
 
 /// Tries to lock the memory of a rank on another node.
+///
+/// # Errors
+/// The rank has no such window, or another rank polls the future.
 pub async fn try_lock(rank: u32, window: u32, kind: LockKind, site: Site) -> Result<bool, Error> {
     let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Lock(kind) };
     Ok(ask(rank, &order, site).await?.first().is_some_and(|locked| *locked != 0))
 }
 
 /// Gives back the lock of the memory of a rank on another node.
+///
+/// # Errors
+/// As [`try_lock`].
 pub async fn unlock(rank: u32, window: u32, site: Site) -> Result<(), Error> {
     let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Unlock };
     ask(rank, &order, site).await.map(|_| ())
