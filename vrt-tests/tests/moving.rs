@@ -13,6 +13,7 @@ fn run(program: &str, arguments: &str) -> Job {
 }
 
 const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+const HANDLES: &str = env!("CARGO_BIN_EXE_handles");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const WINDOWS: &str = env!("CARGO_BIN_EXE_windows");
 const ROAM: &str = env!("CARGO_BIN_EXE_roam");
@@ -58,6 +59,18 @@ fn ranks_begin_again_from_their_state() {
         let job = run(WANDER, &format!("{state} --rounds 5000 --lb-period 1ms {nodes}"));
         assert!(job.number_before("moves") > 0, "{job}");
     }
+}
+
+#[test]
+fn who_begins_again_keeps_its_communicators() {
+    for nodes in NODES {
+        for ranks in [2, 5, 8] {
+            let job = run(HANDLES, &format!("--pes 2 --ranks {ranks} --move state {nodes}"));
+            assert!(job.number_before("moves") > 5, "{job}");
+        }
+    }
+    run(HANDLES, "--pes 3 --ranks 7 --node-size 1");
+    run(HANDLES, "--pes 2 --ranks 4 --move state --window");
 }
 
 #[test]

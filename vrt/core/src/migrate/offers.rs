@@ -100,6 +100,9 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     if open > 1 || state.matched.iter().any(Option::is_some) {
         return Err(Stays::Pinned("it has open requests besides `migrate`"));
     }
+    if state.owned.windows > 0 {
+        return Err(Stays::Pinned("it has a window: others would reach memory that it drops"));
+    }
     let far = !engine.shared.is_near(to);
     // In this node the state waits in a pool; to another one it goes from where it is.
     let at = if far { offer.at as *mut u8 } else { keep_in_pool(engine.pool, offer)? };
