@@ -22,14 +22,12 @@ mod user;
 mod view;
 pub(crate) mod wire;
 
-use std::sync::Arc;
-
 use crate::ffi::MPI_Datatype;
 use crate::raw::{AsRaw, MatchesRaw};
 use crate::{Address, Count};
 pub use user::{ArrayOrder, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
 pub use view::{DynBuffer, DynBufferMut, MutView, Partition, PartitionMut, View};
-pub(crate) use vrt_core::layout::{Layout, Scalar};
+pub(crate) use vrt_core::layout::{self, Construction, Layout, Scalar};
 pub use vrt_core::layout::{Located, Signature};
 
 /// A datatype by reference.
@@ -40,7 +38,7 @@ pub struct DatatypeRef<'a>(pub(crate) Kind<'a>);
 pub(crate) enum Kind<'a> {
     System(Scalar),
     Derived(&'static internal::DerivedDatatype),
-    User(&'a Arc<Layout>),
+    User(&'a layout::Datatype),
 }
 
 /// A built-in datatype.
@@ -90,7 +88,7 @@ impl<'a> DatatypeRef<'a> {
                 vrt_slot::check::wipe_below();
                 result
             }
-            Kind::User(layout) => f(layout),
+            Kind::User(datatype) => f(datatype.layout()),
         }
     }
 
@@ -112,12 +110,22 @@ impl<'a> DatatypeRef<'a> {
         }
     }
 
+    /// The type as it was made, in the rank's memory.
+    pub(crate) fn made(&self) -> layout::Datatype {
+        match self.0 {
+            Kind::System(scalar) => user::made(Construction::Named(scalar)),
+            // The PE's, and its parts too.
+            Kind::Derived(derived) => derived.datatype().copied(),
+            Kind::User(datatype) => datatype.clone(),
+        }
+    }
+
     /// Keeps the type beyond the borrow.
     pub(crate) fn to_owned_type(self) -> OwnedDatatype {
         match self.0 {
             Kind::System(scalar) => OwnedDatatype::System(scalar),
             Kind::Derived(derived) => OwnedDatatype::Derived(derived),
-            Kind::User(layout) => OwnedDatatype::User(Arc::clone(layout)),
+            Kind::User(datatype) => OwnedDatatype::User(datatype.clone()),
         }
     }
 }
@@ -135,7 +143,7 @@ impl PartialEq for DatatypeRef<'_> {
         match (self.0, other.0) {
             (Kind::System(a), Kind::System(b)) => a == b,
             (Kind::Derived(a), Kind::Derived(b)) => std::ptr::eq(a, b),
-            (Kind::User(a), Kind::User(b)) => Arc::ptr_eq(a, b),
+            (Kind::User(a), Kind::User(b)) => a.is(b),
             _ => false,
         }
     }
@@ -151,7 +159,7 @@ unsafe impl AsRaw for DatatypeRef<'_> {
         MPI_Datatype(match self.0 {
             Kind::System(scalar) => scalar as usize + 1,
             Kind::Derived(derived) => std::ptr::from_ref(derived) as usize,
-            Kind::User(layout) => Arc::as_ptr(layout) as usize,
+            Kind::User(datatype) => datatype.as_number(),
         })
     }
 }
@@ -164,7 +172,7 @@ unsafe impl MatchesRaw for DatatypeRef<'_> {}
 pub(crate) enum OwnedDatatype {
     System(Scalar),
     Derived(&'static internal::DerivedDatatype),
-    User(Arc<Layout>),
+    User(layout::Datatype),
 }
 
 impl OwnedDatatype {
@@ -172,7 +180,7 @@ impl OwnedDatatype {
         DatatypeRef(match self {
             OwnedDatatype::System(scalar) => Kind::System(*scalar),
             OwnedDatatype::Derived(derived) => Kind::Derived(derived),
-            OwnedDatatype::User(layout) => Kind::User(layout),
+            OwnedDatatype::User(datatype) => Kind::User(datatype),
         })
     }
 }
@@ -197,7 +205,7 @@ impl UncommittedDatatype for DatatypeRef<'_> {
     type DuplicatedDatatype = UserDatatype;
 
     fn dup(&self) -> UserDatatype {
-        UserDatatype::from_layout(self.with_layout(Layout::clone))
+        UserDatatype::made(Construction::Dup(self.made()))
     }
 
     #[inline]

@@ -6,17 +6,20 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `datatype` | datatypes as they were made, beside their layout |
 //! | `scalar` | built-in values, pairs of a value and its location |
 //! | `signature` | which types a message may be received as |
 //!
 //! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
 //! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
 
+mod datatype;
 mod scalar;
 mod signature;
 
 use std::sync::Arc;
 
+pub use datatype::{ArrayOrder, Construction, Datatype, DatatypeError, Dimension};
 pub use scalar::Located;
 pub use scalar::Scalar;
 use signature::Content;

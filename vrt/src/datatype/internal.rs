@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::datatype::{DatatypeRef, Kind, UncommittedDatatype, UserDatatype};
-use vrt_core::layout::Layout;
+use vrt_core::layout::{self, Construction, Layout};
 use vrt_slot::hooks;
 
 /// A datatype of the program itself: a static whose address means the same in every PE.
@@ -13,13 +13,13 @@ use vrt_slot::hooks;
 #[derive(Debug)]
 pub struct DerivedDatatype {
     describe: fn() -> UserDatatype,
-    layout: OnceLock<Layout>,
+    datatype: OnceLock<layout::Datatype>,
 }
 
 impl DerivedDatatype {
     /// A datatype that a function describes.
     pub const fn new(describe: fn() -> UserDatatype) -> DerivedDatatype {
-        DerivedDatatype { describe, layout: OnceLock::new() }
+        DerivedDatatype { describe, datatype: OnceLock::new() }
     }
 
     /// The datatype.
@@ -29,31 +29,38 @@ impl DerivedDatatype {
 
     /// What it means for memory, in this PE.
     pub(crate) fn layout(&'static self) -> &'static Layout {
-        match self.layout.get() {
-            Some(layout) => layout,
+        self.datatype().layout()
+    }
+
+    /// How it is made, in this PE.
+    pub(crate) fn datatype(&'static self) -> &'static layout::Datatype {
+        match self.datatype.get() {
+            Some(datatype) => datatype,
             // The PE's, so not from the heap of the rank that happens to ask first.
-            None => hooks::runtime_heap(|| {
-                self.layout.get_or_init(|| (self.describe)().layout().as_ref().clone())
-            }),
+            None => {
+                hooks::runtime_heap(|| self.datatype.get_or_init(|| (self.describe)().into_made()))
+            }
         }
     }
 }
 
 /// Any datatype as an owned one.
 pub fn owned<D: UncommittedDatatype>(datatype: D) -> UserDatatype {
-    UserDatatype::from_layout(datatype.datatype_ref().with_layout(Layout::clone))
+    UserDatatype::of(datatype.datatype_ref().made())
 }
 
 /// An array of elements.
 pub fn array(count: usize, element: &UserDatatype) -> UserDatatype {
-    UserDatatype::from_layout(element.layout().contiguous(count))
+    let of = element.datatype_ref().made();
+    UserDatatype::made(Construction::Contiguous { count: count as i64, of })
 }
 
 /// A structure of `size` bytes with fields at offsets.
 pub fn structure(size: usize, fields: &[(usize, UserDatatype)]) -> UserDatatype {
-    let parts: Vec<(isize, Layout)> = fields
+    let blocks = fields
         .iter()
-        .map(|(offset, field)| (*offset as isize, field.layout().as_ref().clone()))
+        .map(|(offset, field)| (1, *offset as isize, field.datatype_ref().made()))
         .collect();
-    UserDatatype::from_layout(Layout::concatenate(&parts).resized(0, size as isize))
+    let of = UserDatatype::made(Construction::Struct { blocks }).into_made();
+    UserDatatype::made(Construction::Resized { lower_bound: 0, extent: size as isize, of })
 }

@@ -2,24 +2,26 @@
 //!
 //! Counts, block lengths and displacements of the plain constructors are in elements of the old
 //! type, those of the `heterogeneous` ones in bytes. A type is flattened when it is made, so
-//! committing it does nothing more.
+//! committing it does nothing more. It is a serde value: how it was made.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::datatype::{Datatype, DatatypeRef, Kind, OwnedDatatype, UncommittedDatatype};
 use crate::ffi::MPI_Datatype;
 use crate::raw::{AsRaw, FromRaw, MatchesRaw};
 use crate::{Address, Count};
-use vrt_core::layout::Layout;
+pub use vrt_core::layout::ArrayOrder;
+use vrt_core::layout::{self, Construction, Dimension};
 
 /// A datatype made by the program.
 #[derive(Debug)]
-pub struct UserDatatype(Arc<Layout>);
+pub struct UserDatatype(layout::Datatype);
 
 /// A datatype made by the program that can be a part of others, but not of messages yet.
 #[derive(Debug)]
-pub struct UncommittedUserDatatype(Arc<Layout>);
+pub struct UncommittedUserDatatype(layout::Datatype);
 
 /// A datatype by reference that can be a part of others.
 #[derive(Clone, Debug)]
@@ -28,28 +30,16 @@ pub struct UncommittedDatatypeRef<'a> {
     lifetime: PhantomData<&'a ()>,
 }
 
-/// How the elements of an array lie in memory (MPI-4.1 section 5.1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrayOrder {
-    /// The last index runs fastest.
-    C,
-    /// The first index runs fastest.
-    Fortran,
+/// The datatype that is made so.
+///
+/// # Panics
+/// When a number is not possible.
+pub(super) fn made(construction: Construction) -> layout::Datatype {
+    layout::Datatype::new(construction).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn size_from(count: Count, what: &str) -> usize {
-    usize::try_from(count).unwrap_or_else(|_| panic!("{what} of a datatype is {count}: negative"))
-}
-
-fn layout_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Layout {
-    datatype.datatype_ref().with_layout(Layout::clone)
-}
-
-/// Blocks of `(displacement in bytes, length in elements)`.
-fn blocks(blocks: impl Iterator<Item = (Address, Count)>, old: &Layout) -> Layout {
-    let parts: Vec<(isize, Layout)> =
-        blocks.map(|(at, len)| (at, old.contiguous(size_from(len, "a block length")))).collect();
-    Layout::concatenate(&parts)
+fn made_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> layout::Datatype {
+    datatype.datatype_ref().made()
 }
 
 fn expect_parallel(blocklengths: usize, displacements: usize) {
@@ -60,13 +50,12 @@ fn expect_parallel(blocklengths: usize, displacements: usize) {
     );
 }
 
-fn sub_array(
-    sizes: &[Count],
-    subsizes: &[Count],
-    starts: &[Count],
-    order: ArrayOrder,
-    old: &Layout,
-) -> Layout {
+/// Numbers as the engine has them.
+fn wide(numbers: &[Count]) -> impl Iterator<Item = i64> {
+    numbers.iter().map(|number| i64::from(*number))
+}
+
+fn dimensions(sizes: &[Count], subsizes: &[Count], starts: &[Count]) -> Vec<Dimension> {
     assert!(
         sizes.len() == subsizes.len() && sizes.len() == starts.len(),
         "a subarray with {} sizes, {} subsizes and {} starts: there has to be one of each for \
@@ -75,30 +64,22 @@ fn sub_array(
         subsizes.len(),
         starts.len()
     );
-    let (mut layout, mut stride, mut offset) = (old.clone(), old.extent(), 0isize);
-    let mut dimension = |d: usize| {
-        let (size, part) = (size_from(sizes[d], "a size"), size_from(subsizes[d], "a subsize"));
-        let start = size_from(starts[d], "a start");
-        assert!(
-            start + part <= size,
-            "dimension {d} of a subarray: {part} elements from {start} on do not lie in {size}"
-        );
-        layout = layout.repeat(part, stride);
-        offset += start as isize * stride;
-        stride *= size as isize;
-    };
-    match order {
-        ArrayOrder::C => (0..sizes.len()).rev().for_each(&mut dimension),
-        ArrayOrder::Fortran => (0..sizes.len()).for_each(&mut dimension),
-    }
-    Layout::concatenate(&[(offset, layout)]).resized(0, stride)
+    let parts = wide(subsizes).zip(wide(starts));
+    let dimension = |(size, (part, start))| Dimension { size, part, start };
+    wide(sizes).zip(parts).map(dimension).collect()
 }
 
 macro_rules! constructors {
     ($name:ident) => {
         impl $name {
-            pub(crate) fn from_layout(layout: Layout) -> Self {
-                $name(Arc::new(layout))
+            pub(crate) fn of(datatype: layout::Datatype) -> Self {
+                $name(datatype)
+            }
+
+            /// # Panics
+            /// When a number is not possible.
+            pub(crate) fn made(construction: Construction) -> Self {
+                Self::of(made(construction))
             }
 
             /// Elements one behind the other.
@@ -106,7 +87,7 @@ macro_rules! constructors {
             /// # Panics
             /// When the count is negative.
             pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
-                Self::from_layout(layout_of(oldtype).contiguous(size_from(count, "the count")))
+                Self::made(Construction::Contiguous { count: count.into(), of: made_of(oldtype) })
             }
 
             /// Blocks at equal distances of `stride` elements.
@@ -119,8 +100,9 @@ macro_rules! constructors {
                 stride: Count,
                 oldtype: &D,
             ) -> Self {
-                let bytes = stride as Address * oldtype.datatype_ref().extent();
-                Self::heterogeneous_vector(count, blocklength, bytes, oldtype)
+                let (count, block_length) = (count.into(), blocklength.into());
+                let (stride, of) = (stride.into(), made_of(oldtype));
+                Self::made(Construction::Vector { count, block_length, stride, of })
             }
 
             /// Blocks at equal distances of `stride` bytes.
@@ -133,9 +115,9 @@ macro_rules! constructors {
                 stride: Address,
                 oldtype: &D,
             ) -> Self {
-                let block =
-                    layout_of(oldtype).contiguous(size_from(blocklength, "the block length"));
-                Self::from_layout(block.repeat(size_from(count, "the count"), stride))
+                let (count, block_length) = (count.into(), blocklength.into());
+                let of = made_of(oldtype);
+                Self::made(Construction::Hvector { count, block_length, stride, of })
             }
 
             /// Blocks of different lengths.
@@ -148,9 +130,8 @@ macro_rules! constructors {
                 oldtype: &D,
             ) -> Self {
                 expect_parallel(blocklengths.len(), displacements.len());
-                let old = layout_of(oldtype);
-                let at = displacements.iter().map(|at| *at as Address * old.extent());
-                Self::from_layout(blocks(at.zip(blocklengths.iter().copied()), &old))
+                let blocks = wide(blocklengths).zip(wide(displacements)).collect();
+                Self::made(Construction::Indexed { blocks, of: made_of(oldtype) })
             }
 
             /// Blocks of different lengths, displacements in bytes.
@@ -163,8 +144,8 @@ macro_rules! constructors {
                 oldtype: &D,
             ) -> Self {
                 expect_parallel(blocklengths.len(), displacements.len());
-                let at = displacements.iter().copied();
-                Self::from_layout(blocks(at.zip(blocklengths.iter().copied()), &layout_of(oldtype)))
+                let blocks = wide(blocklengths).zip(displacements.iter().copied()).collect();
+                Self::made(Construction::Hindexed { blocks, of: made_of(oldtype) })
             }
 
             /// Blocks of equal length.
@@ -176,10 +157,9 @@ macro_rules! constructors {
                 displacements: &[Count],
                 oldtype: &D,
             ) -> Self {
-                let old = layout_of(oldtype);
-                let at =
-                    displacements.iter().map(|at| (*at as Address * old.extent(), blocklength));
-                Self::from_layout(blocks(at, &old))
+                let (block_length, of) = (blocklength.into(), made_of(oldtype));
+                let displacements = wide(displacements).collect();
+                Self::made(Construction::IndexedBlock { block_length, displacements, of })
             }
 
             /// Blocks of equal length, displacements in bytes.
@@ -191,8 +171,9 @@ macro_rules! constructors {
                 displacements: &[Address],
                 oldtype: &D,
             ) -> Self {
-                let at = displacements.iter().map(|at| (*at, blocklength));
-                Self::from_layout(blocks(at, &layout_of(oldtype)))
+                let (block_length, of) = (blocklength.into(), made_of(oldtype));
+                let displacements = displacements.to_vec();
+                Self::made(Construction::HindexedBlock { block_length, displacements, of })
             }
 
             /// Blocks of different types; displacements in bytes. The end is moved up to a multiple
@@ -210,16 +191,10 @@ macro_rules! constructors {
             {
                 expect_parallel(blocklengths.len(), displacements.len());
                 expect_parallel(types.len(), displacements.len());
-                let parts: Vec<(isize, Layout)> = displacements
-                    .iter()
-                    .zip(blocklengths)
-                    .zip(types)
-                    .map(|((at, len), old)| {
-                        let len = size_from(*len, "a block length");
-                        (*at, layout_of(old).contiguous(len))
-                    })
-                    .collect();
-                Self::from_layout(Layout::concatenate(&parts).padded())
+                let places = wide(blocklengths).zip(displacements);
+                let blocks =
+                    places.zip(types).map(|((len, at), old)| (len, *at, made_of(old))).collect();
+                Self::made(Construction::Struct { blocks })
             }
 
             /// A part of an array of several dimensions; it has the extent of the whole array.
@@ -234,8 +209,8 @@ macro_rules! constructors {
                 order: ArrayOrder,
                 oldtype: &D,
             ) -> Self {
-                let old = layout_of(oldtype);
-                Self::from_layout(sub_array(sizes, subsizes, starts, order, &old))
+                let (dimensions, of) = (dimensions(sizes, subsizes, starts), made_of(oldtype));
+                Self::made(Construction::Subarray { dimensions, order, of })
             }
 
             /// The same data with another lower bound and extent, in bytes.
@@ -244,7 +219,7 @@ macro_rules! constructors {
                 extent: Address,
                 oldtype: &D,
             ) -> Self {
-                Self::from_layout(layout_of(oldtype).resized(lower_bound, extent))
+                Self::made(Construction::Resized { lower_bound, extent, of: made_of(oldtype) })
             }
         }
 
@@ -258,7 +233,7 @@ macro_rules! constructors {
             type DuplicatedDatatype = $name;
 
             fn dup(&self) -> Self {
-                Self::from_layout((*self.0).clone())
+                Self::made(Construction::Dup(self.0.clone()))
             }
 
             fn datatype_ref(&self) -> DatatypeRef<'_> {
@@ -277,12 +252,8 @@ macro_rules! constructors {
 
         impl FromRaw for $name {
             unsafe fn from_raw(handle: MPI_Datatype) -> Self {
-                let layout = handle.0 as *const Layout;
-                // SAFETY: the number is the address in an `Arc` that lives, as the caller promises.
-                unsafe {
-                    Arc::increment_strong_count(layout);
-                    $name(Arc::from_raw(layout))
-                }
+                // SAFETY: the number is that of a datatype which lives, as the caller promises.
+                $name(unsafe { layout::Datatype::from_number(handle.0) })
             }
         }
 
@@ -301,8 +272,8 @@ constructors!(UserDatatype);
 constructors!(UncommittedUserDatatype);
 
 impl UserDatatype {
-    pub(crate) fn layout(&self) -> &Arc<Layout> {
-        &self.0
+    pub(super) fn into_made(self) -> layout::Datatype {
+        self.0
     }
 
     /// The datatype by reference.
@@ -312,6 +283,19 @@ impl UserDatatype {
 }
 
 impl Datatype for UserDatatype {}
+
+impl Serialize for UserDatatype {
+    /// As how it was made.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for UserDatatype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UserDatatype, D::Error> {
+        layout::Datatype::deserialize(deserializer).map(UserDatatype)
+    }
+}
 
 impl<'a> From<&'a UserDatatype> for DatatypeRef<'a> {
     fn from(datatype: &'a UserDatatype) -> Self {
@@ -341,7 +325,7 @@ impl UncommittedDatatype for UncommittedDatatypeRef<'_> {
     type DuplicatedDatatype = UncommittedUserDatatype;
 
     fn dup(&self) -> UncommittedUserDatatype {
-        UncommittedUserDatatype::from_layout(layout_of(self))
+        UncommittedUserDatatype::made(Construction::Dup(made_of(self)))
     }
 
     fn datatype_ref(&self) -> DatatypeRef<'_> {

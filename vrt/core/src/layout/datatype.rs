@@ -1,0 +1,404 @@
+//! Datatypes as they were made, beside what that means for memory (MPI-4.1 sections 5.1.2 and 5.1.13).
+//!
+//! A [`Datatype`] keeps its [`Construction`], which MPI calls its envelope and contents: so it can be asked
+//! how it was made, can be written and made again elsewhere, and a face can give a number for it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::layout::{Layout, Scalar};
+
+/// A datatype. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Datatype(Arc<Made>);
+
+#[derive(Debug)]
+struct Made {
+    construction: Construction,
+    layout: Layout,
+}
+
+/// How a datatype was made of others. Lengths and displacements are in elements of the old type where they
+/// are `i64`, in bytes where they are `isize`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Construction {
+    /// A built-in one.
+    Named(Scalar),
+    /// A copy.
+    Dup(Datatype),
+    /// Elements one behind the other.
+    Contiguous {
+        /// How many.
+        count: i64,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// Blocks at equal distances of so many elements.
+    Vector {
+        /// How many blocks.
+        count: i64,
+        /// Elements of each.
+        block_length: i64,
+        /// From the beginning of one block to that of the next.
+        stride: i64,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// Blocks at equal distances of so many bytes.
+    Hvector {
+        /// How many blocks.
+        count: i64,
+        /// Elements of each.
+        block_length: i64,
+        /// From the beginning of one block to that of the next.
+        stride: isize,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// Blocks of different lengths.
+    Indexed {
+        /// Elements of each block, and where it begins.
+        blocks: Vec<(i64, i64)>,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// The same, by bytes.
+    Hindexed {
+        /// Elements of each block, and where it begins.
+        blocks: Vec<(i64, isize)>,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// Blocks of equal lengths.
+    IndexedBlock {
+        /// Elements of each block.
+        block_length: i64,
+        /// Where each begins.
+        displacements: Vec<i64>,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// The same, by bytes.
+    HindexedBlock {
+        /// Elements of each block.
+        block_length: i64,
+        /// Where each begins.
+        displacements: Vec<isize>,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// Blocks of different types, padded at the end as C pads structures.
+    Struct {
+        /// Elements of each block, where it begins, and of which type.
+        blocks: Vec<(i64, isize, Datatype)>,
+    },
+    /// A part of an array of several dimensions; it has the extent of the whole array.
+    Subarray {
+        /// Elements of the array, of the part, and where that begins, by dimension.
+        dimensions: Vec<Dimension>,
+        /// Which index runs fastest.
+        order: ArrayOrder,
+        /// Of which type.
+        of: Datatype,
+    },
+    /// The same data with another lower bound and extent.
+    Resized {
+        /// Where an element begins.
+        lower_bound: isize,
+        /// From the beginning of one element to that of the next.
+        extent: isize,
+        /// Of which type.
+        of: Datatype,
+    },
+}
+
+/// One dimension of an array, and of a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dimension {
+    /// Elements of the array.
+    pub size: i64,
+    /// Elements of the part.
+    pub part: i64,
+    /// Where the part begins.
+    pub start: i64,
+}
+
+/// How the elements of an array lie in memory (MPI-4.1 section 5.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ArrayOrder {
+    /// The last index runs fastest.
+    C,
+    /// The first index runs fastest.
+    Fortran,
+}
+
+/// Numbers of which no datatype can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatatypeError {
+    /// A count or length is negative.
+    #[error("{what} of a datatype is {value}: negative")]
+    Negative {
+        /// What it is.
+        what: &'static str,
+        /// Its value.
+        value: i64,
+    },
+    /// A part of an array does not lie in it.
+    #[error(
+        "dimension {dimension} of a subarray: {part} elements from {start} on do not lie in {size}"
+    )]
+    Outside {
+        /// Which dimension.
+        dimension: usize,
+        /// Elements of the part.
+        part: i64,
+        /// Where it begins.
+        start: i64,
+        /// Elements of the array.
+        size: i64,
+    },
+}
+
+impl Datatype {
+    /// The datatype that is made so.
+    ///
+    /// # Errors
+    /// A number is not possible.
+    pub fn new(construction: Construction) -> Result<Datatype, DatatypeError> {
+        let layout = construction.layout()?;
+        Ok(Datatype(Arc::new(Made { construction, layout })))
+    }
+
+    /// How it was made.
+    pub fn construction(&self) -> &Construction {
+        &self.0.construction
+    }
+
+    /// What it means for memory.
+    pub fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    /// The same datatype in memory of the caller alone.
+    pub fn copied(&self) -> Datatype {
+        let construction = self.0.construction.copied();
+        let layout = construction.layout().unwrap_or_else(|_| Layout::empty());
+        Datatype(Arc::new(Made { construction, layout }))
+    }
+
+    /// Whether both are one datatype, not whether they are made alike.
+    pub fn is(&self, other: &Datatype) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// An address that stands for the datatype as long as it lives.
+    pub fn as_number(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// What [`as_number`](Self::as_number) stands for, once more.
+    ///
+    /// # Safety
+    /// The number is that of a datatype which lives.
+    pub unsafe fn from_number(number: usize) -> Datatype {
+        let made = number as *const Made;
+        // SAFETY: the number is the address in an `Arc` that lives, as the caller promises.
+        unsafe {
+            Arc::increment_strong_count(made);
+            Datatype(Arc::from_raw(made))
+        }
+    }
+}
+
+impl PartialEq for Datatype {
+    /// Whether both are made alike.
+    fn eq(&self, other: &Datatype) -> bool {
+        self.is(other) || self.0.construction == other.0.construction
+    }
+}
+
+impl Serialize for Datatype {
+    /// As its construction.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.construction.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Datatype {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Datatype, D::Error> {
+        Datatype::new(Construction::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+fn not_negative(what: &'static str, value: i64) -> Result<usize, DatatypeError> {
+    usize::try_from(value).map_err(|_| DatatypeError::Negative { what, value })
+}
+
+/// Blocks of one type: where each begins in bytes, and its elements.
+fn blocks(
+    blocks: impl Iterator<Item = (isize, i64)>,
+    old: &Layout,
+) -> Result<Layout, DatatypeError> {
+    let part = |(at, len)| Ok((at, old.contiguous(not_negative("a block length", len)?)));
+    let parts: Result<Vec<(isize, Layout)>, DatatypeError> = blocks.map(part).collect();
+    Ok(Layout::concatenate(&parts?))
+}
+
+fn sub_array(
+    dimensions: &[Dimension],
+    order: ArrayOrder,
+    old: &Layout,
+) -> Result<Layout, DatatypeError> {
+    let (mut layout, mut stride, mut offset) = (old.clone(), old.extent(), 0isize);
+    let mut add = |dimension: usize| {
+        let Dimension { size, part, start } = dimensions[dimension];
+        let elements = not_negative("a subsize", part)?;
+        not_negative("a size", size)?;
+        not_negative("a start", start)?;
+        if start.checked_add(part).is_none_or(|end| end > size) {
+            return Err(DatatypeError::Outside { dimension, part, start, size });
+        }
+        layout = layout.repeat(elements, stride);
+        offset += start as isize * stride;
+        stride *= size as isize;
+        Ok(())
+    };
+    match order {
+        ArrayOrder::C => (0..dimensions.len()).rev().try_for_each(&mut add)?,
+        ArrayOrder::Fortran => (0..dimensions.len()).try_for_each(&mut add)?,
+    }
+    Ok(Layout::concatenate(&[(offset, layout)]).resized(0, stride))
+}
+
+impl Construction {
+    fn layout(&self) -> Result<Layout, DatatypeError> {
+        let vector = |count, block_length, stride, old: &Layout| {
+            let block = old.contiguous(not_negative("the block length", block_length)?);
+            Ok(block.repeat(not_negative("the count", count)?, stride))
+        };
+        match self {
+            Construction::Named(scalar) => Ok(Layout::scalar(*scalar)),
+            Construction::Dup(of) => Ok(of.layout().clone()),
+            Construction::Contiguous { count, of } => {
+                Ok(of.layout().contiguous(not_negative("the count", *count)?))
+            }
+            Construction::Vector { count, block_length, stride, of } => {
+                let stride = *stride as isize * of.layout().extent();
+                vector(*count, *block_length, stride, of.layout())
+            }
+            Construction::Hvector { count, block_length, stride, of } => {
+                vector(*count, *block_length, *stride, of.layout())
+            }
+            Construction::Indexed { blocks: list, of } => {
+                let extent = of.layout().extent();
+                blocks(list.iter().map(|(len, at)| (*at as isize * extent, *len)), of.layout())
+            }
+            Construction::Hindexed { blocks: list, of } => {
+                blocks(list.iter().map(|(len, at)| (*at, *len)), of.layout())
+            }
+            Construction::IndexedBlock { block_length, displacements, of } => {
+                let extent = of.layout().extent();
+                let at = displacements.iter().map(|at| (*at as isize * extent, *block_length));
+                blocks(at, of.layout())
+            }
+            Construction::HindexedBlock { block_length, displacements, of } => {
+                blocks(displacements.iter().map(|at| (*at, *block_length)), of.layout())
+            }
+            Construction::Struct { blocks } => {
+                let part = |(len, at, of): &(i64, isize, Datatype)| {
+                    Ok((*at, of.layout().contiguous(not_negative("a block length", *len)?)))
+                };
+                let parts: Result<Vec<(isize, Layout)>, DatatypeError> =
+                    blocks.iter().map(part).collect();
+                Ok(Layout::concatenate(&parts?).padded())
+            }
+            Construction::Subarray { dimensions, order, of } => {
+                sub_array(dimensions, *order, of.layout())
+            }
+            Construction::Resized { lower_bound, extent, of } => {
+                Ok(of.layout().resized(*lower_bound, *extent))
+            }
+        }
+    }
+
+    /// The types that it is made of.
+    fn parts_mut(&mut self) -> Vec<&mut Datatype> {
+        match self {
+            Construction::Named(_) => Vec::new(),
+            Construction::Dup(of)
+            | Construction::Contiguous { of, .. }
+            | Construction::Vector { of, .. }
+            | Construction::Hvector { of, .. }
+            | Construction::Indexed { of, .. }
+            | Construction::Hindexed { of, .. }
+            | Construction::IndexedBlock { of, .. }
+            | Construction::HindexedBlock { of, .. }
+            | Construction::Subarray { of, .. }
+            | Construction::Resized { of, .. } => vec![of],
+            Construction::Struct { blocks } => blocks.iter_mut().map(|(.., of)| of).collect(),
+        }
+    }
+
+    fn copied(&self) -> Construction {
+        let mut copy = self.clone();
+        for part in copy.parts_mut() {
+            *part = part.copied();
+        }
+        copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding;
+
+    fn made(construction: Construction) -> Datatype {
+        Datatype::new(construction).unwrap()
+    }
+
+    fn nested() -> Datatype {
+        let int = made(Construction::Named(Scalar::I32));
+        let row = made(Construction::Vector { count: 2, block_length: 1, stride: 3, of: int });
+        let double = made(Construction::Named(Scalar::F64));
+        made(Construction::Struct { blocks: vec![(1, 8, row), (2, 32, double)] })
+    }
+
+    #[test]
+    fn what_is_written_is_made_again() {
+        let datatype = nested();
+        let bytes = encoding::encode(&datatype).unwrap();
+        let again: Datatype = encoding::decode(&bytes).unwrap();
+        assert_eq!((&again, again.layout()), (&datatype, datatype.layout()));
+        assert!(!again.is(&datatype) && again.clone().is(&again));
+    }
+
+    #[test]
+    fn a_copy_shares_nothing() {
+        let datatype = nested();
+        let copy = datatype.copied();
+        assert_eq!((&copy, copy.layout()), (&datatype, datatype.layout()));
+        let (Construction::Struct { blocks: ours }, Construction::Struct { blocks: theirs }) =
+            (datatype.construction(), copy.construction())
+        else {
+            panic!("a struct")
+        };
+        assert!(ours.iter().zip(theirs).all(|((.., a), (.., b))| !a.is(b)));
+    }
+
+    #[test]
+    fn impossible_numbers_are_named() {
+        let int = made(Construction::Named(Scalar::I32));
+        let error = Datatype::new(Construction::Contiguous { count: -2, of: int }).unwrap_err();
+        assert_eq!(error.to_string(), "the count of a datatype is -2: negative");
+    }
+
+    #[test]
+    fn a_number_stands_for_a_datatype() {
+        let datatype = nested();
+        // SAFETY: the datatype lives.
+        let same = unsafe { Datatype::from_number(datatype.as_number()) };
+        assert!(same.is(&datatype));
+    }
+}
