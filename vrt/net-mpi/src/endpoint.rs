@@ -293,8 +293,8 @@ fn null_request() -> MPI_Request {
 }
 
 impl Remote for Endpoint {
-    fn send(&mut self, pe: usize, packet: &Packet, beside: &[u8]) -> bool {
-        let cells = cells_of(beside.len());
+    fn send(&mut self, pe: usize, packet: &Packet, payload: &[u8]) -> bool {
+        let cells = cells_of(payload.len());
         if self.lanes[pe].gathered.as_ref().is_some_and(|(_, len)| len + cells > BATCH) {
             self.launch(pe);
         }
@@ -315,8 +315,8 @@ impl Remote for Endpoint {
         unsafe {
             let at = buffer.0.as_mut_ptr().add(*len);
             at.cast::<Packet>().write(*packet);
-            if !beside.is_empty() {
-                std::ptr::copy_nonoverlapping(beside.as_ptr(), at.add(CELL), beside.len());
+            if !payload.is_empty() {
+                std::ptr::copy_nonoverlapping(payload.as_ptr(), at.add(CELL), payload.len());
             }
             let packets = in_batch(buffer.0.as_mut_ptr());
             *packets = if *len == 0 { 1 } else { *packets + 1 };

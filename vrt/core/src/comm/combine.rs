@@ -28,7 +28,7 @@ use crate::comm::groups::{self, Groups};
 use crate::comm::operator::Operator;
 use crate::comm::parts::{EVERYBODY, Operation};
 use crate::layout::Signature;
-use crate::net::local::MAX_BESIDE;
+use crate::net::local::MAX_PAYLOAD;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
@@ -75,7 +75,7 @@ const PART_HEADER: usize = 8;
 
 /// Longest contribution that is combined this way.
 pub(crate) const MAX_UNIT: usize = 4 << 10;
-const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_BESIDE);
+const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
 /// Most packets that wait for an operation to be begun, without one being made for them.
 const MOST_EARLY: usize = 128;
@@ -182,11 +182,11 @@ fn contribution_came(engine: &mut Engine, parcel: &Parcel) {
 /// Parts have come from another PE.
 ///
 /// # Safety
-/// `beside` is readable for `packet.beside()` bytes.
-unsafe fn parts_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+/// `payload` is readable for `packet.payload()` bytes.
+unsafe fn parts_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     let (combining, core) = engine.part::<Combining>();
     // SAFETY: as the caller promises.
-    unsafe { combining.take_packet(core, packet, beside) };
+    unsafe { combining.take_packet(core, packet, payload) };
 }
 
 impl Extension for Combining {
@@ -379,22 +379,22 @@ impl Combining {
     /// Parts have come from another PE.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) {
+    /// `payload` is readable for `packet.payload()` bytes.
+    unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, payload: *const u8) {
         let len = packet.len as usize;
         if len <= INLINE && self.is_early((packet.context, packet.order)) {
             return self.early.push_back(*packet);
         }
-        if self.store_parts(core, packet, beside) {
+        if self.store_parts(core, packet, payload) {
             // SAFETY: as in `combine`.
             unsafe { self.finish_if_complete(core, packet.context, packet.order) };
         }
     }
 
     /// Keeps the parts in a packet; false if its sender means another operation.
-    fn store_parts(&mut self, core: &mut Core, packet: &Packet, beside: *const u8) -> bool {
+    fn store_parts(&mut self, core: &mut Core, packet: &Packet, payload: *const u8) -> bool {
         let len = packet.len as usize;
-        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+        let data = if len <= INLINE { packet.data.0.as_ptr() } else { payload };
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
@@ -489,7 +489,7 @@ impl Combining {
         let mut parts = operation.parts.iter().peekable();
         while parts.peek().is_some() {
             bytes.clear();
-            while bytes.len() + PART_HEADER + spec.unit <= MAX_BESIDE
+            while bytes.len() + PART_HEADER + spec.unit <= MAX_PAYLOAD
                 && let Some(part) = parts.next()
             {
                 bytes.extend_from_slice(&part.start.to_ne_bytes());

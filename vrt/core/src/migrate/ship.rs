@@ -144,17 +144,17 @@ impl Migration {
 /// A piece of the memory of a rank that is about to come.
 ///
 /// # Safety
-/// `beside` is readable for `packet.beside()` bytes.
-pub(super) unsafe fn memory_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+/// `payload` is readable for `packet.payload()` bytes.
+pub(super) unsafe fn memory_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     let to = (packet.data.word(1) + packet.data.word(0)) as usize;
-    debug_assert!(Arena::contains(to) && packet.beside() > 0);
+    debug_assert!(Arena::contains(to) && packet.payload() > 0);
     let began = Instant::now();
     // SAFETY: a part of the slot of a rank that is nobody's but coming here; it was announced,
     // so nobody gives its pages back.
-    unsafe { std::ptr::copy_nonoverlapping(beside, to as *mut u8, packet.beside()) };
+    unsafe { std::ptr::copy_nonoverlapping(payload, to as *mut u8, packet.payload()) };
     // Once into the ring, and once out of it.
     let seconds = 2.0 * began.elapsed().as_secs_f64();
-    engine.extension::<Migration>().costs.copied(packet.beside() as u64, seconds);
+    engine.extension::<Migration>().costs.copied(packet.payload() as u64, seconds);
 }
 
 /// The last piece of a rank's memory has gone.

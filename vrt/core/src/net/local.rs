@@ -15,12 +15,12 @@ use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::net::{INLINE, Kind, Packet};
 
 /// Longest data that goes beside one packet.
-pub(crate) const MAX_BESIDE: usize = 32 << 10;
+pub(crate) const MAX_PAYLOAD: usize = 32 << 10;
 /// Longest part of a staged message that travels inside its packet.
 pub(crate) const SHORT_CHUNK: usize = INLINE - 8;
 /// Stands for the number of a request where the last piece of a rank's memory is done.
 pub(crate) const MEMORY: u32 = u32::MAX;
-const _: () = assert!(MAX_BESIDE <= RING_BYTES / 4);
+const _: () = assert!(MAX_PAYLOAD <= RING_BYTES / 4);
 
 /// The sending ends to all PEs.
 pub struct Outgoing {
@@ -144,7 +144,7 @@ impl Outgoing {
     /// Sends a packet with the data beside it, if there is room now.
     ///
     /// # Safety
-    /// `data` is readable for `packet.beside()` bytes.
+    /// `data` is readable for `packet.payload()` bytes.
     #[inline]
     pub(crate) unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
         let lane = &mut self.lanes[pe];
@@ -162,12 +162,12 @@ impl Outgoing {
     /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
     ///
     /// # Safety
-    /// `data` is readable for `packet.beside()` bytes.
+    /// `data` is readable for `packet.payload()` bytes.
     pub unsafe fn send(&mut self, pe: usize, packet: &Packet, data: *const u8) {
         // SAFETY: as the caller promises.
         unsafe {
             if !self.try_send(pe, packet, data) {
-                let owned = match packet.beside() {
+                let owned = match packet.payload() {
                     0 => Vec::new(),
                     len => std::slice::from_raw_parts(data, len).to_vec(),
                 };
@@ -246,7 +246,7 @@ impl Outgoing {
             if waiting.done.is_none_or(|(of, _)| of != rank) || waiting.data.is_null() {
                 continue;
             }
-            let len = waiting.stream.map_or(waiting.packet.beside(), |(_, len)| len as usize);
+            let len = waiting.stream.map_or(waiting.packet.payload(), |(_, len)| len as usize);
             // SAFETY: the data of a rank that waits for its message to be gone.
             waiting.owned = unsafe { std::slice::from_raw_parts(waiting.data, len) }.to_vec();
             waiting.data = std::ptr::null();
@@ -337,7 +337,7 @@ fn has_ring(shared: &Shared, remote: bool, me: usize, other: usize) -> bool {
 
 impl Lane {
     /// # Safety
-    /// `data` is readable for `packet.beside()` bytes.
+    /// `data` is readable for `packet.payload()` bytes.
     #[inline]
     unsafe fn send(
         &mut self,
@@ -345,14 +345,14 @@ impl Lane {
         packet: &Packet,
         data: *const u8,
     ) -> bool {
-        let beside: &[u8] = match packet.beside() {
+        let payload: &[u8] = match packet.payload() {
             0 => &[],
             // SAFETY: as the caller promises.
             len => unsafe { std::slice::from_raw_parts(data, len) },
         };
         match &mut self.way {
-            Way::Ring(producer) => producer.send(|cell| packet.write_to(cell), beside),
-            Way::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, beside)),
+            Way::Ring(producer) => producer.send(|cell| packet.write_to(cell), payload),
+            Way::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, payload)),
             Way::Own => unreachable!("a PE sends nothing to itself"),
         }
     }
@@ -371,7 +371,7 @@ impl Lane {
         };
         let before = *gone;
         while *gone < *len {
-            let part = (*len - *gone).min(MAX_BESIDE as u64);
+            let part = (*len - *gone).min(MAX_PAYLOAD as u64);
             let mut packet = waiting.packet;
             packet.len = part as u32;
             packet.data.set_word(0, *gone);

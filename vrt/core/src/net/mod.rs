@@ -181,7 +181,7 @@ impl Packet {
     /// How many of its bytes say all that it says.
     #[inline(always)]
     pub fn significant(&self) -> usize {
-        if self.kind == Kind::Eager && !self.wants_finish && self.beside() == 0 {
+        if self.kind == Kind::Eager && !self.wants_finish && self.payload() == 0 {
             std::mem::offset_of!(Packet, data) + self.len as usize
         } else {
             size_of::<Packet>()
@@ -190,7 +190,7 @@ impl Packet {
 
     /// Bytes that follow beside the packet.
     #[inline(always)]
-    pub fn beside(&self) -> usize {
+    pub fn payload(&self) -> usize {
         if self.len as usize > INLINE { self.len as usize } else { 0 }
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::encoding;
-use crate::net::local::{MAX_BESIDE, Outgoing};
+use crate::net::local::{MAX_PAYLOAD, Outgoing};
 use crate::net::{INLINE, Kind, Packet};
 
 /// What a parcel is about.
@@ -50,7 +50,7 @@ pub fn send<T: Serialize>(net: &mut Outgoing, me: u32, to: u32, topic: Topic, co
     };
     let mut rest = &bytes[..];
     loop {
-        let (piece, after) = rest.split_at(rest.len().min(MAX_BESIDE));
+        let (piece, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
         let mut packet = Packet::new(Kind::Parcel, me, to);
         packet.request = topic as u32;
         packet.wants_finish = !after.is_empty();
@@ -77,10 +77,10 @@ impl Incoming {
     /// Takes a piece; calls `deliver(topic, bytes)` when the parcel is complete.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    pub unsafe fn take(&mut self, packet: &Packet, beside: *const u8) -> Option<Parcel> {
+    /// `payload` is readable for `packet.payload()` bytes.
+    pub unsafe fn take(&mut self, packet: &Packet, payload: *const u8) -> Option<Parcel> {
         let len = packet.len as usize;
-        let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+        let data = if len <= INLINE { packet.data.0.as_ptr() } else { payload };
         // SAFETY: the packet's data, here or beside it, has this length.
         let piece = unsafe { std::slice::from_raw_parts(data, len) };
         let from = packet.from as usize;

@@ -12,7 +12,7 @@ use crate::net::{CELL, Packet};
 /// A transport between PEs that share no memory. Its errors end the job: there is no job without it.
 pub trait Remote {
     /// Gathers a packet with the bytes beside it for a PE; false when there is no room now.
-    fn send(&mut self, pe: usize, packet: &Packet, beside: &[u8]) -> bool;
+    fn send(&mut self, pe: usize, packet: &Packet, payload: &[u8]) -> bool;
 
     /// Sends off what has been gathered for a PE, to which something was sent just now; but only
     /// once between two calls of [`push`](Self::push), as more may follow.
@@ -86,7 +86,7 @@ impl Batch {
             for _ in 0..*in_batch(at) {
                 let packet = &*at.cast::<Packet>();
                 f(packet, at.add(CELL));
-                at = at.add(cells_of(packet.beside()));
+                at = at.add(cells_of(packet.payload()));
             }
         }
     }
@@ -101,6 +101,6 @@ pub fn in_batch(start: *const u8) -> *mut u32 {
 
 /// Bytes that a packet takes in a batch, with so many beside it.
 #[inline]
-pub fn cells_of(beside: usize) -> usize {
-    CELL + beside.next_multiple_of(CELL)
+pub fn cells_of(payload: usize) -> usize {
+    CELL + payload.next_multiple_of(CELL)
 }

@@ -17,7 +17,7 @@ use crate::pe::{Core, Engine, RankState};
 /// Entries of the table.
 const ENTRIES: usize = 8;
 
-/// Takes a packet; what lies beside it is readable for `packet.beside()` bytes during the call.
+/// Takes a packet; what lies beside it is readable for `packet.payload()` bytes during the call.
 pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
 /// Takes a parcel that has come as a whole.
 pub(crate) type TakeParcel = fn(&mut Engine, &Parcel);
@@ -163,11 +163,11 @@ impl Engine {
     /// Hands a packet to the extension that takes its kind.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    pub(super) unsafe fn hand_on(&mut self, packet: &Packet, beside: *const u8) {
+    /// `payload` is readable for `packet.payload()` bytes.
+    pub(super) unsafe fn hand_on(&mut self, packet: &Packet, payload: *const u8) {
         let take = self.extensions.packets[packet.kind as usize];
         // SAFETY: as the caller promises.
-        unsafe { take(self, packet, beside) };
+        unsafe { take(self, packet, payload) };
     }
 
     /// Hands a parcel to the extension that takes its topic.

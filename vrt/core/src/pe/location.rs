@@ -35,19 +35,19 @@ pub(super) enum Item {
 #[derive(Debug)]
 pub(super) struct Kept {
     packet: Packet,
-    beside: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 impl Kept {
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    unsafe fn of(packet: &Packet, beside: *const u8) -> Kept {
-        let beside = match packet.beside() {
+    /// `payload` is readable for `packet.payload()` bytes.
+    unsafe fn of(packet: &Packet, payload: *const u8) -> Kept {
+        let payload = match packet.payload() {
             0 => Vec::new(),
             // SAFETY: as the caller promises.
-            len => unsafe { std::slice::from_raw_parts(beside, len) }.to_vec(),
+            len => unsafe { std::slice::from_raw_parts(payload, len) }.to_vec(),
         };
-        Kept { packet: *packet, beside }
+        Kept { packet: *packet, payload }
     }
 }
 
@@ -82,13 +82,13 @@ impl Core {
                 self.coming.entry(packet.to).or_default().push(Item::Message(packet, parked));
             }
             Whereabouts::On(pe) => {
-                let beside = match body {
+                let payload = match body {
                     Body::Here(data) => data,
                     Body::Inline | Body::InArena(_) | Body::Staged => std::ptr::null(),
                 };
                 // SAFETY: only messages from a ring are for ranks of other PEs, and what lies
                 // beside those is readable during this call.
-                unsafe { self.forward(packet, pe, beside) };
+                unsafe { self.forward(packet, pe, payload) };
             }
         }
     }
@@ -96,18 +96,18 @@ impl Core {
     /// Something else than a message has come for a rank that is not here.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
+    /// `payload` is readable for `packet.payload()` bytes.
     #[cold]
-    pub unsafe fn pass_on(&mut self, packet: &Packet, beside: *const u8) {
+    pub unsafe fn pass_on(&mut self, packet: &Packet, payload: *const u8) {
         match self.find(packet.to) {
             Whereabouts::Ended => {}
             Whereabouts::ComingHere => {
                 // SAFETY: as the caller promises.
-                let kept = unsafe { Kept::of(packet, beside) };
+                let kept = unsafe { Kept::of(packet, payload) };
                 self.coming.entry(packet.to).or_default().push(Item::Other(kept));
             }
             // SAFETY: as the caller promises.
-            Whereabouts::On(pe) => unsafe { self.forward(packet, pe, beside) },
+            Whereabouts::On(pe) => unsafe { self.forward(packet, pe, payload) },
         }
     }
 
@@ -138,11 +138,11 @@ impl Core {
     /// Has a packet taken as if it had come from elsewhere.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
+    /// `payload` is readable for `packet.payload()` bytes.
     #[cold]
-    pub(super) unsafe fn take_again(&mut self, packet: &Packet, beside: *const u8) {
+    pub(super) unsafe fn take_again(&mut self, packet: &Packet, payload: *const u8) {
         // SAFETY: as the caller promises.
-        self.again.push_back(unsafe { Kept::of(packet, beside) });
+        self.again.push_back(unsafe { Kept::of(packet, payload) });
     }
 
     /// Whether packets are to be taken once more.
@@ -153,8 +153,8 @@ impl Core {
     /// Passes a packet on to another PE.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    unsafe fn forward(&mut self, packet: &Packet, pe: usize, beside: *const u8) {
+    /// `payload` is readable for `packet.payload()` bytes.
+    unsafe fn forward(&mut self, packet: &Packet, pe: usize, payload: *const u8) {
         let mut packet = *packet;
         if !self.shared.is_near(pe as u32) {
             if packet.kind == Kind::Rendezvous {
@@ -164,7 +164,7 @@ impl Core {
             self.tell_sender(packet.to);
         }
         // SAFETY: as the caller promises.
-        unsafe { self.net.send(pe, &packet, beside) };
+        unsafe { self.net.send(pe, &packet, payload) };
     }
 
     /// Tells the PE that sent what could not be delivered here where the rank is now.
@@ -225,9 +225,9 @@ impl Engine {
     #[cold]
     fn take_kept_packets(&mut self) -> bool {
         let kept: VecDeque<Kept> = std::mem::take(&mut self.core.again);
-        for Kept { packet, beside } in kept {
+        for Kept { packet, payload } in kept {
             // SAFETY: the bytes beside the packet were kept with it.
-            unsafe { self.handle(&packet, beside.as_ptr()) };
+            unsafe { self.handle(&packet, payload.as_ptr()) };
         }
         true
     }

@@ -75,15 +75,15 @@ impl Engine {
     /// Handles one packet from a ring.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes during the call.
+    /// `payload` is readable for `packet.payload()` bytes during the call.
     #[inline]
-    pub unsafe fn handle(&mut self, packet: &Packet, beside: *const u8) {
+    pub unsafe fn handle(&mut self, packet: &Packet, payload: *const u8) {
         // SAFETY: as the caller promises.
         unsafe {
-            if self.core.handle_own(packet, beside) {
+            if self.core.handle_own(packet, payload) {
             } else if packet.kind != Kind::Parcel {
-                self.hand_on(packet, beside);
-            } else if let Some(parcel) = self.parcels.take(packet, beside) {
+                self.hand_on(packet, payload);
+            } else if let Some(parcel) = self.parcels.take(packet, payload) {
                 match parcel.topic {
                     Topic::Job => self.job_news(parcel.from, parcel.read()),
                     _ => self.hand_on_parcel(&parcel),
@@ -372,15 +372,15 @@ impl Core {
     /// A part of a staged message has come.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes.
-    pub(crate) unsafe fn chunk(&mut self, packet: &Packet, beside: *const u8) {
+    /// `payload` is readable for `packet.payload()` bytes.
+    pub(crate) unsafe fn chunk(&mut self, packet: &Packet, payload: *const u8) {
         let Some(state) = self.rank(packet.to) else {
             // SAFETY: as the caller promises.
-            return unsafe { self.pass_on(packet, beside) };
+            return unsafe { self.pass_on(packet, payload) };
         };
         let receive = state.request_mut(packet.request);
         let (offset, len) = (packet.data.word(0), u64::from(packet.len));
-        let data = if packet.beside() == 0 { packet.data.0[8..].as_ptr() } else { beside };
+        let data = if packet.payload() == 0 { packet.data.0[8..].as_ptr() } else { payload };
         let room = receive.outcome.capacity.saturating_sub(offset).min(len) as usize;
         // SAFETY: `room` bytes fit behind `offset`, and as many are readable.
         unsafe {
@@ -398,14 +398,14 @@ impl Core {
     /// Handles a packet of a kind that is the core's; false if it is an extension's.
     ///
     /// # Safety
-    /// `beside` is readable for `packet.beside()` bytes during the call.
+    /// `payload` is readable for `packet.payload()` bytes during the call.
     #[inline(always)]
-    unsafe fn handle_own(&mut self, packet: &Packet, beside: *const u8) -> bool {
+    unsafe fn handle_own(&mut self, packet: &Packet, payload: *const u8) -> bool {
         // SAFETY: as the caller promises; addresses in packets come from senders who wait.
         unsafe {
             match packet.kind {
-                Kind::Eager if packet.beside() == 0 => self.arrive(packet, Body::Inline),
-                Kind::Eager => self.arrive(packet, Body::Here(beside)),
+                Kind::Eager if packet.payload() == 0 => self.arrive(packet, Body::Inline),
+                Kind::Eager => self.arrive(packet, Body::Here(payload)),
                 Kind::Rendezvous => match self.shared.lease_of(packet.from) {
                     Some(_leased) => {
                         self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
@@ -414,7 +414,7 @@ impl Core {
                     None => self.arrive(packet, Body::Staged),
                 },
                 Kind::Staged => self.arrive(packet, Body::Staged),
-                Kind::Chunk => self.chunk(packet, beside),
+                Kind::Chunk => self.chunk(packet, payload),
                 Kind::ClearToSend => self.clear_to_send(packet),
                 Kind::Finished => self.finished(packet),
                 Kind::Coming => self.expect(packet),

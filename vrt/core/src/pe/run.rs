@@ -186,10 +186,10 @@ impl Pe {
             while taken < PACKETS_PER_RING {
                 let got = ring.receive(|cell, payload| {
                     let packet = Packet::in_cell(cell);
-                    let beside = payload.take(packet.beside());
+                    let payload = payload.take(packet.payload());
                     // SAFETY: the ring yields the bytes that were sent with this packet, good
                     // until the closure returns.
-                    unsafe { engine.handle(packet, beside) };
+                    unsafe { engine.handle(packet, payload) };
                 });
                 if got.is_none() {
                     break;
@@ -234,7 +234,7 @@ impl Engine {
         if let Some(batch) = self.net.remote().and_then(|remote| remote.take()) {
             self.receiving_from = batch.from;
             // SAFETY: just taken; what is beside a packet is good until the batch is given back.
-            unsafe { batch.for_each(|packet, beside| self.handle(packet, beside)) };
+            unsafe { batch.for_each(|packet, payload| self.handle(packet, payload)) };
             if let Some(remote) = self.net.remote() {
                 remote.give_back(batch);
                 // Who looks for something to come does not come here again until it has; answers

@@ -14,7 +14,7 @@
 
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
-use crate::net::local::{MAX_BESIDE, SHORT_CHUNK};
+use crate::net::local::{MAX_PAYLOAD, SHORT_CHUNK};
 use crate::net::remote::Transfer;
 use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
@@ -278,7 +278,7 @@ impl Core {
         let pe = pe as usize;
         // What fits into the packet comes along even if the receiver wants no data.
         let synchronous = message.mode.is_synchronous() || held;
-        let longest = if held { INLINE } else { self.options.eager.min(MAX_BESIDE) };
+        let longest = if held { INLINE } else { self.options.eager.min(MAX_PAYLOAD) };
         if message.len <= longest {
             packet.len = message.len as u32;
             if message.len <= INLINE {
@@ -441,7 +441,7 @@ impl Core {
         let mut offset = 0;
         while offset < data.len() {
             let rest = &data[offset..];
-            let len = if rest.len() > INLINE { rest.len().min(MAX_BESIDE) } else { SHORT_CHUNK };
+            let len = if rest.len() > INLINE { rest.len().min(MAX_PAYLOAD) } else { SHORT_CHUNK };
             let part = &rest[..len.min(rest.len())];
             let mut packet = *chunk;
             packet.data = Data::words([offset as u64, 0, 0]);

@@ -206,14 +206,14 @@ unsafe fn send_order(
 /// A rank of another node asks for access to the memory of one of this PE's.
 ///
 /// # Safety
-/// `beside` is readable for `packet.beside()` bytes.
-pub(crate) unsafe fn access_came(engine: &mut Engine, packet: &Packet, beside: *const u8) {
+/// `payload` is readable for `packet.payload()` bytes.
+pub(crate) unsafe fn access_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     if engine.rank(packet.to).is_none() {
         // SAFETY: as the caller promises.
-        return unsafe { engine.pass_on(packet, beside) };
+        return unsafe { engine.pass_on(packet, payload) };
     }
     let len = packet.len as usize;
-    let data = if len <= INLINE { packet.data.0.as_ptr() } else { beside };
+    let data = if len <= INLINE { packet.data.0.as_ptr() } else { payload };
     // SAFETY: the packet's data, here or beside it, has this length.
     let bytes = unsafe { std::slice::from_raw_parts(data, len) };
     let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
