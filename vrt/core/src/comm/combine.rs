@@ -293,7 +293,7 @@ impl Combining {
             let mut packet = Packet::new(Kind::Collective, 0, 0);
             meant.write_to(&mut packet);
             packet.context = context;
-            packet.order = number;
+            packet.sequence = number;
             packet.len = (PART_HEADER + unit) as u32;
             let (head, rest) = packet.data.0.split_at_mut(PART_HEADER);
             head[4..].copy_from_slice(&EVERYBODY.to_ne_bytes());
@@ -305,7 +305,7 @@ impl Combining {
             }
         } else {
             let front = self.early.front()?;
-            let means_it = (front.context, front.order) == (context, number)
+            let means_it = (front.context, front.sequence) == (context, number)
                 && Disagreement::of(front) == meant;
             if !means_it || front.len as usize != PART_HEADER + unit {
                 return None;
@@ -382,12 +382,12 @@ impl Combining {
     /// `payload` is readable for `packet.payload()` bytes.
     unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, payload: *const u8) {
         let len = packet.len as usize;
-        if len <= INLINE && self.is_early((packet.context, packet.order)) {
+        if len <= INLINE && self.is_early((packet.context, packet.sequence)) {
             return self.early.push_back(*packet);
         }
         if self.store_parts(core, packet, payload) {
             // SAFETY: as in `combine`.
-            unsafe { self.finish_if_complete(core, packet.context, packet.order) };
+            unsafe { self.finish_if_complete(core, packet.context, packet.sequence) };
         }
     }
 
@@ -398,13 +398,13 @@ impl Combining {
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
-        let operation = self.operation(packet.context, packet.order);
+        let operation = self.operation(packet.context, packet.sequence);
         let theirs = Disagreement::of(packet);
         if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
             || operation.others.is_some_and(|others| others != theirs)
         {
             operation.conflict = Some(theirs);
-            self.report_conflict(core, packet.context, packet.order);
+            self.report_conflict(core, packet.context, packet.sequence);
             return false;
         }
         operation.others = Some(theirs);
@@ -423,7 +423,7 @@ impl Combining {
     fn take_early(&mut self, core: &mut Core, key: Key) {
         let mut at = 0;
         while let Some(packet) = self.early.get(at) {
-            if (packet.context, packet.order) != key {
+            if (packet.context, packet.sequence) != key {
                 at += 1;
             } else if let Some(packet) = self.early.remove(at) {
                 self.store_parts(core, &packet, std::ptr::null());
@@ -445,7 +445,7 @@ impl Combining {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
                 spec.disagreement().write_to(&mut packet);
                 packet.context = spec.context;
-                packet.order = number;
+                packet.sequence = number;
                 // SAFETY: nothing lies beside a packet without data.
                 unsafe { core.net.send(target as usize, &packet, std::ptr::null()) };
             }
@@ -485,7 +485,7 @@ impl Combining {
         let mut packet = Packet::new(Kind::Collective, 0, 0);
         spec.disagreement().write_to(&mut packet);
         packet.context = spec.context;
-        packet.order = number;
+        packet.sequence = number;
         let mut parts = operation.parts.iter().peekable();
         while parts.peek().is_some() {
             bytes.clear();

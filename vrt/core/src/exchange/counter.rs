@@ -17,7 +17,7 @@ pub fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) ->
         return Started::done();
     }
     let mut packet = Packet::new(Kind::CountUp, core.current, rank);
-    (packet.context, packet.order) = counter;
+    (packet.context, packet.sequence) = counter;
     packet.data = Data::words([amount, 0, 0]);
     packet.request = core.running().new_request(Request::send());
     core.post(&packet);
@@ -35,7 +35,7 @@ fn add_here(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> boo
 /// # Safety
 /// None: nothing lies beside this kind.
 pub(crate) unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
-    let counter = (packet.context, packet.order);
+    let counter = (packet.context, packet.sequence);
     if add_here(engine, packet.to, counter, packet.data.word(0)) {
         engine.tell_finished(packet);
     } else {

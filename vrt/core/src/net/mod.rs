@@ -93,7 +93,7 @@ pub struct Packet {
     /// Rank (of the job) it comes from.
     pub from: u32,
     /// Number of the message between these two ranks.
-    pub order: u32,
+    pub sequence: u32,
     /// The sender's rank in the communicator.
     pub source: i32,
     /// Bytes in `data` or, above `INLINE`, beside the packet.
@@ -147,7 +147,7 @@ impl Packet {
             tag: 0,
             to,
             from,
-            order: 0,
+            sequence: 0,
             source: 0,
             len: 0,
             data: Data([0; INLINE]),

@@ -530,13 +530,13 @@ impl RankState {
     pub(super) unsafe fn deliver(
         &mut self,
         from: u32,
-        order: u32,
+        sequence: u32,
         key: &Pattern,
         data: *const u8,
         len: u64,
         signature: Signature,
     ) -> Delivery {
-        if !self.peers.takes_next(from, order) {
+        if !self.peers.takes_next(from, sequence) {
             return Delivery::TooEarly;
         }
         let Some(number) = self.posted.take(key) else {

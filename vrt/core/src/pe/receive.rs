@@ -110,10 +110,10 @@ impl Core {
             Body::Staged => std::ptr::null(),
         };
         if !data.is_null() {
-            let (from, order, len) = (packet.from, packet.order, packet.message_len());
+            let (from, sequence, len) = (packet.from, packet.sequence, packet.message_len());
             // SAFETY: as the caller promises; posted buffers belong to their receives.
             let delivery =
-                unsafe { state.deliver(from, order, &key(packet), data, len, packet.signature) };
+                unsafe { state.deliver(from, sequence, &key(packet), data, len, packet.signature) };
             match delivery {
                 Delivery::Received { ready } => {
                     if ready {
@@ -133,11 +133,11 @@ impl Core {
                 Delivery::TooEarly => {}
             }
         }
-        if !state.peers.is_next(packet.from, packet.order) {
+        if !state.peers.is_next(packet.from, packet.sequence) {
             // SAFETY: as the caller promises.
             let message = unsafe { self.park(packet, body) };
             if let Some(state) = self.rank(packet.to) {
-                state.peers.keep_early(packet.from, packet.order, message);
+                state.peers.keep_early(packet.from, packet.sequence, message);
             }
             return;
         }
@@ -195,8 +195,8 @@ impl Core {
     pub(crate) fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
         let Some(state) = self.rank(packet.to) else { return };
         state.flow.pooled += pooled(&packet, parked);
-        if !state.peers.is_next(packet.from, packet.order) {
-            state.peers.keep_early(packet.from, packet.order, (packet, parked));
+        if !state.peers.is_next(packet.from, packet.sequence) {
+            state.peers.keep_early(packet.from, packet.sequence, (packet, parked));
             return;
         }
         self.match_parked(packet, parked);

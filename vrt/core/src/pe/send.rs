@@ -93,7 +93,7 @@ impl Core {
     #[inline]
     pub unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
-        let order = self.running().peers.number_outgoing(message.to, message.len as u64);
+        let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
         let mut pe = self.shared.location_or_held(message.to);
         let mut held = false;
         if pe >= ENDED {
@@ -110,7 +110,7 @@ impl Core {
             let Outbound { context, source, tag, data, len, signature, .. } = *message;
             let key = Pattern { context, source, tag };
             // SAFETY: as the caller promises; posted buffers belong to their receives.
-            match unsafe { state.deliver(from, order, &key, data, len as u64, signature) } {
+            match unsafe { state.deliver(from, sequence, &key, data, len as u64, signature) } {
                 // The receive was there: the data has gone straight into it, whatever the mode.
                 Delivery::Received { ready } => {
                     if ready {
@@ -127,7 +127,7 @@ impl Core {
                         packet.context = context;
                         packet.tag = tag;
                         packet.source = source;
-                        packet.order = order;
+                        packet.sequence = sequence;
                         packet.signature = signature;
                         packet.len = len as u32;
                         let mut word = 0u64;
@@ -159,7 +159,7 @@ impl Core {
         packet.context = message.context;
         packet.tag = message.tag;
         packet.source = message.source;
-        packet.order = order;
+        packet.sequence = sequence;
         packet.signature = message.signature;
         // SAFETY: as the caller promises.
         unsafe {
