@@ -44,7 +44,7 @@ pub struct Endpoint {
     /// yet: that waits until there is nothing else to do.
     used: usize,
     lanes: Vec<Lane>,
-    /// Lanes that have been used since the last [`push`](Remote::push).
+    /// Lanes that have been used since the last [`flush`](Remote::flush).
     used_lanes: Vec<usize>,
     spare: Vec<Box<Buffer>>,
     flying: Flying,
@@ -72,10 +72,10 @@ struct Receive {
 struct Lane {
     gathered: Option<(Box<Buffer>, usize)>,
     flying: usize,
-    /// Something has been gathered since the last [`push`](Remote::push).
+    /// Something has been gathered since the last [`flush`](Remote::flush).
     is_used: bool,
-    /// Something has been hastened since then.
-    has_hastened: bool,
+    /// It was flushed since then.
+    was_flushed: bool,
 }
 
 /// Batches under way.
@@ -184,7 +184,7 @@ impl Endpoint {
     }
 
     /// Takes back the buffers of batches that have gone.
-    fn land(&mut self) {
+    fn reap_sends(&mut self) {
         let mut i = 0;
         while i < self.flying.requests.len() {
             if !self.is_done(self.flying.requests[i]) {
@@ -301,7 +301,7 @@ impl Remote for Endpoint {
         let lane = &mut self.lanes[pe];
         if lane.gathered.is_none() {
             if lane.flying >= WINDOW {
-                self.land();
+                self.reap_sends();
                 if self.lanes[pe].flying >= WINDOW {
                     return false;
                 }
@@ -330,21 +330,21 @@ impl Remote for Endpoint {
         true
     }
 
-    fn hasten(&mut self, pe: usize) {
-        if !self.lanes[pe].has_hastened {
-            self.lanes[pe].has_hastened = true;
+    fn flush_lane(&mut self, pe: usize) {
+        if !self.lanes[pe].was_flushed {
+            self.lanes[pe].was_flushed = true;
             self.launch(pe);
         }
     }
 
-    fn push(&mut self) {
+    fn flush(&mut self) {
         while let Some(pe) = self.used_lanes.pop() {
             self.lanes[pe].is_used = false;
-            self.lanes[pe].has_hastened = false;
+            self.lanes[pe].was_flushed = false;
             self.launch(pe);
         }
         if !self.flying.requests.is_empty() {
-            self.land();
+            self.reap_sends();
         }
     }
 

@@ -113,11 +113,11 @@ impl Outgoing {
 
     /// Has what was just sent to a PE leave at once, if it is one of those.
     #[inline(always)]
-    pub fn hasten(&mut self, pe: usize) {
+    pub fn flush_lane(&mut self, pe: usize) {
         if let Some(remote) = &mut self.remote
             && matches!(self.lanes[pe].way, Way::Remote)
         {
-            remote.hasten(pe);
+            remote.flush_lane(pe);
         }
     }
 

@@ -15,11 +15,11 @@ pub trait Remote {
     fn send(&mut self, pe: usize, packet: &Packet, payload: &[u8]) -> bool;
 
     /// Sends off what has been gathered for a PE, to which something was sent just now; but only
-    /// once between two calls of [`push`](Self::push), as more may follow.
-    fn hasten(&mut self, pe: usize);
+    /// once between two calls of [`flush`](Self::flush), as more may follow.
+    fn flush_lane(&mut self, pe: usize);
 
     /// Sends off what has been gathered.
-    fn push(&mut self);
+    fn flush(&mut self);
 
     /// Makes progress; whether a batch has come or a transfer is done.
     fn is_ready(&mut self) -> bool;

@@ -165,7 +165,7 @@ impl Pe {
     #[inline(never)]
     fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
         if let Some(remote) = self.engine.net.remote() {
-            remote.push();
+            remote.flush();
         }
         let mut found = false;
         let mut looks = 0;

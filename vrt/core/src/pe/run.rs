@@ -223,7 +223,7 @@ impl Engine {
     #[inline(never)]
     fn progress_remote(&mut self) -> bool {
         let Some(remote) = self.net.remote() else { return false };
-        remote.push();
+        remote.flush();
         if !remote.is_ready() {
             return false;
         }
@@ -239,7 +239,7 @@ impl Engine {
                 remote.give_back(batch);
                 // Who looks for something to come does not come here again until it has; answers
                 // must not wait for that.
-                remote.push();
+                remote.flush();
             }
         }
         true

@@ -295,7 +295,7 @@ impl Core {
             // SAFETY: as the caller promises.
             if unsafe { self.net.try_send(pe, &packet, message.data) } {
                 if self.ready.is_empty() {
-                    self.net.hasten(pe);
+                    self.net.flush_lane(pe);
                 }
                 let started = self.started(synchronous, packet.request);
                 if !self.shared.is_near(pe as u32) {
@@ -339,7 +339,7 @@ impl Core {
         // SAFETY: these kinds have nothing beside them.
         unsafe { self.net.send(pe, &packet, std::ptr::null()) };
         if self.ready.is_empty() {
-            self.net.hasten(pe);
+            self.net.flush_lane(pe);
         }
         if message.mode == Mode::Buffered {
             self.detach(packet.request);
