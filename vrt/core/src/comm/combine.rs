@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::comm::groups::{self, Groups};
 use crate::comm::operator::Operator;
-use crate::comm::parts::{EVERYBODY, Operation};
+use crate::comm::parts::{CombineState, EVERYBODY};
 use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
 use crate::net::parcel::{self, Parcel, Topic};
@@ -90,9 +90,9 @@ type Key = (u32, u32);
 #[derive(Debug, Default)]
 pub struct Combining {
     /// The operation at hand. Without a key it is an empty one, to be used next.
-    at_hand: Box<Operation>,
+    current: Box<CombineState>,
     key: Option<Key>,
-    others: FxHashMap<Key, Box<Operation>>,
+    others: FxHashMap<Key, Box<CombineState>>,
     /// Short packets for operations that no rank of this PE has begun: a few, in the order in
     /// which they came.
     early: VecDeque<Packet>,
@@ -100,7 +100,7 @@ pub struct Combining {
         clippy::vec_box,
         reason = "an operation goes from here to `open` and back, which would copy it"
     )]
-    spare: Vec<Box<Operation>>,
+    spare: Vec<Box<CombineState>>,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,
     /// Which ranks take part in the operations of each context.
@@ -339,7 +339,7 @@ impl Combining {
                 self.take_early(core, (context, number));
             }
         }
-        let operation = &mut *self.at_hand;
+        let operation = &mut *self.current;
         if let Some(known) = &operation.spec
             && !known.agrees_with(spec)
         {
@@ -624,14 +624,14 @@ impl Combining {
 
     /// An operation, begun or not.
     #[inline]
-    fn operation(&mut self, context: u32, number: u32) -> &mut Operation {
+    fn operation(&mut self, context: u32, number: u32) -> &mut CombineState {
         if self.key != Some((context, number)) {
-            self.take_to_hand((context, number));
+            self.make_current((context, number));
         }
-        &mut self.at_hand
+        &mut self.current
     }
 
-    fn take_to_hand(&mut self, key: Key) {
+    fn make_current(&mut self, key: Key) {
         if self.key.is_none() && self.others.is_empty() {
             self.key = Some(key);
             return;
@@ -640,11 +640,11 @@ impl Combining {
         match self.key.replace(key) {
             Some(before) => {
                 let next = next.or_else(|| self.spare.pop()).unwrap_or_default();
-                self.others.insert(before, std::mem::replace(&mut self.at_hand, next));
+                self.others.insert(before, std::mem::replace(&mut self.current, next));
             }
             None => {
                 if let Some(next) = next {
-                    self.spare.push(std::mem::replace(&mut self.at_hand, next));
+                    self.spare.push(std::mem::replace(&mut self.current, next));
                 }
             }
         }

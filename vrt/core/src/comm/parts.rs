@@ -20,19 +20,19 @@ pub(super) const EVERYBODY: u32 = 31;
 
 /// Closed operations are used again, with the memory of their lists.
 #[derive(Debug, Default)]
-pub(super) struct Operation {
+pub(super) struct CombineState {
     pub(super) spec: Option<Spec>,
     /// Of this PE's own ranks, and only they are sent on.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<Subtree>,
     /// Of other PEs.
-    pub(super) remote: Vec<Part>,
+    pub(super) remote: Vec<Subtree>,
     pub(super) data: Vec<u8>,
     /// The first rank of this PE, and where in `data` its contribution lies, which those of the
     /// others follow; `None` when they are parts already.
     pub(super) side_by_side: Option<(u32, usize)>,
     /// Between two folds: nothing of interest.
     pub(super) pairs: Vec<Pair>,
-    right: Vec<Part>,
+    right: Vec<Subtree>,
     /// Ranks that the PE's own parts cover.
     pub(super) covered_here: u32,
     /// Ranks of this PE that have begun it, and that will.
@@ -46,23 +46,23 @@ pub(super) struct Operation {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct Subtree {
     pub(super) start: u32,
     pub(super) level: u32,
     /// Its bytes in `data`.
     pub(super) at: usize,
 }
 
-impl Operation {
+impl CombineState {
     #[inline]
-    pub(super) fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Part {
+    pub(super) fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Subtree {
         let at = self.data.len();
         match bytes.first_chunk::<8>() {
             // One number.
             Some(word) if bytes.len() == 8 => self.data.extend_from_slice(word),
             _ => self.data.extend_from_slice(bytes),
         }
-        Part { start, level, at }
+        Subtree { start, level, at }
     }
 
     /// A rank of this PE contributes.
@@ -106,8 +106,11 @@ impl Operation {
             What::Concatenate if spec.unit == 0 => None,
             What::Concatenate | What::Broadcast | What::Exchange => {
                 if let Some((first, base)) = self.side_by_side.take() {
-                    let part =
-                        |i| Part { start: first + i, level: 0, at: base + i as usize * spec.unit };
+                    let part = |i| Subtree {
+                        start: first + i,
+                        level: 0,
+                        at: base + i as usize * spec.unit,
+                    };
                     self.parts.extend((0..self.here).map(part));
                 }
                 return;
@@ -164,7 +167,7 @@ impl Operation {
         let data = self.data.as_mut_ptr();
         // SAFETY: all contributions lie in `data`.
         let at = |start: u32| unsafe { data.add(base + (start - first) as usize * spec.unit) };
-        let part = |start: u32, level: u32| Part {
+        let part = |start: u32, level: u32| Subtree {
             start,
             level,
             at: base + (start - first) as usize * spec.unit,
@@ -308,9 +311,9 @@ mod tests {
             if in_blocks {
                 owners.sort_unstable();
             }
-            let mut all = Operation { spec: Some(spec(n)), ..Operation::default() };
+            let mut all = CombineState { spec: Some(spec(n)), ..CombineState::default() };
             for pe in 0..4 {
-                let mut mine = Operation { spec: Some(spec(n)), ..Operation::default() };
+                let mut mine = CombineState { spec: Some(spec(n)), ..CombineState::default() };
                 let is_mine = |i: &u32| owners[*i as usize] == pe;
                 mine.here = (0..n).filter(is_mine).count() as u32;
                 if let Some(first) = (0..n).find(is_mine)

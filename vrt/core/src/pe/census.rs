@@ -89,7 +89,7 @@ impl Pe {
         let mut busy = engine.net.has_backlog();
         let mut received = self.consumers.iter().map(|(_, ring)| ring.received()).sum::<u64>();
         if let Some(remote) = engine.net.remote() {
-            remote.push();
+            remote.flush();
             busy |= remote.is_busy();
             received += remote.counts().1;
         }
@@ -106,7 +106,7 @@ impl Pe {
             engine.hold_census(standing);
         }
         if let Some(remote) = engine.net.remote() {
-            remote.push();
+            remote.flush();
         }
     }
 }
