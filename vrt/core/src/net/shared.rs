@@ -1,6 +1,6 @@
 //! The control memory of a job: mapped by all its PEs, or by those of each node by themselves where
 //! nodes are different machines. Then it is *spread*: what is said here of the job is only what
-//! the node knows of it, and `pe::census` keeps the nodes in agreement.
+//! the node knows of it, and `pe::termination` keeps the nodes in agreement.
 //!
 //! | part | written by | read by |
 //! |---|---|---|

@@ -143,14 +143,14 @@ impl Core {
     }
 
     fn tell_hold(&mut self, rank: u32, told: Told, held: bool) {
-        let mut news = Packet::new(Kind::Hold, rank, told.by);
-        news.wants_finish = held;
-        news.data = Data::words([u64::from(told.pe), 0, 0]);
+        let mut control = Packet::new(Kind::Hold, rank, told.by);
+        control.wants_finish = held;
+        control.data = Data::words([u64::from(told.pe), 0, 0]);
         if told.by == self.id {
-            self.learn_hold(&news);
+            self.learn_hold(&control);
         } else {
             // SAFETY: nothing lies beside this kind.
-            unsafe { self.net.send(told.by as usize, &news, std::ptr::null()) };
+            unsafe { self.net.send(told.by as usize, &control, std::ptr::null()) };
         }
     }
 

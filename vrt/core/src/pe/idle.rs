@@ -228,7 +228,7 @@ impl Pe {
             return Asleep::Until(Some(Duration::from_micros(100)));
         }
         let waits = self.engine.become_idle(timeout.is_some() || tasks);
-        self.take_census(waits);
+        self.look_for_end(waits);
         let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
         let timeout = [timeout, self.engine.until_due(), threads].into_iter().flatten().min();
         if self.engine.shared.job().ended() != Ended::Not {

@@ -178,10 +178,10 @@ impl Core {
     /// Tells a PE of another node where a rank is.
     fn tell_location(&mut self, rank: u32, to: u32) {
         let (pe, version) = self.shared.location_and_version(rank);
-        let mut news = Packet::new(Kind::Moved, rank, to);
-        news.data = Data::words([u64::from(pe), u64::from(version), 0]);
+        let mut control = Packet::new(Kind::Moved, rank, to);
+        control.data = Data::words([u64::from(pe), u64::from(version), 0]);
         // SAFETY: nothing lies beside this kind.
-        unsafe { self.net.send(to as usize, &news, std::ptr::null()) };
+        unsafe { self.net.send(to as usize, &control, std::ptr::null()) };
     }
 
     /// News of where a rank is.

@@ -14,7 +14,7 @@
 //! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
-//! | `census` | how many ranks are left, and deadlock, where nodes share no memory |
+//! | `termination` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `flow` | how much memory unexpected messages take |
 //! | `extension` | what else works on a PE: migration, collective operations, windows, balancing |
 //! | `location` | what comes for ranks that are not here |
@@ -26,7 +26,6 @@
 //! | `report` | what ranks wait for, what the PE has done |
 
 mod abandon;
-mod census;
 mod contexts;
 mod extension;
 mod flow;
@@ -42,6 +41,7 @@ mod reserve;
 mod run;
 mod send;
 mod stall;
+mod termination;
 mod timers;
 
 pub use contexts::Begun;
@@ -188,7 +188,7 @@ pub struct Core {
     /// Parcels of which some pieces have come.
     pub(crate) parcels: parcel::Incoming,
     /// What the nodes of the job agree on.
-    census: census::Census,
+    termination: termination::Termination,
     /// The status with which the rank that just suspended has exited.
     exiting: Option<i32>,
 }
@@ -298,7 +298,7 @@ impl Pe {
             switches: AtomicU64::new(0),
             resumes: 0,
             naps: 0,
-            census: census::Census::default(),
+            termination: termination::Termination::default(),
             tokio_turn: 0,
             guarded: vec![false; shared.ranks()],
             coming: location::Coming::default(),

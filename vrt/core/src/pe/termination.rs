@@ -34,7 +34,7 @@ const PERIOD: u64 = 50_000_000;
 
 /// What PEs of different nodes tell each other of the job.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum News {
+pub(super) enum Control {
     /// A rank has ended.
     RankEnded,
     /// The last one has.
@@ -44,14 +44,14 @@ pub(super) enum News {
     },
     Answer {
         wave: u32,
-        standing: Standing,
+        snapshot: Snapshot,
     },
     Deadlock,
 }
 
 /// How an idle PE stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub(super) struct Snapshot {
     /// Its ranks wait for messages, and nothing of it is under way.
     waits: bool,
     /// Packets sent and received since the job began.
@@ -62,9 +62,9 @@ pub(super) struct Standing {
     signals: u64,
 }
 
-/// A PE's part in the census; PE 0's has the answers.
+/// A PE's part in it; PE 0's has the answers.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct Termination {
     /// News told and heard, which are not counted.
     told: u64,
     heard: u64,
@@ -73,15 +73,15 @@ pub(crate) struct Census {
     wave: u32,
     /// When the next wave may begin.
     due: u64,
-    answers: Vec<Option<Standing>>,
+    answers: Vec<Option<Snapshot>>,
     /// What the wave before found, if all waited.
-    before: Option<Vec<Standing>>,
+    before: Option<Vec<Snapshot>>,
 }
 
 impl Pe {
     /// Answers who asked how this PE stands, and asks the others if it is time to. For a PE that is
     /// about to sleep; `waits`: only a message can wake its ranks.
-    pub(crate) fn take_census(&mut self, waits: bool) {
+    pub(crate) fn look_for_end(&mut self, waits: bool) {
         if !self.engine.shared.is_spread() {
             return;
         }
@@ -93,17 +93,17 @@ impl Pe {
             busy |= remote.is_busy();
             received += remote.counts().1;
         }
-        let standing = Standing {
+        let snapshot = Snapshot {
             waits: waits && !busy && engine.injected.is_empty(),
-            sent: engine.net.sent() - engine.census.told,
-            received: received - engine.census.heard,
+            sent: engine.net.sent() - engine.termination.told,
+            received: received - engine.termination.heard,
             signals: inject::signals_given(),
         };
-        if let Some(wave) = engine.census.asked.take() {
-            engine.tell_job(0, News::Answer { wave, standing });
+        if let Some(wave) = engine.termination.asked.take() {
+            engine.tell_job(0, Control::Answer { wave, snapshot });
         }
-        if engine.id == 0 && standing.waits {
-            engine.hold_census(standing);
+        if engine.id == 0 && snapshot.waits {
+            engine.compare_snapshots(snapshot);
         }
         if let Some(remote) = engine.net.remote() {
             remote.flush();
@@ -115,73 +115,75 @@ impl Core {
     /// A rank has ended, of this PE or one that PE 0 was told of.
     pub(crate) fn count_ended(&mut self) {
         if self.shared.is_spread() && !self.shared.is_near(0) {
-            return self.tell_job(0, News::RankEnded);
+            return self.tell_job(0, Control::RankEnded);
         }
         if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
         if self.shared.is_spread() {
-            self.tell_others(News::Over);
+            self.tell_others(Control::Over);
         }
         self.wake_all();
     }
 
     /// Another PE has told something of the job.
-    pub(super) fn job_news(&mut self, from: u32, news: News) {
-        self.census.heard += 1;
-        match news {
-            News::RankEnded => self.count_ended(),
-            News::Over => {
+    pub(super) fn job_news(&mut self, from: u32, control: Control) {
+        self.termination.heard += 1;
+        match control {
+            Control::RankEnded => self.count_ended(),
+            Control::Over => {
                 self.shared.job().ranks_left.store(0, Ordering::Release);
                 self.wake_all();
             }
-            News::Ask { wave } => self.census.asked = Some(wave),
-            News::Answer { wave, standing } => {
-                if wave == self.census.wave
-                    && let Some(answer) = self.census.answers.get_mut(from as usize)
+            Control::Ask { wave } => self.termination.asked = Some(wave),
+            Control::Answer { wave, snapshot } => {
+                if wave == self.termination.wave
+                    && let Some(answer) = self.termination.answers.get_mut(from as usize)
                 {
-                    *answer = Some(standing);
+                    *answer = Some(snapshot);
                 }
             }
-            News::Deadlock => self.end_in_deadlock(),
+            Control::Deadlock => self.end_in_deadlock(),
         }
     }
 
     /// Looks at the answers of this wave, and begins another one when there is reason to.
-    fn hold_census(&mut self, own: Standing) {
+    fn compare_snapshots(&mut self, own: Snapshot) {
         let now = monotonic();
-        if self.census.due == 0 {
+        if self.termination.due == 0 {
             // Idle for the first time: the others may be about to begin.
-            self.census.due = now + PERIOD;
+            self.termination.due = now + PERIOD;
         }
-        let census = &mut self.census;
-        if census.answers.is_empty() {
-            if now >= census.due {
+        let termination = &mut self.termination;
+        if termination.answers.is_empty() {
+            if now >= termination.due {
                 self.ask();
             }
             return;
         }
-        census.answers[0] = Some(own);
-        let Some(all) = census.answers.iter().copied().collect::<Option<Vec<_>>>() else { return };
-        census.answers.clear();
-        let sum = |count: fn(&Standing) -> u64| all.iter().map(count).sum::<u64>();
+        termination.answers[0] = Some(own);
+        let Some(all) = termination.answers.iter().copied().collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        termination.answers.clear();
+        let sum = |count: fn(&Snapshot) -> u64| all.iter().map(count).sum::<u64>();
         let quiet = all.iter().all(|pe| pe.waits) && sum(|pe| pe.sent) == sum(|pe| pe.received);
-        if quiet && census.before.as_ref() == Some(&all) {
-            self.tell_others(News::Deadlock);
+        if quiet && termination.before.as_ref() == Some(&all) {
+            self.tell_others(Control::Deadlock);
             self.end_in_deadlock();
         } else if quiet {
-            census.before = Some(all);
+            termination.before = Some(all);
             self.ask();
         } else {
-            census.before = None;
-            census.due = now + PERIOD;
+            termination.before = None;
+            termination.due = now + PERIOD;
         }
     }
 
     fn ask(&mut self) {
-        self.census.wave = self.census.wave.wrapping_add(1);
-        self.census.answers = vec![None; self.shared.pes()];
-        self.tell_all(News::Ask { wave: self.census.wave });
+        self.termination.wave = self.termination.wave.wrapping_add(1);
+        self.termination.answers = vec![None; self.shared.pes()];
+        self.tell_all(Control::Ask { wave: self.termination.wave });
     }
 
     fn end_in_deadlock(&mut self) {
@@ -190,25 +192,25 @@ impl Core {
     }
 
     /// Tells the PEs of other nodes.
-    fn tell_others(&mut self, news: News) {
+    fn tell_others(&mut self, control: Control) {
         for pe in 0..self.shared.pes() as u32 {
             if !self.shared.is_near(pe) {
-                self.tell_job(pe, news);
+                self.tell_job(pe, control);
             }
         }
     }
 
-    fn tell_all(&mut self, news: News) {
+    fn tell_all(&mut self, control: Control) {
         for pe in 0..self.shared.pes() as u32 {
             if pe != self.id {
-                self.tell_job(pe, news);
+                self.tell_job(pe, control);
             }
         }
     }
 
-    fn tell_job(&mut self, to: u32, news: News) {
+    fn tell_job(&mut self, to: u32, control: Control) {
         debug_assert_ne!(to, self.id, "PE 0 knows what PE 0 would tell it");
-        self.census.told += 1;
-        parcel::send(&mut self.net, self.id, to, Topic::Job, &news);
+        self.termination.told += 1;
+        parcel::send(&mut self.net, self.id, to, Topic::Job, &control);
     }
 }
