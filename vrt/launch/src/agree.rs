@@ -44,19 +44,19 @@ pub(super) fn fix_addresses() {
 
 /// What a process is, in numbers that can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Likeness {
+pub(super) struct Fingerprint {
     program: u64,
     config: u64,
     addresses: u64,
     cpu: u64,
 }
 
-/// Numbers in a [`Likeness`].
+/// Numbers in a [`Fingerprint`].
 pub(super) const WORDS: usize = 4;
 
-impl Likeness {
+impl Fingerprint {
     /// Of this process.
-    pub(super) fn of_this_process(config: &Config) -> Likeness {
+    pub(super) fn of_this_process(config: &Config) -> Fingerprint {
         let mut objects = Objects::default();
         // SAFETY: the callback below, with the data that it expects.
         unsafe { libc::dl_iterate_phdr(Some(look_at_object), (&raw mut objects).cast()) };
@@ -69,7 +69,7 @@ impl Likeness {
         for function in [libc::memchr as *const () as usize, libc::memcpy as *const () as usize] {
             function.hash(&mut addresses);
         }
-        Likeness {
+        Fingerprint {
             program: objects.program.finish(),
             config: config_hash.finish(),
             addresses: addresses.finish(),
@@ -81,15 +81,15 @@ impl Likeness {
         [self.program, self.config, self.addresses, self.cpu]
     }
 
-    pub(super) fn from_words(words: &[u64]) -> Likeness {
+    pub(super) fn from_words(words: &[u64]) -> Fingerprint {
         let word = |i: usize| words.get(i).copied().unwrap_or_default();
-        Likeness { program: word(0), config: word(1), addresses: word(2), cpu: word(3) }
+        Fingerprint { program: word(0), config: word(1), addresses: word(2), cpu: word(3) }
     }
 }
 
 /// Why PEs cannot be a job, if so.
-pub(super) fn why_no_job(all: &[Likeness]) -> Option<String> {
-    let differs = |what: fn(&Likeness) -> u64| first_unlike(all, what);
+pub(super) fn why_no_job(all: &[Fingerprint]) -> Option<String> {
+    let differs = |what: fn(&Fingerprint) -> u64| first_unlike(all, what);
     if let Some(pe) = differs(|pe| pe.program) {
         return Some(format!(
             "PE {pe} runs another program, or another build of it, than PE 0; all PEs of a job \
@@ -103,7 +103,7 @@ pub(super) fn why_no_job(all: &[Likeness]) -> Option<String> {
 }
 
 /// Why ranks cannot move with their memory, if so.
-pub(super) fn why_no_moves(all: &[Likeness]) -> Option<String> {
+pub(super) fn why_no_moves(all: &[Fingerprint]) -> Option<String> {
     if let Some(pe) = first_unlike(all, |pe| pe.cpu) {
         return Some(format!("the CPU of PE {pe} has other features than that of PE 0"));
     }
@@ -114,7 +114,7 @@ pub(super) fn why_no_moves(all: &[Likeness]) -> Option<String> {
     ))
 }
 
-fn first_unlike(all: &[Likeness], what: fn(&Likeness) -> u64) -> Option<usize> {
+fn first_unlike(all: &[Fingerprint], what: fn(&Fingerprint) -> u64) -> Option<usize> {
     let first = all.first().map(what)?;
     all.iter().position(|pe| what(pe) != first)
 }
@@ -222,8 +222,8 @@ pub(super) fn machine() -> u64 {
 mod tests {
     use super::*;
 
-    fn pe(program: u64, config: u64, addresses: u64, cpu: u64) -> Likeness {
-        Likeness { program, config, addresses, cpu }
+    fn pe(program: u64, config: u64, addresses: u64, cpu: u64) -> Fingerprint {
+        Fingerprint { program, config, addresses, cpu }
     }
 
     #[test]
@@ -244,9 +244,9 @@ mod tests {
     #[test]
     fn a_process_is_like_itself() {
         let config = Config::default();
-        let here = Likeness::of_this_process(&config);
-        assert_eq!(here, Likeness::of_this_process(&config));
-        assert_eq!(here, Likeness::from_words(&here.words()));
-        assert_ne!(here.config, Likeness::of_this_process(&config.with_ranks(77)).config);
+        let here = Fingerprint::of_this_process(&config);
+        assert_eq!(here, Fingerprint::of_this_process(&config));
+        assert_eq!(here, Fingerprint::from_words(&here.words()));
+        assert_ne!(here.config, Fingerprint::of_this_process(&config.with_ranks(77)).config);
     }
 }

@@ -32,7 +32,7 @@ use vrt_slot::rank::Program;
 use vrt_slot::report::{self, STATUS_RUNTIME};
 use vrt_slot::{self, Arena, Place, SlotId, answers, exit_guard};
 
-use crate::agree::{self, Likeness};
+use crate::agree::{self, Fingerprint};
 use crate::config::{Config, ConfigError};
 use crate::parts::Parts;
 use crate::pe_process::{self, leave};
@@ -47,7 +47,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     crash::install();
     exit_guard::find();
     answers::prepare();
-    let likeness = Likeness::of_this_process(config);
+    let fingerprint = Fingerprint::of_this_process(config);
     let threads = foreign::threads();
     let processes = Processes::begin(agree::machine())
         .map_err(|why| LaunchError::Disagreement(why.to_owned()))?;
@@ -58,7 +58,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let world = MpiWorld { id: processes.id(), pes: processes.count(), processes };
     let config = &config.for_started_pes(world.pes)?;
     config.check()?;
-    let (config, memory_moves) = &world.compare(config, likeness);
+    let (config, memory_moves) = &world.compare(config, fingerprint);
     let node = world.node_of_this(config)?;
     let pe = world.build(config, &node, program, *memory_moves)?;
     let outcome = live(pe, config, &world);
@@ -120,9 +120,10 @@ struct Node {
 
 impl MpiWorld {
     /// Sees whether these can be a job, and whether ranks may move with their memory in it.
-    fn compare(&self, config: &Config, here: Likeness) -> (Config, bool) {
+    fn compare(&self, config: &Config, here: Fingerprint) -> (Config, bool) {
         let words = self.processes.all_gather(&here.words());
-        let all: Vec<Likeness> = words.chunks(agree::WORDS).map(Likeness::from_words).collect();
+        let all: Vec<Fingerprint> =
+            words.chunks(agree::WORDS).map(Fingerprint::from_words).collect();
         if let Some(why) = agree::why_no_job(&all) {
             if self.id == 0 {
                 super::report_usage_error(&LaunchError::Disagreement(why));

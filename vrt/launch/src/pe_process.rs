@@ -25,7 +25,7 @@ const ROWS: usize = 100;
 static REPORT: AtomicI32 = AtomicI32::new(-1);
 
 /// What a PE process is born with.
-pub(super) struct Birth<'a> {
+pub(super) struct PeInit<'a> {
     pub(super) id: u32,
     pub(super) config: &'a Config,
     pub(super) options: Options,
@@ -40,9 +40,9 @@ pub(super) struct Birth<'a> {
 }
 
 /// Runs the PE; never returns.
-pub(super) fn live(birth: Birth<'_>) -> ! {
-    prepare_process(&birth);
-    let Birth { id, config, options, arena, shared, events, program, parts, .. } = birth;
+pub(super) fn live(init: PeInit<'_>) -> ! {
+    prepare_process(&init);
+    let PeInit { id, config, options, arena, shared, events, program, parts, .. } = init;
     let setup = Setup {
         id,
         uid: id + 1,
@@ -157,12 +157,12 @@ fn report_waits() {
     unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
 }
 
-fn prepare_process(birth: &Birth<'_>) {
-    REPORT.store(birth.report, Ordering::Relaxed);
+fn prepare_process(init: &PeInit<'_>) {
+    REPORT.store(init.report, Ordering::Relaxed);
     // SAFETY: plain system calls in a process with one thread.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != birth.supervisor {
+        if libc::getppid() != init.supervisor {
             libc::_exit(STATUS_RUNTIME);
         }
         // Ctrl-C is the supervisor's. A handler, unlike SIG_IGN, is not inherited by programs
@@ -171,13 +171,13 @@ fn prepare_process(birth: &Birth<'_>) {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        if let Some(core) = birth.core {
+        if let Some(core) = init.core {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(core, &mut set);
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
     }
-    prepare_for_ranks(&birth.shared, birth.id, birth.config);
+    prepare_for_ranks(&init.shared, init.id, init.config);
 }
 
 /// Prepares what any process needs in which ranks run.

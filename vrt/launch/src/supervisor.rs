@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::{Config, available_cores};
 use crate::memory_kills::MemoryKills;
 use crate::parts::Parts;
-use crate::pe_process::{self, Birth};
+use crate::pe_process::{self, PeInit};
 use crate::{LaunchError, crash, local, local_slots};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_slot::rank::Program;
@@ -247,7 +247,7 @@ fn fork_all(
                 }
                 return Err(error);
             }
-            0 => pe_process::live(Birth {
+            0 => pe_process::live(PeInit {
                 id,
                 config,
                 options,
