@@ -178,7 +178,7 @@ impl Arena {
     }
 
     fn install(layout: Layout, sizes: &SlotSizes) -> &'static Arena {
-        weigh_memory(layout.slots);
+        check_memory_headroom(layout.slots);
         BASE.store(layout.base, Ordering::Relaxed);
         SIZE.store(layout.size(), Ordering::Release);
         let arena: &'static Arena = Box::leak(Box::new(Arena { layout, sizes: *sizes }));
@@ -310,7 +310,7 @@ pub(crate) fn memory_is_ample() -> bool {
 }
 
 /// Looks whether memory is ample for so many slots.
-fn weigh_memory(slots: usize) {
+fn check_memory_headroom(slots: usize) {
     AMPLE.store(slots * HUGE_PAGE <= machine_memory() / 16, Ordering::Relaxed);
 }
 

@@ -311,8 +311,8 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
     if parked {
         pe::with(|pe| {
-            let looks = &mut pe.engine.running().blocked.looks;
-            *looks = if woken { 0 } else { *looks + 1 };
+            let spins = &mut pe.engine.running().blocked.spins;
+            *spins = if woken { 0 } else { *spins + 1 };
         });
         return leave_park(call.address, woken, deadline);
     }
@@ -366,11 +366,11 @@ fn set_parked(address: usize) -> bool {
 
 /// When a rank that is about to park looks again.
 fn next_look() -> Option<u64> {
-    let looks = pe::with(|pe| pe.engine.running().blocked.looks);
-    if looks >= LOOKS_ALONE && !has_foreign_threads() {
+    let spins = pe::with(|pe| pe.engine.running().blocked.spins);
+    if spins >= LOOKS_ALONE && !has_foreign_threads() {
         return None;
     }
-    let pause = FIRST_LOOK.checked_shl(looks.min(16)).unwrap_or(LAST_LOOK).min(LAST_LOOK);
+    let pause = FIRST_LOOK.checked_shl(spins.min(16)).unwrap_or(LAST_LOOK).min(LAST_LOOK);
     Some(pe::monotonic() + pause)
 }
 

@@ -26,30 +26,30 @@ use vrt_slot::rank;
 /// Looks before sleeping, with a core of its own: some 30 us.
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
-const LOOKS: u32 = 400;
+const SPINS: u32 = 400;
 /// What a look is taken to last until that has been measured.
 pub(super) const LOOK: Duration = Duration::from_nanos(12);
 /// From this look on the time is measured.
-const TIMED_LOOKS: u32 = 32;
+const TIMED_SPINS: u32 = 32;
 /// Looks between giving the core away, with too few cores: some 50 us.
 const YIELDS: u32 = 60;
 
 /// Sleeps of a PE that other nodes cannot wake: the first, which grows, a usual one, and one after
 /// half a second of idling.
-const SHORT_NAP: Duration = Duration::from_micros(20);
-const NAP: Duration = Duration::from_millis(1);
-const LONG_NAP: Duration = Duration::from_millis(5);
-const MANY_NAPS: u32 = 500;
+const SHORT_BACK_OFF: Duration = Duration::from_micros(20);
+const BACK_OFF: Duration = Duration::from_millis(1);
+const LONG_BACK_OFF: Duration = Duration::from_millis(5);
+const MANY_BACK_OFFS: u32 = 500;
 /// Looks between two such sleeps.
-const LOOKS_BETWEEN_NAPS: u32 = 20;
-const YIELDS_BETWEEN_NAPS: u32 = 2;
+const SPINS_BETWEEN_BACK_OFFS: u32 = 20;
+const YIELDS_BETWEEN_BACK_OFFS: u32 = 2;
 /// How long a PE sleeps whose ranks wait for locks: nothing rings when the last thread ends that
 /// could have woken them.
 const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
 /// Looks before the first sleep, and between two others, while something long is on its way, which
 /// may get on only while somebody looks: some milliseconds, and 20 us.
 const LOOKS_IN_TRANSFER: u32 = 50_000;
-const LOOKS_BETWEEN_NAPS_IN_TRANSFER: u32 = 200;
+const SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER: u32 = 200;
 
 /// Waits until there may be something to do. Returns at once when there is.
 pub fn idle(tokio: &Runtime) {
@@ -96,7 +96,7 @@ impl Pe {
     /// Looks for work for a while.
     fn look_around(&mut self) -> bool {
         let found = if self.engine.options.oversubscribed {
-            let yields = if self.engine.naps == 0 { YIELDS } else { YIELDS_BETWEEN_NAPS };
+            let yields = if self.engine.back_offs == 0 { YIELDS } else { YIELDS_BETWEEN_BACK_OFFS };
             (0..yields).any(|_| {
                 // SAFETY: a plain system call.
                 unsafe { libc::sched_yield() };
@@ -106,20 +106,20 @@ impl Pe {
             false
         } else {
             let transfer = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
-            let looks = match (self.engine.naps, transfer) {
+            let spins = match (self.engine.back_offs, transfer) {
                 (0, false) => SPINS,
                 (0, true) => LOOKS_IN_TRANSFER,
-                (_, false) => LOOKS_BETWEEN_NAPS,
-                (_, true) => LOOKS_BETWEEN_NAPS_IN_TRANSFER,
+                (_, false) => SPINS_BETWEEN_BACK_OFFS,
+                (_, true) => SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER,
             };
-            (0..looks).any(|_| {
+            (0..spins).any(|_| {
                 std::hint::spin_loop();
                 (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
             })
         };
         self.book_idle();
         if found {
-            self.engine.naps = 0;
+            self.engine.back_offs = 0;
         }
         found
     }
@@ -168,30 +168,30 @@ impl Pe {
             remote.flush();
         }
         let mut found = false;
-        let mut looks = 0;
+        let mut spins = 0;
         let mut unhurried = None;
-        while looks < LOOKS {
-            looks += 1;
+        while spins < SPINS {
+            spins += 1;
             if self.has_arrivals() && self.progress() {
                 found = is_done(&mut self.engine);
                 if found || !self.engine.ready.is_empty() {
                     break;
                 }
             }
-            if looks > LOOKS / 4 {
+            if spins > SPINS / 4 {
                 std::hint::spin_loop();
             }
-            if looks == TIMED_LOOKS {
+            if spins == TIMED_SPINS {
                 unhurried = Some(run::now());
             }
         }
         // This time was the PE's, not the rank's. To ask for the time takes as long as a look, so
-        // the first looks are taken to last as long as others did.
-        let mut waited = u64::from(looks.min(TIMED_LOOKS)) * self.engine.cycles_of_look;
+        // the first spins are taken to last as long as others did.
+        let mut waited = u64::from(spins.min(TIMED_SPINS)) * self.engine.cycles_of_spin;
         if let Some(began) = unhurried {
             let rest = run::now().wrapping_sub(began);
-            if looks > 2 * TIMED_LOOKS {
-                self.engine.cycles_of_look = rest / u64::from(looks - TIMED_LOOKS);
+            if spins > 2 * TIMED_SPINS {
+                self.engine.cycles_of_spin = rest / u64::from(spins - TIMED_SPINS);
             }
             waited += rest;
         }
@@ -237,8 +237,8 @@ impl Pe {
         }
         if self.engine.net.remote().is_some() {
             // Nothing rings when something comes from another node: look again, ever more rarely.
-            let nap = self.engine.next_nap();
-            return Asleep::Until(Some(timeout.map_or(nap, |timeout| timeout.min(nap))));
+            let back_off = self.engine.next_back_off();
+            return Asleep::Until(Some(timeout.map_or(back_off, |timeout| timeout.min(back_off))));
         }
         Asleep::Until(timeout)
     }
@@ -259,16 +259,16 @@ impl Pe {
 
 impl Core {
     /// How long to sleep before looking again for something that rings no bell.
-    fn next_nap(&mut self) -> Duration {
-        let naps = self.naps;
-        self.naps = naps.saturating_add(1);
+    fn next_back_off(&mut self) -> Duration {
+        let back_offs = self.back_offs;
+        self.back_offs = back_offs.saturating_add(1);
         if self.net.remote().is_some_and(|remote| remote.is_busy()) {
-            return SHORT_NAP;
+            return SHORT_BACK_OFF;
         }
-        match naps {
-            0..6 => SHORT_NAP * (1 << naps),
-            6..MANY_NAPS => NAP,
-            _ => LONG_NAP,
+        match back_offs {
+            0..6 => SHORT_BACK_OFF * (1 << back_offs),
+            6..MANY_BACK_OFFS => BACK_OFF,
+            _ => LONG_BACK_OFF,
         }
     }
 

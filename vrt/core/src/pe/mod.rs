@@ -161,7 +161,7 @@ pub struct Core {
     /// Cycles between two turns of tokio.
     tokio_period: u64,
     /// How long a look for something to do lasts, by longer searches.
-    cycles_of_look: u64,
+    cycles_of_spin: u64,
     /// Cycles spent in ranks, with the switches to them.
     pub busy: u64,
     /// Cycles asleep or looking for work.
@@ -171,7 +171,7 @@ pub struct Core {
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
-    naps: u32,
+    back_offs: u32,
     tokio_turn: u64,
     /// Ranks whose stacks have their guards in this process.
     guarded: Vec<bool>,
@@ -292,12 +292,12 @@ impl Pe {
             began: (run::now(), std::time::Instant::now()),
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
-            cycles_of_look: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
+            cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
             busy: 0,
             idle: 0,
             switches: AtomicU64::new(0),
             resumes: 0,
-            naps: 0,
+            back_offs: 0,
             termination: termination::Termination::default(),
             tokio_turn: 0,
             guarded: vec![false; shared.ranks()],

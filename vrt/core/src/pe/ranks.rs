@@ -146,7 +146,7 @@ pub(crate) struct Blocked {
     /// The word of the lock or condition that it waits for; it stays on its PE meanwhile.
     pub lock: Option<usize>,
     /// How often it has looked by itself whether to go on, parked, since it was last woken.
-    pub looks: u32,
+    pub spins: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -227,7 +227,7 @@ impl Engine {
         if !remote.is_ready() {
             return false;
         }
-        self.naps = 0;
+        self.back_offs = 0;
         while let Some(transfer) = self.net.remote().and_then(|remote| remote.take_done()) {
             self.transfer_done(transfer);
         }
