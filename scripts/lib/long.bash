@@ -39,7 +39,7 @@ else
 fi
 
 step "ranks leave a busy core"
-try cargo test --quiet -p vrt-tests --test hog -- --ignored
+try cargo test --quiet -p vrt-tests --test noisy_neighbour -- --ignored
 
 step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
@@ -89,7 +89,7 @@ for nodes in "" "--node-size 1"; do
     job 300 $programs/rocket-mini jacobi --size 64 --ranks 32 --migrate-every 5 --move state $chaos $nodes
     job 120 $programs/soak --ranks 64 --seconds 5 $chaos $nodes
     job 120 $programs/soak --ranks 64 --seconds 5 --longest 100000 --hostile $chaos $nodes
-    job 120 $programs/wander --pes 2 --ranks 2 --rounds 100000 --lb rotate $nodes
+    job 120 $programs/migrate_stress --pes 2 --ranks 2 --rounds 100000 --lb rotate $nodes
     job 120 $programs/exchange --ranks 16 --largest 1000000 $chaos $nodes
     job 120 $programs/exchange --ranks 4 --soak 20000 $chaos $nodes
     job 120 $programs/sparse-mini bfs $chaos $nodes

@@ -18,7 +18,7 @@ fn run(program: &str, arguments: &str) -> String {
 }
 
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
-const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+const STRESS: &str = env!("CARGO_BIN_EXE_migrate_stress");
 
 /// Steps began one after the other, and ranks with much memory only travelled.
 #[test]
@@ -35,17 +35,17 @@ fn a_period_shorter_than_a_step_leaves_time_for_ranks() {
 #[test]
 fn a_summary_is_printed_at_the_end_where_balancing_was_asked_for() {
     let job = "--pes 2 --ranks 4 --rounds 20";
-    let err = run(WANDER, &format!("{job} --lb rotate"));
+    let err = run(STRESS, &format!("{job} --lb rotate"));
     let lines: Vec<&str> = err.lines().filter(|line| line.contains("balancing")).collect();
     assert_eq!(lines.len(), 1, "{err}");
     assert!(lines[0].contains("load balancing: rotate: 20 steps, 80 ranks moved"), "{err}");
-    assert!(!run(WANDER, job).contains("balancing"));
-    assert!(!run(WANDER, &format!("{job} --lb rotate --lb-report off")).contains("balancing"));
+    assert!(!run(STRESS, job).contains("balancing"));
+    assert!(!run(STRESS, &format!("{job} --lb rotate --lb-report off")).contains("balancing"));
 }
 
 #[test]
 fn steps_are_told_one_by_one_where_that_was_asked_for() {
-    let err = run(WANDER, "--pes 2 --ranks 4 --rounds 20 --lb rotate --lb-report steps");
+    let err = run(STRESS, "--pes 2 --ranks 4 --rounds 20 --lb rotate --lb-report steps");
     for step in 1..=20 {
         let line = format!("balancing step {step} (rotate): imbalance ");
         assert_eq!(err.lines().filter(|text| text.contains(&line)).count(), 1, "{line}: {err}");
@@ -55,14 +55,14 @@ fn steps_are_told_one_by_one_where_that_was_asked_for() {
 
 #[test]
 fn pinned_ranks_are_named_at_the_end() {
-    let err = run(WANDER, "--pes 2 --ranks 4 --rounds 20 --lb rotate --hold file");
+    let err = run(STRESS, "--pes 2 --ranks 4 --rounds 20 --lb rotate --hold file");
     let line = err.lines().find(|line| line.contains("pinned: rank 0: ")).unwrap();
     assert!(line.contains("descriptor"), "{err}");
 }
 
 #[test]
 fn reports_that_there_are_not_are_refused() {
-    let output = Command::new(WANDER).args(["--lb-report", "always"]).output().unwrap();
+    let output = Command::new(STRESS).args(["--lb-report", "always"]).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("always") && err.contains("steps, end, off"), "{err}");

@@ -12,11 +12,11 @@ fn run(program: &str, arguments: &str) -> Job {
     Job::run(program, arguments).is_right()
 }
 
-const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+const STRESS: &str = env!("CARGO_BIN_EXE_migrate_stress");
 const HANDLES: &str = env!("CARGO_BIN_EXE_handles");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const WINDOWS: &str = env!("CARGO_BIN_EXE_windows");
-const ROAM: &str = env!("CARGO_BIN_EXE_roam");
+const COMMS: &str = env!("CARGO_BIN_EXE_migrate_comms");
 
 /// All PEs in one node, two nodes, and a node for each PE.
 const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
@@ -24,10 +24,10 @@ const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
 #[test]
 fn ranks_move_with_all_they_own_at_migrate() {
     for nodes in NODES {
-        let job = run(WANDER, &format!("--pes 2 --ranks 2 --rounds 3000 --lb rotate {nodes}"));
+        let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 3000 --lb rotate {nodes}"));
         assert_eq!(job.number_before("moves"), 6000, "{job}");
         let random = "--pes 4 --ranks 13 --rounds 500 --bytes 300000 --lb random";
-        let job = run(WANDER, &format!("{random} {nodes}"));
+        let job = run(STRESS, &format!("{random} {nodes}"));
         assert!(job.number_before("moves") > 2000, "{job}");
     }
 }
@@ -37,7 +37,7 @@ fn ranks_move_with_all_they_own_at_migrate() {
 #[track_caller]
 fn moves_often(options: &str) {
     let often = |rounds| {
-        let job = run(WANDER, &format!("--rounds {rounds} {options}"));
+        let job = run(STRESS, &format!("--rounds {rounds} {options}"));
         job.number_before("moves") > 100
     };
     assert!([3000, 30_000, 300_000].into_iter().any(often), "ranks are hardly moved: {options}");
@@ -54,9 +54,9 @@ fn ranks_are_moved_wherever_they_wait() {
 fn ranks_begin_again_from_their_state() {
     for nodes in NODES {
         let state = "--pes 2 --ranks 5 --bytes 1000 --plain --lb rotate --move state";
-        let job = run(WANDER, &format!("{state} --rounds 100 {nodes}"));
+        let job = run(STRESS, &format!("{state} --rounds 100 {nodes}"));
         assert_eq!(job.number_before("moves"), 500, "{job}");
-        let job = run(WANDER, &format!("{state} --rounds 5000 --lb-period 1ms {nodes}"));
+        let job = run(STRESS, &format!("{state} --rounds 5000 --lb-period 1ms {nodes}"));
         assert!(job.number_before("moves") > 0, "{job}");
     }
 }
@@ -77,7 +77,7 @@ fn who_begins_again_keeps_its_communicators() {
 fn async_ranks_move_too() {
     for nodes in NODES {
         let at_migrate = "--pes 2 --ranks 6 --rounds 500 --bytes 50000 --asynchronous --lb rotate";
-        let job = run(WANDER, &format!("{at_migrate} {nodes}"));
+        let job = run(STRESS, &format!("{at_migrate} {nodes}"));
         assert_eq!(job.number_before("moves"), 3000, "{job}");
         let anywhere = "--pes 4 --ranks 16 --asynchronous --lb random";
         moves_often(&format!("{anywhere} --lb-period 500us {nodes}"));
@@ -88,7 +88,7 @@ fn async_ranks_move_too() {
 fn a_pe_that_dies_in_the_middle_of_a_step_ends_the_job() {
     for nodes in NODES {
         let forever = "--pes 4 --ranks 16 --rounds 1000000000 --lb rotate";
-        let job = Command::new(WANDER)
+        let job = Command::new(STRESS)
             .args(format!("{forever} {nodes}").split_whitespace())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -124,13 +124,13 @@ fn ranks_that_hold_something_stay_until_they_let_go() {
         ("static --node-size 1", "static or thread-local"),
     ] {
         let hold = format!("--pes 2 --ranks 4 --rounds 200 --lb rotate --hold {what}");
-        let job = run(WANDER, &hold);
+        let job = run(STRESS, &hold);
         // All but rank 0 move in all rounds, rank 0 in the second half of them.
         let moves = job.number_before("moves");
         assert!((600 + 99..=600 + 100).contains(&moves), "{job}");
         let said = "rank 0 on PE 0 cannot be moved";
         assert!(job.err.contains(said) && job.err.contains(reason), "{job}");
-        let job = Job::run(WANDER, &format!("{hold} --move-pinned error"));
+        let job = Job::run(STRESS, &format!("{hold} --move-pinned error"));
         assert_eq!(job.status, Some(70), "{job}");
         let said = "--move-pinned error";
         assert!(job.err.contains(reason) && job.err.contains(said), "{job}");
@@ -154,7 +154,7 @@ fn what_statics_refer_to_stays() {
 #[test]
 fn states_are_encoded_in_place() {
     let in_place = "--pes 2 --ranks 5 --rounds 50 --bytes 1000 --plain --lb null --move in-place";
-    let job = run(WANDER, in_place);
+    let job = run(STRESS, in_place);
     assert_eq!(job.number_before("moves"), 0, "{job}");
 }
 
@@ -199,7 +199,7 @@ fn wrong_balancing_options_are_named() {
         ("--lb greedy --lb-period 5", ["5", "ms"]),
         ("--lb greedy --move by-foot", ["by-foot", "memory"]),
     ] {
-        let job = Job::run(WANDER, arguments);
+        let job = Job::run(STRESS, arguments);
         assert_eq!(job.status, Some(2), "{job}");
         assert!(words.iter().all(|word| job.err.contains(word)), "{job}");
         assert!(!job.err.contains("panicked"), "{job}");
@@ -208,13 +208,13 @@ fn wrong_balancing_options_are_named() {
 
 #[test]
 fn communicators_windows_and_persistent_requests_move_along() {
-    run(ROAM, "--pes 2 --ranks 6 --rounds 100");
+    run(COMMS, "--pes 2 --ranks 6 --rounds 100");
     for job in [
         "--pes 4 --ranks 9 --rounds 60 --lb-period 300us",
         "--pes 4 --ranks 9 --rounds 60 --node-size 2 --lb-period 1ms",
         "--pes 2 --ranks 33 --rounds 40 --lb-period 300us",
     ] {
-        let job = run(ROAM, &format!("{job} --lb random"));
+        let job = run(COMMS, &format!("{job} --lb random"));
         assert!(job.number_before("moves") > 20, "{job}");
     }
 }

@@ -14,7 +14,7 @@ use vrt_tests::running::Running;
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
 const PAGES: &str = env!("CARGO_BIN_EXE_pages");
-const WANDER: &str = env!("CARGO_BIN_EXE_wander");
+const STRESS: &str = env!("CARGO_BIN_EXE_migrate_stress");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
@@ -97,7 +97,7 @@ fn ranks_move_by_memory_and_by_state() {
     for nodes in NODES {
         for by_state in ["", "--plain --move state"] {
             let rotate = "--ranks 4 --rounds 500 --lb rotate";
-            let job = job(&format!("-n 2 {WANDER} {rotate} {by_state} {nodes}")).is_right();
+            let job = job(&format!("-n 2 {STRESS} {rotate} {by_state} {nodes}")).is_right();
             assert_eq!(job.number_before("moves"), 2000, "{job}");
         }
     }
@@ -107,7 +107,7 @@ fn ranks_move_by_memory_and_by_state() {
 fn long_messages_come_without_a_copy_in_between_and_whole() {
     let long = "--ranks 4 --rounds 20 --bytes 3000000 --lb rotate";
     for nodes in NODES {
-        let job = job(&format!("-n 2 {WANDER} {long} {nodes}")).is_right();
+        let job = job(&format!("-n 2 {STRESS} {long} {nodes}")).is_right();
         assert_eq!(job.number_before("moves"), 80, "{job}");
     }
 }
@@ -152,7 +152,7 @@ fn what_cannot_be_a_job_is_refused() {
 fn without_equal_addresses_ranks_move_by_state_only() {
     // What a PE says to itself when it has executed itself: it does not try again.
     let random = |arguments: &str| {
-        let arguments = format!("-n 2 {WANDER} --ranks 4 --rounds 100 {arguments}");
+        let arguments = format!("-n 2 {STRESS} --ranks 4 --rounds 100 {arguments}");
         job_with(&arguments, &[("VRT_EXECUTED_AGAIN", "1")]).is_right()
     };
     let job = random("--lb rotate");

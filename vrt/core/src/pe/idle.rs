@@ -26,7 +26,7 @@ use vrt_slot::rank;
 /// Looks before sleeping, with a core of its own: some 30 us.
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
-const SPINS: u32 = 400;
+const RANK_SPINS: u32 = 400;
 /// What a look is taken to last until that has been measured.
 pub(super) const LOOK: Duration = Duration::from_nanos(12);
 /// From this look on the time is measured.
@@ -48,7 +48,7 @@ const YIELDS_BETWEEN_BACK_OFFS: u32 = 2;
 const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
 /// Looks before the first sleep, and between two others, while something long is on its way, which
 /// may get on only while somebody looks: some milliseconds, and 20 us.
-const LOOKS_IN_TRANSFER: u32 = 50_000;
+const SPINS_IN_TRANSFER: u32 = 50_000;
 const SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER: u32 = 200;
 
 /// Waits until there may be something to do. Returns at once when there is.
@@ -108,7 +108,7 @@ impl Pe {
             let transfer = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
             let spins = match (self.engine.back_offs, transfer) {
                 (0, false) => SPINS,
-                (0, true) => LOOKS_IN_TRANSFER,
+                (0, true) => SPINS_IN_TRANSFER,
                 (_, false) => SPINS_BETWEEN_BACK_OFFS,
                 (_, true) => SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER,
             };
@@ -170,7 +170,7 @@ impl Pe {
         let mut found = false;
         let mut spins = 0;
         let mut unhurried = None;
-        while spins < SPINS {
+        while spins < RANK_SPINS {
             spins += 1;
             if self.has_arrivals() && self.progress() {
                 found = is_done(&mut self.engine);
@@ -178,7 +178,7 @@ impl Pe {
                     break;
                 }
             }
-            if spins > SPINS / 4 {
+            if spins > RANK_SPINS / 4 {
                 std::hint::spin_loop();
             }
             if spins == TIMED_SPINS {

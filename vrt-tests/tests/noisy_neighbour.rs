@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use vrt_tests::running::until;
 
-const TOIL: &str = env!("CARGO_BIN_EXE_toil");
+const BUSY_RANKS: &str = env!("CARGO_BIN_EXE_busy_ranks");
 const RANKS: f64 = 16.0;
 
 /// The cores that PEs are bound to, in order.
@@ -36,9 +36,9 @@ impl Drop for Ends {
     }
 }
 
-fn hog(core: usize) -> Ends {
+fn disturb(core: usize) -> Ends {
     let core = core.to_string();
-    Ends(Command::new(TOIL).args(["--hog", &core, "--seconds", "600"]).spawn().unwrap())
+    Ends(Command::new(BUSY_RANKS).args(["--disturb", &core, "--seconds", "600"]).spawn().unwrap())
 }
 
 /// What was seen in some seconds.
@@ -61,7 +61,7 @@ impl Job {
     fn start() -> Job {
         let arguments = "--pes 2 --ranks 16 --seconds 600 --report 100 --lb greedy-refine \
                          --lb-period 200ms --lb-report off";
-        let mut process = Command::new(TOIL)
+        let mut process = Command::new(BUSY_RANKS)
             .args(arguments.split_whitespace())
             .stdout(Stdio::piped())
             .spawn()
@@ -124,7 +124,7 @@ fn ranks_leave_a_pe_beside_which_other_programs_run_and_come_back() {
     // SAFETY: a plain system call on a process of ours.
     let lighter = unsafe { libc::setpriority(libc::PRIO_PROCESS, job.pes[1] as u32, 10) };
     assert_eq!(lighter, 0, "{}", std::io::Error::last_os_error());
-    let mut hogs = vec![hog(cores[1])];
+    let mut neighbours = vec![disturb(cores[1])];
     let began = Instant::now();
     let left = loop {
         let seen = job.watch(window);
@@ -134,13 +134,17 @@ fn ranks_leave_a_pe_beside_which_other_programs_run_and_come_back() {
         if left {
             break all.last().unwrap().ranks;
         }
-        assert!(began.elapsed() < limit, "beside {} hogs ranks stay: {all:#?}", hogs.len());
-        if !makes_a_difference && hogs.len() < 32 {
-            (0..hogs.len()).for_each(|_| hogs.push(hog(cores[1])));
+        assert!(
+            began.elapsed() < limit,
+            "beside {} neighbours ranks stay: {all:#?}",
+            neighbours.len()
+        );
+        if !makes_a_difference && neighbours.len() < 32 {
+            (0..neighbours.len()).for_each(|_| neighbours.push(disturb(cores[1])));
         }
     };
 
-    drop(hogs);
+    drop(neighbours);
     let began = Instant::now();
     loop {
         let seen = job.watch(window);

@@ -1,7 +1,7 @@
 //! Ranks that compute all the time: who is where, as the load of the machine changes?
 //!
 //! Every rank works in pieces of about a millisecond. Rank 0 prints, at equal intervals, how many
-//! ranks each PE has. With `--hog CORE` the program starts no ranks, but keeps one core busy.
+//! ranks each PE has. With `--disturb CORE` the program starts no ranks, but keeps one core busy.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -22,15 +22,15 @@ struct Arguments {
     report: u64,
     /// Keep this core busy instead
     #[arg(long, value_name = "CORE")]
-    hog: Option<usize>,
+    disturb: Option<usize>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let config = arguments.vrt.clone();
-    match arguments.hog {
-        Some(core) => hog(core, arguments.seconds),
-        None => vrt::launch(config, move || toil(&arguments)),
+    match arguments.disturb {
+        Some(core) => disturb(core, arguments.seconds),
+        None => vrt::launch(config, move || busy_ranks(&arguments)),
     }
 }
 
@@ -43,7 +43,7 @@ fn work() {
     black_box(x);
 }
 
-fn toil(arguments: &Arguments) {
+fn busy_ranks(arguments: &Arguments) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
     let began = vrt::time();
@@ -67,7 +67,7 @@ fn toil(arguments: &Arguments) {
     }
 }
 
-fn hog(core: usize, seconds: f64) -> ExitCode {
+fn disturb(core: usize, seconds: f64) -> ExitCode {
     // SAFETY: plain system calls with a set of our own.
     let bound = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

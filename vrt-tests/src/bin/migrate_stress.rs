@@ -112,12 +112,9 @@ fn main() -> ExitCode {
     if arguments.asynchronous {
         return vrt::launch_async(config, move || wander_async(arguments.clone()));
     }
-    vrt::launch(
-        config,
-        move || {
-            if arguments.plain { wander_plain(&arguments) } else { wander(&arguments) }
-        },
-    )
+    vrt::launch(config, move || {
+        if arguments.plain { stress_plain(&arguments) } else { migrate_stress(&arguments) }
+    })
 }
 
 /// What a rank is when it moves by state.
@@ -131,7 +128,7 @@ struct Plain {
     seconds: f64,
 }
 
-fn wander_plain(arguments: &Arguments) {
+fn stress_plain(arguments: &Arguments) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
     let rank = world.rank();
@@ -161,7 +158,7 @@ fn wander_plain(arguments: &Arguments) {
     report(&world, arguments, state.moves, seconds);
 }
 
-fn wander(arguments: &Arguments) {
+fn migrate_stress(arguments: &Arguments) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
     let (rank, size) = (world.rank(), world.size());
@@ -221,7 +218,7 @@ fn wander(arguments: &Arguments) {
     report(&world, arguments, moves, seconds);
 }
 
-/// [`wander`] for async ranks, which also sleep on the way.
+/// [`migrate_stress`] for async ranks, which also sleep on the way.
 async fn wander_async(arguments: Arguments) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
@@ -274,7 +271,7 @@ fn tell(
     seconds: f64,
 ) {
     println!(
-        "wander: {} rounds of {} ranks, {} bytes each: {} moves, at least {} a rank, {:.2} us a \
+        "migrate_stress: {} rounds of {} ranks, {} bytes each: {} moves, at least {} a rank, {:.2} us a \
          round, ok",
         arguments.rounds,
         world.size(),

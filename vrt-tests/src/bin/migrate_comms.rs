@@ -118,6 +118,6 @@ fn run(arguments: &Arguments) {
     let mut all = 0;
     world.all_reduce_into(&moves, &mut all, SystemOperation::sum());
     if me == 0 {
-        println!("roam: {} rounds of {n} ranks, {all} moves seen, ok", arguments.rounds);
+        println!("migrate_comms: {} rounds of {n} ranks, {all} moves seen, ok", arguments.rounds);
     }
 }
