@@ -96,7 +96,7 @@ impl LogGp {
     }
 
     /// Time of a census, a barrier for one, by dissemination: the upper bound of corollary 1.
-    pub fn termination(&self, ranks: usize) -> f64 {
+    pub fn census(&self, ranks: usize) -> f64 {
         rounds(ranks) * (self.latency + 2.0 * self.overhead)
     }
 
@@ -132,10 +132,10 @@ impl LogGp {
         match protocol {
             Protocol::Pex => self.personalized(ranks, PEX_ENTRY) + data,
             Protocol::Pcx => self.personalized(ranks, PCX_ENTRY) + data,
-            Protocol::Rsx => self.acknowledgement(k) + self.termination(ranks) + data,
-            Protocol::Nbx => self.termination(ranks) + data + self.acknowledgement(k),
+            Protocol::Rsx => self.acknowledgement(k) + self.census(ranks) + data,
+            Protocol::Nbx => self.census(ranks) + data + self.acknowledgement(k),
             Protocol::NbxByNode => {
-                2.0 * self.termination(ranks) + 2.0 * data + 2.0 * self.acknowledgement(k)
+                2.0 * self.census(ranks) + 2.0 * data + 2.0 * self.acknowledgement(k)
             }
             Protocol::Auto => self.predict(self.choose(ranks, k), ranks, k, bytes),
         }
@@ -144,7 +144,7 @@ impl LogGp {
     /// The largest k with which NBX is not slower than PCX: (T_RS - T_BC - L) / o (section 4.2).
     /// Infinite if NBX costs nothing more, negative if it never is.
     pub fn threshold(&self, ranks: usize) -> f64 {
-        let gain = self.personalized(ranks, PCX_ENTRY) - self.termination(ranks) - self.latency;
+        let gain = self.personalized(ranks, PCX_ENTRY) - self.census(ranks) - self.latency;
         if self.overhead > 0.0 {
             gain / self.overhead
         } else if gain >= 0.0 {
@@ -188,11 +188,11 @@ mod tests {
     fn formulas_of_the_paper() {
         // Ten bytes take L + 2o + 9G.
         assert!((INTREPID.message(10) - (4.29 + 5.74 + 9.0 * 0.00267)).abs() < 1e-12);
-        assert!((INTREPID.termination(8192) - 13.0 * (4.29 + 5.74)).abs() < 1e-9);
+        assert!((INTREPID.census(8192) - 13.0 * (4.29 + 5.74)).abs() < 1e-9);
         let personalized = 0.00267 * 8191.0 + (4.29 + 5.74 - 0.00267) * 13.0;
         assert!((INTREPID.personalized(8192, 1) - personalized).abs() < 1e-9);
         let worst = INTREPID.predict(Protocol::Nbx, 8192, 6, 1)
-            - INTREPID.termination(8192)
+            - INTREPID.census(8192)
             - INTREPID.data(6, 1);
         assert!((worst - (4.29 + 6.0 * 2.87)).abs() < 1e-9);
     }
