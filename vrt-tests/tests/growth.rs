@@ -140,7 +140,8 @@ fn nothing_hangs_without_any_room_for_unexpected_messages() {
         run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 0 {nodes}"));
         run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 20K {nodes}"));
     }
-    let (out, _) = run(env!("CARGO_BIN_EXE_migrate_comms"), "--pes 2 --ranks 6 --rounds 20 --unexpected 0");
+    let (out, _) =
+        run(env!("CARGO_BIN_EXE_migrate_comms"), "--pes 2 --ranks 6 --rounds 20 --unexpected 0");
     assert!(out.contains("ok"), "{out}");
 }
 

@@ -14,15 +14,15 @@ mod status;
 mod timeout;
 
 pub use blocking::{block_on, sleep, sleep_async, yield_now};
-pub(crate) use blocking::{block_on_at, block_on_request, expect_blocking, try_block_on};
+pub(crate) use blocking::{block_on_at, may_block, try_block_on};
 pub(crate) use refuse::{OrRefuse, refuse};
 pub use status::Status;
 pub use timeout::{Elapsed, Timeout, timeout};
 
 pub use vrt_core::operation::yield_now_async;
 pub(crate) use vrt_core::operation::{
-    Lasting, Pending, Ticket, background, drive_async_main, finish_tasks, land, matched_probe,
-    probe, receive, receive_matched, send, send_copied, sent_to,
+    Lasting, Pending, Ticket, background, block_on_request, drive_async_main, finish_tasks, land,
+    matched_probe, probe, receive, receive_matched, send, send_copied, sent_to,
 };
 pub(crate) use vrt_core::{Error, Site};
 

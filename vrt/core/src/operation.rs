@@ -18,7 +18,8 @@ mod drive;
 mod landing;
 
 pub use background::{Background, Lasting, background};
-pub use drive::{drive, drive_async_main, finish_tasks, yield_now, yield_now_async};
+use drive::drive_here;
+pub use drive::{MayBlock, drive, drive_async_main, finish_tasks, yield_now, yield_now_async};
 pub(crate) use landing::Landing;
 
 use std::cell::Cell;
@@ -255,13 +256,14 @@ pub async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> Result<
     }
 }
 
-/// Starts an operation of the current rank, which can block, and suspends the rank until it is done: what
+/// Starts an operation of the running rank and suspends the rank until it is done: what
 /// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
 ///
 /// What is read again soon is written once, to where it is read: a wide load of what was written
 /// in parts a moment ago waits until all of them have left the processor's store buffer.
 #[inline(always)]
 pub fn block_on_request(
+    _: MayBlock,
     start: impl FnOnce(&mut pe::Engine) -> Started,
     pattern: Option<Pattern>,
     site: Site,
@@ -309,7 +311,7 @@ fn beside_tasks(
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => {
             // The running rank's own, so there is no error.
-            drive(Pending::new(request, site, pattern)).unwrap_or_default()
+            drive_here(Pending::new(request, site, pattern)).unwrap_or_default()
         }
     }
 }

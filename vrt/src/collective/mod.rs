@@ -37,7 +37,7 @@ use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::algorithms::{self, In, Out};
 use vrt_core::comm::combine::What;
 
-use crate::operation::{OrRefuse, Site, block_on_at, expect_blocking};
+use crate::operation::{OrRefuse, Site, block_on_at, may_block};
 
 /// The traits of this module.
 pub mod traits {
@@ -59,9 +59,9 @@ unsafe fn combine_now(
     root: Option<usize>,
     buffers: &(In, Out),
 ) -> bool {
-    expect_blocking(site);
     // SAFETY: as the caller promises.
-    unsafe { algorithms::combine_now(comm, site, what, root, buffers) }.or_refuse(site)
+    unsafe { algorithms::combine_now(may_block(site), comm, site, what, root, buffers) }
+        .or_refuse(site)
 }
 
 fn block<F: Future>(future: F, site: Site) -> F::Output {

@@ -3,10 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use vrt_core::mailbox::Pattern;
-use vrt_core::operation::{self, Sleep};
-use vrt_core::pe::{self, Completion, Started};
-use vrt_slot::rank;
+use vrt_core::operation::{self, MayBlock, Sleep};
+use vrt_core::pe;
 
 use crate::operation::{Error, OrRefuse, Site, site};
 
@@ -26,8 +24,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// [`block_on`] for the blocking face: the site's call is named by the error in an async rank.
 #[inline]
 pub(crate) fn block_on_at<F: Future>(future: F, site: Site) -> F::Output {
-    expect_blocking(site);
-    operation::drive(future)
+    operation::drive(may_block(site), future)
 }
 
 /// [`block_on_at`] of an operation that may refuse its use.
@@ -39,23 +36,12 @@ pub(crate) fn try_block_on<T>(future: impl Future<Output = Result<T, Error>>, si
     block_on_at(future, site).or_refuse(site)
 }
 
-/// Starts an operation and suspends the rank until it is done; see
-/// [`block_on_request`](operation::block_on_request).
-#[inline(always)]
-pub(crate) fn block_on_request(
-    start: impl FnOnce(&mut pe::Engine) -> Started,
-    pattern: Option<Pattern>,
-    site: Site,
-) -> Completion {
-    expect_blocking(site);
-    operation::block_on_request(start, pattern, site)
-}
-
 /// Checks that the caller is a blocking rank.
 #[inline(always)]
-pub(crate) fn expect_blocking(site: Site) {
-    if !rank::may_block() {
-        refuse_blocking(site);
+pub(crate) fn may_block(site: Site) -> MayBlock {
+    match MayBlock::here() {
+        Some(may_block) => may_block,
+        None => refuse_blocking(site),
     }
 }
 
@@ -81,8 +67,7 @@ fn refuse_blocking(site: Site) -> ! {
 /// Outside of a rank, and in an async rank (which awaits [`yield_now_async`](super::yield_now_async)).
 #[track_caller]
 pub fn yield_now() {
-    expect_blocking(site!("yield_now"));
-    operation::yield_now();
+    operation::yield_now(may_block(site!("yield_now")));
 }
 
 /// Suspends the rank for a time. Dropped early, it is over.

@@ -6,7 +6,7 @@ use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{Buffer, Signature};
 use crate::operation::OrRefuse;
 use crate::operation::site;
-use crate::operation::{self, Site};
+use crate::operation::{self, Site, may_block};
 use crate::point_to_point::checked_tag;
 use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
@@ -271,7 +271,7 @@ fn send_at(message: ToSend, site: Site) {
     let pattern = operation::sent_to(&message.outbound);
     // SAFETY: the caller's buffer is borrowed for the blocking call.
     let start = |engine: &mut pe::Engine| unsafe { engine.send(&message.outbound) };
-    operation::block_on_request(start, Some(pattern), site);
+    operation::block_on_request(may_block(site), start, Some(pattern), site);
 }
 
 fn immediate_send_at<'a, Sc: Scope<'a>, Buf: Buffer + ?Sized>(

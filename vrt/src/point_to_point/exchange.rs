@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crate::Tag;
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::operation::site;
-use crate::operation::{self, Site};
+use crate::operation::{self, Site, may_block};
 use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Mode, Outbound, Room, Started};
@@ -172,10 +172,15 @@ unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, sit
         }
         engine.receive(pattern, room)
     };
-    let outcome = operation::block_on_request(start, Some(pattern), site);
+    let outcome = operation::block_on_request(may_block(site), start, Some(pattern), site);
     if let Some(request) = sending {
         let sent_to = operation::sent_to(&message);
-        operation::block_on_request(|engine| engine.outcome(request), Some(sent_to), site);
+        operation::block_on_request(
+            may_block(site),
+            |engine| engine.outcome(request),
+            Some(sent_to),
+            site,
+        );
     }
     Status::of(outcome, site)
 }

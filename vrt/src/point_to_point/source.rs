@@ -13,7 +13,7 @@ use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
 use crate::operation::block_on_at;
 use crate::operation::site;
-use crate::operation::{self, Site};
+use crate::operation::{self, Site, may_block};
 use crate::point_to_point::{Message, Status, checked_tag, message};
 use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
 use crate::topology::sealed::AsHandle;
@@ -255,7 +255,8 @@ fn receive_one_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Msg, Statu
     let mut room = room_for(&mut value);
     // SAFETY: the value outlives the blocking call.
     let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
-    let status = Status::of(operation::block_on_request(start, Some(pattern), site), site);
+    let status =
+        Status::of(operation::block_on_request(may_block(site), start, Some(pattern), site), site);
     expect_one(status, room.len, site);
     room.finish_all();
     // SAFETY: all of the value has come, from a value of an equivalent type.
@@ -286,7 +287,8 @@ fn receive_into_at<Buf: BufferMut + ?Sized>(pattern: Pattern, buf: &mut Buf, sit
     let mut room = wire::incoming(buf);
     // SAFETY: the buffer is borrowed for the blocking call.
     let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
-    let status = Status::of(operation::block_on_request(start, Some(pattern), site), site);
+    let status =
+        Status::of(operation::block_on_request(may_block(site), start, Some(pattern), site), site);
     room.finish(status.bytes as usize);
     status
 }

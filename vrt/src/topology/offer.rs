@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, expect_blocking};
+use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, may_block};
 use vrt_core::comm::table::{self, Reopened};
 use vrt_core::encoding::{self, DecodeError};
 use vrt_core::migrate::{Migration, MoveBy};
@@ -26,14 +26,14 @@ use vrt_core::pe::{self, Completion, Encoded, Engine, Started};
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
 pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
-    expect_blocking(site);
+    let may_block = may_block(site);
     if !prepare(state, site) {
         return;
     }
     vrt_slot::check::wipe();
-    operation::block_on_request(offer, None, site);
+    operation::block_on_request(may_block, offer, None, site);
     if let Some((to, bytes)) = encode_if_ordered(state, site) {
-        operation::block_on_request(|engine| leave_for(engine, to, &bytes), None, site);
+        operation::block_on_request(may_block, |engine| leave_for(engine, to, &bytes), None, site);
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     state: &mut T,
     site: Site,
 ) -> Result<(), CannotMove> {
-    expect_blocking(site);
+    let may_block = may_block(site);
     let by_state = pe::with(|pe| {
         let engine = &mut pe.engine;
         let last = engine.shared.pes() as u32 - 1;
@@ -207,7 +207,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
-        operation::block_on_request(|engine| leave_for(engine, to, &bytes), None, site);
+        operation::block_on_request(may_block, |engine| leave_for(engine, to, &bytes), None, site);
         if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {
             return Err(CannotMove::Pinned(why));
         }

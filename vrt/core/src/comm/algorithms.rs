@@ -34,7 +34,7 @@ use crate::comm::operator::Operator;
 use crate::error::{Error, Site};
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
-use crate::operation::{self, Pending};
+use crate::operation::{self, MayBlock, Pending};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
 
 /// Most bytes that one rank's result of a small operation may have.
@@ -677,6 +677,7 @@ impl Collective {
 /// The buffers are valid for their lengths during the call.
 #[inline(always)]
 pub unsafe fn combine_now(
+    may_block: MayBlock,
     comm: &CommunicatorHandle,
     site: Site,
     what: What,
@@ -691,7 +692,7 @@ pub unsafe fn combine_now(
     let spec = spec(comm, what, root, input);
     // SAFETY: as the caller promises.
     let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input.0, out.0) };
-    let outcome = operation::block_on_request(start, None, site);
+    let outcome = operation::block_on_request(may_block, start, None, site);
     check_agreement(&outcome, &spec)?;
     Ok(true)
 }

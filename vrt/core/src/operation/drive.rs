@@ -7,13 +7,27 @@ use std::task::{Context, Poll};
 use crate::pe;
 use vrt_slot::{locals, rank};
 
-/// Polls a future to its end on the stack of the current rank, which can block: suspends the rank while
-/// the future is pending.
-///
-/// # Panics
-/// Outside of a rank.
+/// Says that the running rank is no async one, whose calls would stop its whole PE.
+#[derive(Clone, Copy, Debug)]
+pub struct MayBlock(());
+
+impl MayBlock {
+    /// `None` in an async rank, and outside of ranks.
+    #[inline(always)]
+    pub fn here() -> Option<MayBlock> {
+        rank::may_block().then_some(MayBlock(()))
+    }
+}
+
+/// Polls a future to its end on the stack of the running rank: suspends the rank while the future is
+/// pending.
 #[inline(always)]
-pub fn drive<F: Future>(future: F) -> F::Output {
+pub fn drive<F: Future>(_: MayBlock, future: F) -> F::Output {
+    drive_here(future)
+}
+
+#[inline(always)]
+pub(super) fn drive_here<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = rank::rank_waker();
     let mut context = Context::from_waker(&waker);
@@ -31,7 +45,7 @@ pub fn drive<F: Future>(future: F) -> F::Output {
 /// it has begun to receive.
 pub fn finish_tasks() {
     if locals::has_tasks() {
-        drive(std::future::poll_fn(|_| match locals::has_tasks() {
+        drive_here(std::future::poll_fn(|_| match locals::has_tasks() {
             true => Poll::Pending,
             false => Poll::Ready(()),
         }));
@@ -43,17 +57,14 @@ pub fn finish_tasks() {
 pub fn drive_async_main<F: Future>(future: F) -> F::Output {
     rank::forbid_blocking();
     // The future may be large; it lies in the slot's heap, not on the stack.
-    drive(Box::pin(future))
+    drive_here(Box::pin(future))
 }
 
-/// Lets other ranks of this PE run before this one, which can block, goes on.
-///
-/// # Panics
-/// Outside of a rank.
+/// Lets other ranks of this PE run before this one goes on.
 #[inline(always)]
-pub fn yield_now() {
+pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
-        return drive(yield_now_async());
+        return drive_here(yield_now_async());
     }
     pe::with(|pe| pe.engine.yield_current());
     rank::suspend_and_resume();
