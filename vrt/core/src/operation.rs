@@ -269,7 +269,7 @@ pub fn block_on_request(
     site: Site,
 ) -> Completion {
     if vrt_slot::locals::has_tasks() {
-        return beside_tasks(start, pattern, site);
+        return beside_tasks(start, pattern, &site);
     }
     let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(pattern) };
     let pending = pe::with(|pe| {
@@ -305,13 +305,13 @@ pub fn block_on_request(
 fn beside_tasks(
     start: impl FnOnce(&mut pe::Engine) -> Started,
     pattern: Option<Pattern>,
-    site: Site,
+    site: &Site,
 ) -> Completion {
     match pe::with(|pe| start(&mut pe.engine)) {
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => {
             // The running rank's own, so there is no error.
-            drive_here(Pending::new(request, site, pattern)).unwrap_or_default()
+            drive_here(Pending::new(request, *site, pattern)).unwrap_or_default()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Waiting on the stack of a blocking rank: what all blocking calls come down to.
 
 use std::future::Future;
+use std::panic::Location;
 use std::time::Duration;
 
 use vrt_core::operation::{self, MayBlock, Sleep};
@@ -41,14 +42,13 @@ pub(crate) fn try_block_on<T>(future: impl Future<Output = Result<T, Error>>, si
 pub(crate) fn may_block(site: Site) -> MayBlock {
     match MayBlock::here() {
         Some(may_block) => may_block,
-        None => refuse_blocking(site),
+        None => refuse_blocking(site.call, site.location),
     }
 }
 
 #[cold]
-fn refuse_blocking(site: Site) -> ! {
-    let call = site.call;
-    let at = site.location.map_or(String::new(), |location| format!(" at {location}"));
+fn refuse_blocking(call: &str, location: Option<&Location<'_>>) -> ! {
+    let at = location.map_or(String::new(), |location| format!(" at {location}"));
     match pe::current_rank() {
         None => panic!(
             "`{call}`{at} was called outside of a rank: it works in the program given to \
