@@ -21,7 +21,7 @@ mod landing;
 mod status;
 mod timeout;
 
-pub(crate) use background::{Lasting, background};
+pub(crate) use background::{Background, Lasting, background};
 pub use drive::{block_on, yield_now, yield_now_async};
 pub(crate) use drive::{block_on_at, drive_async_main, finish_tasks};
 pub(crate) use landing::Landing;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::collective::checks::expect_bytes;
 use crate::comm::bytes::expect_type;
 use crate::comm::fold::{Closure, Fold, Function, UnsafeUserFunction};
 use crate::comm::operator::Op;
@@ -218,7 +219,7 @@ where
     let fold = Fold::new(op.function(), &datatype, site);
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
-    crate::collective::expect_bytes("receive buffer", to.len, from.len, site);
+    expect_bytes("receive buffer", to.len, from.len, &site);
     expect_type(from.signature, to.signature, from.len, site);
     if from.len == 0 {
         return;

@@ -3,19 +3,19 @@
 //! As in the `mpi` crate, the root and the others call different functions where they need
 //! different buffers.
 
+pub(super) mod apart;
+
 use std::panic::Location;
 use std::process::Command;
 
-use crate::collective::block;
+use crate::collective::call::Call;
+use crate::collective::moves::{Broadcast, Gather, GatherVarcount, Scatter, ScatterVarcount};
 use crate::collective::operation::Operation;
-use crate::collective::start::{self, datatype, expect_root, parts_in, parts_out};
+use crate::collective::reductions::Reduce;
 use crate::comm::CommunicatorHandle;
-use crate::comm::algorithms::{In, Out, combine_now};
-use crate::comm::combine::What;
-use crate::datatype::wire::{incoming, incoming_filled, incoming_result, outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::operation::site;
-use crate::request::{Request, Scope, immediate};
+use crate::request::{Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, InterCommunicator, Process};
 use crate::{MpiError, Rank};
@@ -29,16 +29,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) {
         let site = site!("broadcast_into");
-        let (comm, root, data) = (handle(self), self.root_rank(), incoming_filled(buffer));
-        if !data.is_staged() {
-            let (root, input, out) =
-                (Some(root as usize), In(data.at, data.len, data.signature), Out::of(&data));
-            // SAFETY: the buffer is borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) } {
-                return;
-            }
-        }
-        block(start::broadcast(comm, root, data, site), site);
+        Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buffer).block();
     }
 
     /// [`broadcast_into`](Self::broadcast_into), as a request.
@@ -53,9 +44,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_broadcast_into");
-        let future = start::broadcast(handle(self), self.root_rank(), incoming_filled(buf), site);
-        // SAFETY: the request borrows the buffer until it is done.
-        unsafe { immediate(scope, buf, future, site) }
+        Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root gathers (section 6.5); on ranks other than the root.
@@ -65,11 +55,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let site = site!("gather_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::gather(handle(self), Some(self.root_rank()), outgoing(sendbuf), None, site),
-            site,
-        );
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ()).block();
     }
 
     /// [`gather_into`](Self::gather_into), as a request.
@@ -83,11 +69,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future =
-            start::gather(handle(self), Some(self.root_rank()), outgoing(sendbuf), None, site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Gathers the contributions of all ranks, in rank order; on the root.
@@ -101,17 +84,8 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("gather_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::gather(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(incoming(recvbuf)),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .block();
     }
 
     /// [`gather_into_root`](Self::gather_into_root), as a request.
@@ -131,16 +105,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::gather(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(incoming(recvbuf)),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root gathers, as much as it wants; on ranks other than the root.
@@ -150,17 +116,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let site = site!("gather_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::gather_varcount(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                None,
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, ())
+            .block();
     }
 
     /// [`gather_varcount_into`](Self::gather_varcount_into), as a request.
@@ -178,16 +135,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::gather_varcount(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            None,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Gathers contributions of different lengths; on the root.
@@ -201,17 +150,14 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("gather_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::gather_varcount(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(parts_in(recvbuf, Some(handle(self)), site)),
-                site,
-            ),
+        Call::new(
+            handle(self),
             site,
-        );
+            GatherVarcount { root: Some(self.root_rank()) },
+            sendbuf,
+            recvbuf,
+        )
+        .block();
     }
 
     /// [`gather_varcount_into_root`](Self::gather_varcount_into_root), as a request.
@@ -231,16 +177,14 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::gather_varcount(
+        Call::new(
             handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(parts_in(recvbuf, Some(handle(self)), site)),
             site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+            GatherVarcount { root: Some(self.root_rank()) },
+            sendbuf,
+            recvbuf,
+        )
+        .immediate(scope)
     }
 
     /// Receives a part of what the root scatters (section 6.6); on ranks other than the root.
@@ -250,8 +194,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let site = site!("scatter_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(start::scatter(handle(self), self.root_rank(), None, incoming(recvbuf), site), site);
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, (), recvbuf).block();
     }
 
     /// [`scatter_into`](Self::scatter_into), as a request.
@@ -265,10 +208,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::scatter(handle(self), self.root_rank(), None, incoming(recvbuf), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, (), recvbuf)
+            .immediate(scope)
     }
 
     /// Gives each rank its part, in rank order; on the root.
@@ -282,17 +223,7 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("scatter_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::scatter(
-                handle(self),
-                self.root_rank(),
-                Some(outgoing(sendbuf)),
-                incoming(recvbuf),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, sendbuf, recvbuf).block();
     }
 
     /// [`scatter_into_root`](Self::scatter_into_root), as a request.
@@ -312,16 +243,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::scatter(
-            handle(self),
-            self.root_rank(),
-            Some(outgoing(sendbuf)),
-            incoming(recvbuf),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Receives a part of what the root scatters; on ranks other than the root.
@@ -331,11 +254,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let site = site!("scatter_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::scatter_varcount(handle(self), self.root_rank(), None, incoming(recvbuf), site),
-            site,
-        );
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, (), recvbuf)
+            .block();
     }
 
     /// [`scatter_varcount_into`](Self::scatter_varcount_into), as a request.
@@ -353,11 +273,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future =
-            start::scatter_varcount(handle(self), self.root_rank(), None, incoming(recvbuf), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, (), recvbuf)
+            .immediate(scope)
     }
 
     /// Gives each rank a part, of different lengths; on the root.
@@ -371,17 +288,8 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("scatter_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::scatter_varcount(
-                handle(self),
-                self.root_rank(),
-                Some(parts_out(sendbuf, Some(handle(self)), site)),
-                incoming(recvbuf),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, sendbuf, recvbuf)
+            .block();
     }
 
     /// [`scatter_varcount_into_root`](Self::scatter_varcount_into_root), as a request.
@@ -401,16 +309,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::scatter_varcount(
-            handle(self),
-            self.root_rank(),
-            Some(parts_out(sendbuf, Some(handle(self)), site)),
-            incoming(recvbuf),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root folds (section 6.9.1); on ranks other than the root.
@@ -420,19 +320,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn reduce_into<S: Buffer + ?Sized, O: Operation>(&self, sendbuf: &S, op: O) {
         let site = site!("reduce_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::reduce(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                None,
-                datatype(sendbuf),
-                op,
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, ())
+            .block();
     }
 
     /// [`reduce_into`](Self::reduce_into), as a request.
@@ -452,18 +341,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_reduce_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::reduce(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            None,
-            datatype(sendbuf),
-            op,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Folds the contributions of all ranks; on the root.
@@ -479,19 +358,14 @@ pub trait Root: AsCommunicator {
         op: O,
     ) {
         let site = site!("reduce_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::reduce(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(incoming_result(sendbuf, recvbuf, false)),
-                datatype(sendbuf),
-                op,
-                site,
-            ),
+        Call::new(
+            handle(self),
             site,
-        );
+            Reduce { root: Some(self.root_rank()), op },
+            sendbuf,
+            recvbuf,
+        )
+        .block();
     }
 
     /// [`reduce_into_root`](Self::reduce_into_root), as a request.
@@ -513,18 +387,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_reduce_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::reduce(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(incoming_result(sendbuf, recvbuf, false)),
-            datatype(sendbuf),
-            op,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Starts processes (MPI-4.1 section 11.8). A job's ranks are fixed when it begins.
@@ -558,6 +422,6 @@ impl Root for Process<'_> {
 }
 
 /// The communicator of a root.
-pub(crate) fn handle<T: AsCommunicator + ?Sized>(this: &T) -> &CommunicatorHandle {
+fn handle<T: AsCommunicator + ?Sized>(this: &T) -> &CommunicatorHandle {
     this.as_communicator().as_handle()
 }

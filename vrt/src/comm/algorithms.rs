@@ -1,7 +1,7 @@
 //! Collective operations, each once, as a future over packed bytes.
 //!
 //! Small data is combined by PEs first, then among PEs (`combine`); large data goes from rank to
-//! rank, straight between their buffers:
+//! rank, straight between their buffers. Which it is, [`Combined`] says to all:
 //!
 //! | operation | small data | large data | source |
 //! |---|---|---|---|
@@ -28,7 +28,8 @@ use std::cell::Cell;
 use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::expect_type;
 pub(crate) use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{MAX_UNIT, PHASE_BITS, Spec, What, combine};
+use crate::comm::combine::{PHASE_BITS, Spec, combine};
+pub(crate) use crate::comm::combined::Combined;
 use crate::comm::fold::Fold;
 use crate::comm::operator::Operator;
 use crate::datatype::Signature;
@@ -36,18 +37,16 @@ use crate::mailbox::Pattern;
 use crate::operation::{self, Pending, Site};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
 
-/// Most bytes that one rank's result of a small operation may have.
-const SMALL: usize = 32 << 10;
 /// From how many bytes on an all_reduce of 2^k ranks halves its data.
 pub(crate) const HALVING: usize = 64 << 10;
 
 /// One collective operation of one rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Collective {
-    comm: CommunicatorHandle,
+    pub(crate) comm: CommunicatorHandle,
     /// Number of the operation on the communicator, once it has begun.
     number: Cell<Option<u32>>,
-    site: Site,
+    pub(crate) site: Site,
 }
 
 /// A halving: with whom, and what of the data (start, length) was kept and given.
@@ -87,8 +86,9 @@ impl Collective {
     }
 
     pub(crate) async unsafe fn barrier(&self) {
+        let combined = Combined::barrier();
         // SAFETY: nothing is read or written.
-        unsafe { self.combine(What::Concatenate, None, 0, In::NOTHING, Out::NOTHING) }.await;
+        unsafe { self.combine(0, &combined) }.await;
     }
 
     pub(crate) async unsafe fn broadcast(&self, root: usize, data: Out) {
@@ -99,8 +99,9 @@ impl Collective {
     async unsafe fn broadcast_in(&self, phase: u32, root: usize, data: Out) {
         // SAFETY: as the caller promises.
         unsafe {
-            if data.1 <= MAX_UNIT {
-                return self.combine(What::Broadcast, Some(root), phase, data.read(), data).await;
+            let combined = Combined::broadcast(root, data);
+            if combined.is_small(self.size()) {
+                return self.combine(phase, &combined).await;
             }
             let (n, me) = (self.size(), (self.rank() + self.size() - root) % self.size());
             let real = |virtual_rank: usize| (virtual_rank + root) % n;
@@ -133,9 +134,11 @@ impl Collective {
         let out = out.map(|out| Out(out.0, input.1, input.2));
         // SAFETY: as the caller promises.
         unsafe {
-            if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {
-                let out = out.unwrap_or(Out::NOTHING);
-                return self.combine(What::Fold(*operator), root, 0, input, out).await;
+            if let Fold::Predefined(operator) = fold {
+                let combined = Combined::reduce(*operator, root, input, out);
+                if combined.is_small(self.size()) {
+                    return self.combine(0, &combined).await;
+                }
             }
             self.number();
             let halves = self.size().is_power_of_two() && input.1 >= HALVING;
@@ -160,10 +163,11 @@ impl Collective {
         let (n, me) = (self.size(), self.rank());
         // SAFETY: as the caller promises.
         unsafe {
-            if input.1 <= MAX_UNIT && input.1 * n <= SMALL {
+            let mut combined = Combined::gather(Some(root), input, None);
+            if combined.is_small(n) {
                 let mut all = vec![0u8; if me == root { input.1 * n } else { 0 }];
-                let out = Out::of_slice(&mut all, input.2);
-                self.combine(What::Concatenate, Some(root), 0, input, out).await;
+                combined.out = Out::of_slice(&mut all, input.2);
+                self.combine(0, &combined).await;
                 return (me == root).then(|| fold.fold_all(&all, input.1));
             }
             let mut mine = input.slice().to_vec();
@@ -252,7 +256,12 @@ impl Collective {
         let at: usize = lengths[..me].iter().sum();
         // SAFETY: as the caller promises.
         unsafe {
-            if let (Fold::Predefined(_), true) = (fold, input.1 <= MAX_UNIT) {
+            let combines = |operator: &Operator| {
+                Combined::reduce(*operator, None, input, None).is_small(self.size())
+            };
+            if let Fold::Predefined(operator) = fold
+                && combines(operator)
+            {
                 let mut all = vec![0u8; input.1];
                 self.reduce(None, fold, input, Some(Out::of_slice(&mut all, input.2))).await;
                 return out.copy_from(In::of_slice(&all[at..at + out.1], input.2));
@@ -276,14 +285,13 @@ impl Collective {
     /// Equal contributions. `out` is the root's (or, without a root, everybody's), as long as all
     /// inputs together.
     pub(crate) async unsafe fn gather(&self, root: Option<usize>, input: In, out: Option<Out>) {
-        let (n, each) = (self.size(), input.1);
+        let combined = Combined::gather(root, input, out);
         // SAFETY: as the caller promises; part `r` of the output is rank `r`'s.
         unsafe {
-            if each <= MAX_UNIT && each * n <= SMALL {
-                let out = out.unwrap_or(Out::NOTHING);
-                return self.combine(What::Concatenate, root, 0, input, out).await;
+            if combined.is_small(self.size()) {
+                return self.combine(0, &combined).await;
             }
-            let parts = out.map(|out| out.parts(n));
+            let parts = out.map(|out| out.parts(self.size()));
             self.gather_parts(root, input, parts.as_deref()).await;
         }
     }
@@ -327,7 +335,9 @@ impl Collective {
         let (n, me, each) = (self.size(), self.rank(), out.1);
         // SAFETY: as the caller promises; part `r` of the input is rank `r`'s.
         unsafe {
-            if each * n <= MAX_UNIT {
+            // Small data is broadcast, and each takes its part.
+            let everything = Out(std::ptr::null_mut(), each * n, out.2);
+            if Combined::broadcast(root, everything).is_small(n) {
                 let mut all = vec![0u8; each * n];
                 if let Some(input) = input.filter(|_| me == root) {
                     Out::of_slice(&mut all, out.2).copy_from(input);
@@ -362,10 +372,11 @@ impl Collective {
     /// Equal parts for and from all.
     pub(crate) async unsafe fn all_to_all(&self, input: In, out: Out) {
         let n = self.size();
+        let combined = Combined::all_to_all(input, out);
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
-            if input.1 > 0 && input.1 <= MAX_UNIT {
-                return self.combine(What::Exchange, None, 0, input, out).await;
+            if combined.is_small(n) {
+                return self.combine(0, &combined).await;
             }
             self.all_to_all_parts(&input.parts(n), &out.parts(n)).await;
         }
@@ -391,10 +402,11 @@ impl Collective {
         let (n, me, each) = (self.size(), self.rank(), input.1);
         // SAFETY: as the caller promises.
         unsafe {
-            if each <= MAX_UNIT && each * n <= SMALL {
+            let mut combined = Combined::gather(None, input, None);
+            if combined.is_small(n) {
                 let mut all = vec![0u8; each * n];
-                self.combine(What::Concatenate, None, 0, input, Out::of_slice(&mut all, input.2))
-                    .await;
+                combined.out = Out::of_slice(&mut all, input.2);
+                self.combine(0, &combined).await;
                 let last = if exclusive { me } else { me + 1 };
                 if last == 0 || each == 0 {
                     return;
@@ -426,19 +438,12 @@ impl Collective {
         }
     }
 
-    async unsafe fn combine(
-        &self,
-        what: What,
-        root: Option<usize>,
-        phase: u32,
-        input: In,
-        out: Out,
-    ) {
+    async unsafe fn combine(&self, phase: u32, combined: &Combined) {
         let number = Some((self.number() << PHASE_BITS) | phase);
-        let spec = spec(&self.comm, what, root, &input);
+        let spec = spec(&self.comm, combined);
+        let (input, out) = (combined.input.0, combined.out.0);
         // SAFETY: as the caller promises.
-        let started =
-            pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input.0, out.0) });
+        let started = pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input, out) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request, _) => Pending::new(request, self.site, None).await,
@@ -536,25 +541,22 @@ impl Collective {
 pub(crate) unsafe fn combine_now(
     comm: &CommunicatorHandle,
     site: Site,
-    what: What,
-    root: Option<usize>,
-    (input, out): &(In, Out),
+    combined: &Combined,
 ) -> bool {
-    if input.1 > MAX_UNIT
-        || (matches!(what, What::Concatenate) && input.1 * comm.size as usize > SMALL)
-    {
+    if !combined.is_small(comm.size as usize) {
         return false;
     }
-    let spec = spec(comm, what, root, input);
+    let spec = spec(comm, combined);
+    let (input, out) = (combined.input.0, combined.out.0);
     // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input.0, out.0) };
+    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(start, None, site);
     check_agreement(comm, site, &outcome, &spec);
     true
 }
 
 #[inline]
-fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, input: &In) -> Spec {
+fn spec(comm: &CommunicatorHandle, &Combined { what, root, input, .. }: &Combined) -> Spec {
     Spec {
         what,
         root: root.map(|root| root as u32),

@@ -9,6 +9,7 @@
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
+//! | `combined` | what small operations are, and what is small |
 //! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
 //! | `operator`, `fold` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
@@ -16,6 +17,7 @@
 pub(crate) mod algorithms;
 pub(crate) mod bytes;
 pub(crate) mod combine;
+mod combined;
 pub(crate) mod create;
 pub(crate) mod fold;
 mod groups;

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::Rank;
-use crate::collective::{Operation, SystemOperation, start};
+use crate::collective::{Operation, SystemOperation};
 use crate::comm::algorithms::{Collective, In, Out};
 use crate::comm::create;
 use crate::comm::fold::Fold;
@@ -90,7 +90,7 @@ impl RankParty {
         op: SystemOperation,
         all: bool,
     ) {
-        let datatype = start::datatype(numbers);
+        let datatype = T::equivalent_datatype().datatype_ref().to_owned_type();
         let fold = Fold::new(op.function(), &datatype, self.site);
         let (from, to) = (wire::outgoing(numbers), wire::incoming(out));
         let (from, to) = (In::of(&from), Out::of(&to));
