@@ -11,7 +11,7 @@ mod scope;
 
 pub use collection::{RequestCollection, multiple_scope, wait_any};
 pub use generalized::{Completer, generalized};
-pub(crate) use persistent::{Kept, Settle};
+pub(crate) use persistent::Kept;
 pub use persistent::{PersistentRequest, start_all};
 pub use scope::{LocalScope, Scope, StaticScope, scope};
 

@@ -4,40 +4,55 @@
 //! operation and a persistent form. Every rank has to call the same operations in the same order.
 //! Results are the same to the last bit wherever ranks are.
 //!
+//! An operation is described once: its bytes, its checks, its algorithm. All forms of it are calls of
+//! that description.
+//!
+//! ```text
+//! communicator, root, neighbors           the face: Call::new(..).block(), .immediate(scope), ..
+//!       |
+//!       v
+//!     call  <--  moves, reductions        a form of an operation  <--  what the operation is
+//!       |                                 (its bytes, checks, algorithm)
+//!       v
+//! comm::algorithms                        small data, large data
+//! ```
+//!
 //! | file | subject |
 //! |---|---|
 //! | `communicator`, `root` | the face: blocking and immediate calls |
-//! | `async_twins`, `persistent` | the same to be awaited, and to be started again and again |
-//! | `operation` | reductions |
+//! | `communicator/apart`, `root/apart` | the face: calls to be awaited, and to be started again and again |
 //! | `neighbors` | among neighbours in a grid or graph |
-//! | `start` | from buffers to a future |
+//! | `call` | the forms of a call, and what describes an operation |
+//! | `moves`, `reductions` | the operations |
+//! | `buffers` | from buffers to bytes |
+//! | `checks` | what is wrong with arguments |
+//! | `operation`, `fold` | what reductions apply |
+//!
+//! A new operation is a [`Description`](call::Description) in `moves` or `reductions`, its blocking and
+//! immediate calls in `communicator` or `root`, and its other forms in the `apart` below that. Whether data is small
+//! enough to be combined by PEs is asked below, in [`Combined`](vrt_core::comm::algorithms::Combined).
 
-mod async_twins;
+mod buffers;
+mod call;
+mod checks;
 mod communicator;
 pub(crate) mod fold;
+mod moves;
 mod neighbors;
 mod operation;
-mod persistent;
+mod reductions;
 mod root;
-pub(crate) mod start;
 
-pub use async_twins::{AsyncCollectives, AsyncRoot};
 pub use communicator::CommunicatorCollectives;
+pub use communicator::apart::{AsyncCollectives, PersistentCollectives};
 
 pub use fold::UnsafeUserFunction;
 pub use neighbors::NeighborCollectives;
 pub use operation::{
     Operation, SystemOperation, UnsafeUserOperation, UserOperation, reduce_local_into,
 };
-pub use persistent::{PersistentCollectives, PersistentRoot};
 pub use root::Root;
-pub(crate) use start::expect_bytes;
-
-use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::{self, In, Out};
-use vrt_core::comm::combine::What;
-
-use crate::operation::{OrRefuse, Site, block_on_at, may_block};
+pub use root::apart::{AsyncRoot, PersistentRoot};
 
 /// The traits of this module.
 pub mod traits {
@@ -45,25 +60,4 @@ pub mod traits {
         AsyncCollectives, AsyncRoot, CommunicatorCollectives, NeighborCollectives, Operation,
         PersistentCollectives, PersistentRoot, Root,
     };
-}
-
-/// A small operation, without a future, if the data is small enough: false when it is not.
-///
-/// # Safety
-/// The buffers are valid for their lengths during the call.
-#[inline(always)]
-unsafe fn combine_now(
-    comm: &CommunicatorHandle,
-    site: Site,
-    what: What,
-    root: Option<usize>,
-    buffers: &(In, Out),
-) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe { algorithms::combine_now(may_block(site), comm, site, what, root, buffers) }
-        .or_refuse(site)
-}
-
-fn block<F: Future>(future: F, site: Site) -> F::Output {
-    block_on_at(future, site)
 }

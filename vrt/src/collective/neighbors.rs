@@ -4,21 +4,18 @@
 //! awaited. Where a neighbour is missing (the edge of an open grid) nothing is sent, and that part
 //! of the receive buffer stays as it is.
 
-use crate::collective::start::{expect_bytes, parts_in, parts_out};
-use crate::datatype::wire::{incoming_filled, outgoing};
-use crate::datatype::{
-    Buffer, BufferMut, Partitioned, PartitionedBuffer, PartitionedBufferMut, wire,
-};
-use crate::operation::Error;
-use crate::operation::OrRefuse;
+use crate::collective::buffers::{Given, GivenMut};
+use crate::collective::call::{Begun, Call, Caller, Description, Takes};
+use crate::collective::moves::{ins, outs};
+use crate::datatype::wire::{Incoming, Outgoing};
+use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::operation::site;
-use crate::operation::try_block_on;
-use crate::operation::{Pending, Site};
-use crate::request::{Request, Scope, immediate};
+use crate::operation::{Error, Pending, Site};
+use crate::request::{PersistentRequest, Request, Scope};
 use crate::topology::Communicator;
-use vrt_core::comm::algorithms::{Collective, In, Out};
-use vrt_core::comm::shape::Neighbors;
-use vrt_core::comm::{CommunicatorHandle, shape};
+use vrt_core::comm::CommunicatorHandle;
+use vrt_core::comm::algorithms::{Combined, In, Out};
+use vrt_core::comm::shape::{self, Neighbors};
 use vrt_core::pe::{self, Started};
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
@@ -36,13 +33,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let mut to = incoming_filled(recvbuf);
-        let n = neighbors.sources.len();
-        expect_bytes("receive buffer", to.len, from.len * n, site);
-        let ins = vec![from.input(); neighbors.destinations.len()];
-        run(self.as_handle(), neighbors, ins, to.out().parts(n), site);
-        to.finish_all();
+        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), as a request.
@@ -59,15 +50,37 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_gather_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let to = incoming_filled(recvbuf);
-        let n = neighbors.sources.len();
-        expect_bytes("receive buffer", to.len, from.len * n, site);
-        let ins = vec![from.input(); neighbors.destinations.len()];
-        let outs = to.out().parts(n);
-        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).immediate(scope)
+    }
+
+    /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be awaited.
+    #[track_caller]
+    fn neighbor_all_gather_into_async<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let site = site!("neighbor_all_gather_into_async");
+        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).into_future()
+    }
+
+    /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be started again and again.
+    #[track_caller]
+    fn persistent_neighbor_all_gather_into<'a, S, R>(
+        &self,
+        sendbuf: &'a mut S,
+        recvbuf: &'a mut R,
+    ) -> PersistentRequest<'a, &'a mut S, &'a mut R>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let site = site!("persistent_neighbor_all_gather_into");
+        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).persistent()
     }
 
     /// Sends the same to all neighbours, and receives from each, of different lengths.
@@ -78,12 +91,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_varcount_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let mut to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = vec![from.input(); neighbors.destinations.len()];
-        let outs = to.iter().map(wire::Incoming::out).collect();
-        run(self.as_handle(), neighbors, ins, outs, site);
-        to.iter_mut().for_each(wire::Incoming::finish_all);
+        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), as a
@@ -101,13 +109,37 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_gather_varcount_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = vec![from.input(); neighbors.destinations.len()];
-        let outs = to.iter().map(wire::Incoming::out).collect();
-        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (to, outs), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).immediate(scope)
+    }
+
+    /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be awaited.
+    #[track_caller]
+    fn neighbor_all_gather_varcount_into_async<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let site = site!("neighbor_all_gather_varcount_into_async");
+        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).into_future()
+    }
+
+    /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be started again and again.
+    #[track_caller]
+    fn persistent_neighbor_all_gather_varcount_into<'a, S, R>(
+        &self,
+        sendbuf: &'a mut S,
+        recvbuf: &'a mut R,
+    ) -> PersistentRequest<'a, &'a mut S, &'a mut R>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let site = site!("persistent_neighbor_all_gather_varcount_into");
+        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).persistent()
     }
 
     /// Sends a part to each neighbour, and receives one from each.
@@ -118,11 +150,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let mut to = incoming_filled(recvbuf);
-        let (ins, outs) = equal_parts(&neighbors, from.input(), to.out(), site);
-        run(self.as_handle(), neighbors, ins, outs, site);
-        to.finish_all();
+        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), as a request.
@@ -139,12 +167,37 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_to_all_into");
-        let (neighbors, from) = (of(self.as_handle(), site), outgoing(sendbuf));
-        let to = incoming_filled(recvbuf);
-        let (ins, outs) = equal_parts(&neighbors, from.input(), to.out(), site);
-        let future = begin(self.as_handle(), neighbors, (vec![from], ins), (vec![to], outs), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).immediate(scope)
+    }
+
+    /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be awaited.
+    #[track_caller]
+    fn neighbor_all_to_all_into_async<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let site = site!("neighbor_all_to_all_into_async");
+        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).into_future()
+    }
+
+    /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be started again and again.
+    #[track_caller]
+    fn persistent_neighbor_all_to_all_into<'a, S, R>(
+        &self,
+        sendbuf: &'a mut S,
+        recvbuf: &'a mut R,
+    ) -> PersistentRequest<'a, &'a mut S, &'a mut R>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let site = site!("persistent_neighbor_all_to_all_into");
+        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).persistent()
     }
 
     /// Sends a part to each neighbour, and receives one from each, of different lengths.
@@ -155,14 +208,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_varcount_into");
-        let neighbors = of(self.as_handle(), site);
-        expect_count("send", sendbuf, neighbors.destinations.len(), site);
-        let from = parts_out(sendbuf, None, site);
-        let mut to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = from.iter().map(wire::Outgoing::input).collect();
-        let outs = to.iter().map(wire::Incoming::out).collect();
-        run(self.as_handle(), neighbors, ins, outs, site);
-        to.iter_mut().for_each(wire::Incoming::finish_all);
+        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), as a
@@ -180,93 +226,205 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_to_all_varcount_into");
-        let neighbors = of(self.as_handle(), site);
-        expect_count("send", sendbuf, neighbors.destinations.len(), site);
-        let from = parts_out(sendbuf, None, site);
-        let to = parts_for(recvbuf, neighbors.sources.len(), site);
-        let ins = from.iter().map(wire::Outgoing::input).collect();
-        let outs = to.iter().map(wire::Incoming::out).collect();
-        let future = begin(self.as_handle(), neighbors, (from, ins), (to, outs), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).immediate(scope)
+    }
+
+    /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be awaited.
+    #[track_caller]
+    fn neighbor_all_to_all_varcount_into_async<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let site = site!("neighbor_all_to_all_varcount_into_async");
+        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).into_future()
+    }
+
+    /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be started again and again.
+    #[track_caller]
+    fn persistent_neighbor_all_to_all_varcount_into<'a, S, R>(
+        &self,
+        sendbuf: &'a mut S,
+        recvbuf: &'a mut R,
+    ) -> PersistentRequest<'a, &'a mut S, &'a mut R>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let site = site!("persistent_neighbor_all_to_all_varcount_into");
+        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).persistent()
     }
 }
 
 impl<C: Communicator + ?Sized> NeighborCollectives for C {}
 
-fn of(comm: &CommunicatorHandle, site: Site) -> Neighbors {
-    shape::neighbors(comm).unwrap_or_else(|| {
-        panic!("rank {} in {}: the communicator is no grid and no graph", comm.rank, site)
-    })
+/// A call among the neighbours that a communicator says.
+fn call<D: Takes<S, R>, S: Given, R: GivenMut>(
+    comm: &CommunicatorHandle,
+    site: Site,
+    description: fn(Neighbors) -> D,
+    send: S,
+    receive: R,
+) -> Call<'_, D, S, R> {
+    let neighbors = shape::neighbors(comm).unwrap_or_else(|| {
+        panic!("rank {} in {site}: the communicator is no grid and no graph", comm.rank)
+    });
+    Call::new(comm, site, description(neighbors), send, receive)
 }
 
-fn expect_count<P: Partitioned + ?Sized>(what: &str, parts: &P, neighbors: usize, site: Site) {
-    if parts.counts().len() != neighbors {
-        panic!(
-            "{}: the {what} buffer has {} parts for {neighbors} neighbours",
-            site,
-            parts.counts().len()
-        );
+impl Caller<'_> {
+    /// Checks that there is a part for each neighbour.
+    fn expect_neighbors(&self, what: &str, parts: usize, neighbors: usize) {
+        let site = self.site;
+        if parts != neighbors {
+            panic!("{site}: the {what} buffer has {parts} parts for {neighbors} neighbours");
+        }
     }
-}
 
-fn parts_for<R>(recvbuf: &mut R, neighbors: usize, site: Site) -> Vec<wire::Incoming>
-where
-    R: PartitionedBufferMut + ?Sized,
-{
-    expect_count("receive", recvbuf, neighbors, site);
-    parts_in(recvbuf, None, site)
-}
-
-fn equal_parts(neighbors: &Neighbors, from: In, to: Out, site: Site) -> (Vec<In>, Vec<Out>) {
-    let (sources, destinations) = (neighbors.sources.len(), neighbors.destinations.len());
-    for (what, len, parts) in [("receive", to.1, sources), ("send", from.1, destinations)] {
-        if parts > 0 && len % parts != 0 {
+    /// Checks that there can be an equal part for each neighbour.
+    fn expect_divisible(&self, what: &str, len: usize, neighbors: usize) {
+        let site = self.site;
+        if neighbors > 0 && len % neighbors != 0 {
             panic!(
-                "{}: the {what} buffer has {len} bytes, no multiple of {parts} neighbours",
-                site
+                "{site}: the {what} buffer has {len} bytes, no multiple of \
+                 {neighbors} neighbours"
             );
         }
     }
-    (from.parts(destinations), to.parts(sources))
 }
 
-fn run(comm: &CommunicatorHandle, neighbors: Neighbors, ins: Vec<In>, outs: Vec<Out>, site: Site) {
-    let collective = Collective::begin(comm, site);
-    // SAFETY: the buffers are borrowed for the blocking call.
-    let exchange = unsafe { exchange(&collective, &neighbors, &ins, &outs, site) };
-    try_block_on(exchange, site);
+/// The same to all neighbours.
+#[derive(Clone)]
+struct AllGather(Neighbors);
+
+impl Description for AllGather {
+    type From = Outgoing;
+    type To = Incoming;
+
+    const FILLED: bool = true;
+
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
+        caller.expect_bytes("receive buffer", to.len, from.len * self.0.sources.len());
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Incoming,
+    ) -> Result<(), Error> {
+        let ins = vec![from.input(); self.0.destinations.len()];
+        let outs = to.out().parts(self.0.sources.len());
+        // SAFETY: as the caller promises.
+        unsafe { exchange(begun, &self.0, ins, outs) }.await
+    }
 }
 
-/// The operation of a request, which keeps the buffers' bytes and puts what came into its place.
-fn begin(
-    comm: &CommunicatorHandle,
-    neighbors: Neighbors,
-    (from, ins): (Vec<wire::Outgoing>, Vec<In>),
-    (mut to, outs): (Vec<wire::Incoming>, Vec<Out>),
-    site: Site,
-) -> impl Future<Output = ()> + use<> {
-    let collective = Collective::begin(comm, site);
-    async move {
-        let _sent = from;
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { exchange(&collective, &neighbors, &ins, &outs, site) }.await.or_refuse(site);
-        to.iter_mut().for_each(wire::Incoming::finish_all);
+/// The same to all neighbours, from each as much as it sends.
+#[derive(Clone)]
+struct AllGatherVarcount(Neighbors);
+
+impl Description for AllGatherVarcount {
+    type From = Outgoing;
+    type To = Vec<Incoming>;
+
+    const FILLED: bool = true;
+
+    fn check(&self, caller: &Caller<'_>, _: &Outgoing, to: &mut Vec<Incoming>) -> Option<Combined> {
+        caller.expect_neighbors("receive", to.len(), self.0.sources.len());
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Vec<Incoming>,
+    ) -> Result<(), Error> {
+        let ins = vec![from.input(); self.0.destinations.len()];
+        // SAFETY: as the caller promises.
+        unsafe { exchange(begun, &self.0, ins, outs(to)) }.await
+    }
+}
+
+/// An equal part for each neighbour.
+#[derive(Clone)]
+struct AllToAll(Neighbors);
+
+impl Description for AllToAll {
+    type From = Outgoing;
+    type To = Incoming;
+
+    const FILLED: bool = true;
+
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
+        caller.expect_divisible("receive", to.len, self.0.sources.len());
+        caller.expect_divisible("send", from.len, self.0.destinations.len());
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Incoming,
+    ) -> Result<(), Error> {
+        let ins = from.input().parts(self.0.destinations.len());
+        let outs = to.out().parts(self.0.sources.len());
+        // SAFETY: as the caller promises.
+        unsafe { exchange(begun, &self.0, ins, outs) }.await
+    }
+}
+
+/// A part for each neighbour, of different lengths.
+#[derive(Clone)]
+struct AllToAllVarcount(Neighbors);
+
+impl Description for AllToAllVarcount {
+    type From = Vec<Outgoing>;
+    type To = Vec<Incoming>;
+
+    const FILLED: bool = true;
+
+    fn check(
+        &self,
+        caller: &Caller<'_>,
+        from: &Vec<Outgoing>,
+        to: &mut Vec<Incoming>,
+    ) -> Option<Combined> {
+        caller.expect_neighbors("send", from.len(), self.0.destinations.len());
+        caller.expect_neighbors("receive", to.len(), self.0.sources.len());
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Vec<Outgoing>,
+        to: &Vec<Incoming>,
+    ) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        unsafe { exchange(begun, &self.0, ins(from), outs(to)) }.await
     }
 }
 
 /// # Safety
 /// The buffers are valid until the future is ready.
 async unsafe fn exchange(
-    collective: &Collective,
+    begun: &Begun<'_>,
     neighbors: &Neighbors,
-    ins: &[In],
-    outs: &[Out],
-    site: Site,
+    ins: Vec<In>,
+    outs: Vec<Out>,
 ) -> Result<(), Error> {
+    let (collective, site) = (begun.collective, begun.caller.site);
     collective.number();
     let mut receiving = Vec::with_capacity(outs.len());
-    for (edge, out) in neighbors.sources.iter().zip(outs) {
+    for (edge, out) in neighbors.sources.iter().zip(&outs) {
         let Some(from) = edge.rank else { continue };
         let pattern = collective.pattern(edge.label, from as usize);
         // SAFETY: as the caller promises.
@@ -274,7 +432,7 @@ async unsafe fn exchange(
         receiving.push((from as usize, out.1, wait(started, site)));
     }
     let mut sending = Vec::with_capacity(ins.len());
-    for (edge, data) in neighbors.destinations.iter().zip(ins) {
+    for (edge, data) in neighbors.destinations.iter().zip(&ins) {
         let Some(to) = edge.rank else { continue };
         let message = collective.outbound(edge.label, to as usize, *data);
         // SAFETY: as the caller promises.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use crate::collective::checks::expect_bytes;
 use crate::collective::fold::{Closure, Function, UnsafeUserFunction, fold};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
-use crate::operation::OrRefuse;
-use crate::operation::site;
+use crate::operation::{OrRefuse, site};
 use vrt_core::comm::bytes::expect_type;
 use vrt_core::comm::operator::Op;
 
@@ -218,7 +218,7 @@ where
     let fold = fold(op.function(), &datatype, site);
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
-    crate::collective::expect_bytes("receive buffer", to.len, from.len, site);
+    expect_bytes("receive buffer", to.len, from.len, &site);
     expect_type(from.signature, to.signature, from.len).or_refuse(site);
     if from.len == 0 {
         return;

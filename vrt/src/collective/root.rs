@@ -3,21 +3,21 @@
 //! As in the `mpi` crate, the root and the others call different functions where they need
 //! different buffers.
 
+pub(super) mod apart;
+
 use std::process::Command;
 
+use crate::collective::call::Call;
+use crate::collective::moves::{Broadcast, Gather, GatherVarcount, Scatter, ScatterVarcount};
 use crate::collective::operation::Operation;
-use crate::collective::start::{self, datatype, expect_root, parts_in, parts_out};
-use crate::collective::{block, combine_now};
-use crate::datatype::wire::{incoming, incoming_filled, incoming_result, outgoing};
+use crate::collective::reductions::Reduce;
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::operation::site;
-use crate::request::{Request, Scope, immediate};
+use crate::request::{Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, InterCommunicator, Process};
 use crate::{MpiError, Rank};
 use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::In;
-use vrt_core::comm::combine::What;
 
 /// A rank that collective operations can have as their root.
 pub trait Root: AsCommunicator {
@@ -28,16 +28,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) {
         let site = site!("broadcast_into");
-        let (comm, root, data) = (handle(self), self.root_rank(), incoming_filled(buffer));
-        if !data.is_staged() {
-            let (root, input, out) =
-                (Some(root as usize), In(data.at, data.len, data.signature), data.out());
-            // SAFETY: the buffer is borrowed for the blocking call.
-            if unsafe { combine_now(comm, site, What::Broadcast, root, &(input, out)) } {
-                return;
-            }
-        }
-        block(start::broadcast(comm, root, data, site), site);
+        Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buffer).block();
     }
 
     /// [`broadcast_into`](Self::broadcast_into), as a request.
@@ -52,9 +43,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_broadcast_into");
-        let future = start::broadcast(handle(self), self.root_rank(), incoming_filled(buf), site);
-        // SAFETY: the request borrows the buffer until it is done.
-        unsafe { immediate(scope, buf, future, site) }
+        Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root gathers (section 6.5); on ranks other than the root.
@@ -64,11 +54,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let site = site!("gather_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::gather(handle(self), Some(self.root_rank()), outgoing(sendbuf), None, site),
-            site,
-        );
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ()).block();
     }
 
     /// [`gather_into`](Self::gather_into), as a request.
@@ -82,11 +68,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future =
-            start::gather(handle(self), Some(self.root_rank()), outgoing(sendbuf), None, site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Gathers the contributions of all ranks, in rank order; on the root.
@@ -100,17 +83,8 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("gather_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::gather(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(incoming(recvbuf)),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .block();
     }
 
     /// [`gather_into_root`](Self::gather_into_root), as a request.
@@ -130,16 +104,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::gather(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(incoming(recvbuf)),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root gathers, as much as it wants; on ranks other than the root.
@@ -149,17 +115,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let site = site!("gather_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::gather_varcount(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                None,
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, ())
+            .block();
     }
 
     /// [`gather_varcount_into`](Self::gather_varcount_into), as a request.
@@ -177,16 +134,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::gather_varcount(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            None,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Gathers contributions of different lengths; on the root.
@@ -200,17 +149,14 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("gather_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::gather_varcount(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(parts_in(recvbuf, Some(handle(self)), site)),
-                site,
-            ),
+        Call::new(
+            handle(self),
             site,
-        );
+            GatherVarcount { root: Some(self.root_rank()) },
+            sendbuf,
+            recvbuf,
+        )
+        .block();
     }
 
     /// [`gather_varcount_into_root`](Self::gather_varcount_into_root), as a request.
@@ -230,16 +176,14 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_gather_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::gather_varcount(
+        Call::new(
             handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(parts_in(recvbuf, Some(handle(self)), site)),
             site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+            GatherVarcount { root: Some(self.root_rank()) },
+            sendbuf,
+            recvbuf,
+        )
+        .immediate(scope)
     }
 
     /// Receives a part of what the root scatters (section 6.6); on ranks other than the root.
@@ -249,8 +193,7 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let site = site!("scatter_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(start::scatter(handle(self), self.root_rank(), None, incoming(recvbuf), site), site);
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, (), recvbuf).block();
     }
 
     /// [`scatter_into`](Self::scatter_into), as a request.
@@ -264,10 +207,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::scatter(handle(self), self.root_rank(), None, incoming(recvbuf), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, (), recvbuf)
+            .immediate(scope)
     }
 
     /// Gives each rank its part, in rank order; on the root.
@@ -281,17 +222,7 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("scatter_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::scatter(
-                handle(self),
-                self.root_rank(),
-                Some(outgoing(sendbuf)),
-                incoming(recvbuf),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, sendbuf, recvbuf).block();
     }
 
     /// [`scatter_into_root`](Self::scatter_into_root), as a request.
@@ -311,16 +242,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::scatter(
-            handle(self),
-            self.root_rank(),
-            Some(outgoing(sendbuf)),
-            incoming(recvbuf),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Receives a part of what the root scatters; on ranks other than the root.
@@ -330,11 +253,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let site = site!("scatter_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::scatter_varcount(handle(self), self.root_rank(), None, incoming(recvbuf), site),
-            site,
-        );
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, (), recvbuf)
+            .block();
     }
 
     /// [`scatter_varcount_into`](Self::scatter_varcount_into), as a request.
@@ -352,11 +272,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_varcount_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future =
-            start::scatter_varcount(handle(self), self.root_rank(), None, incoming(recvbuf), site);
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, (), recvbuf)
+            .immediate(scope)
     }
 
     /// Gives each rank a part, of different lengths; on the root.
@@ -370,17 +287,8 @@ pub trait Root: AsCommunicator {
         recvbuf: &mut R,
     ) {
         let site = site!("scatter_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::scatter_varcount(
-                handle(self),
-                self.root_rank(),
-                Some(parts_out(sendbuf, Some(handle(self)), site)),
-                incoming(recvbuf),
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, sendbuf, recvbuf)
+            .block();
     }
 
     /// [`scatter_varcount_into_root`](Self::scatter_varcount_into_root), as a request.
@@ -400,16 +308,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_scatter_varcount_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::scatter_varcount(
-            handle(self),
-            self.root_rank(),
-            Some(parts_out(sendbuf, Some(handle(self)), site)),
-            incoming(recvbuf),
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Contributes to what the root folds (section 6.9.1); on ranks other than the root.
@@ -419,19 +319,8 @@ pub trait Root: AsCommunicator {
     #[track_caller]
     fn reduce_into<S: Buffer + ?Sized, O: Operation>(&self, sendbuf: &S, op: O) {
         let site = site!("reduce_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        block(
-            start::reduce(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                None,
-                datatype(sendbuf),
-                op,
-                site,
-            ),
-            site,
-        );
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, ())
+            .block();
     }
 
     /// [`reduce_into`](Self::reduce_into), as a request.
@@ -451,18 +340,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_reduce_into");
-        expect_root(handle(self), self.root_rank(), false, site);
-        let future = start::reduce(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            None,
-            datatype(sendbuf),
-            op,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, sendbuf, future, site) }
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, ())
+            .immediate(scope)
     }
 
     /// Folds the contributions of all ranks; on the root.
@@ -478,19 +357,14 @@ pub trait Root: AsCommunicator {
         op: O,
     ) {
         let site = site!("reduce_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        block(
-            start::reduce(
-                handle(self),
-                Some(self.root_rank()),
-                outgoing(sendbuf),
-                Some(incoming_result(sendbuf, recvbuf, false)),
-                datatype(sendbuf),
-                op,
-                site,
-            ),
+        Call::new(
+            handle(self),
             site,
-        );
+            Reduce { root: Some(self.root_rank()), op },
+            sendbuf,
+            recvbuf,
+        )
+        .block();
     }
 
     /// [`reduce_into_root`](Self::reduce_into_root), as a request.
@@ -512,18 +386,8 @@ pub trait Root: AsCommunicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_reduce_into_root");
-        expect_root(handle(self), self.root_rank(), true, site);
-        let future = start::reduce(
-            handle(self),
-            Some(self.root_rank()),
-            outgoing(sendbuf),
-            Some(incoming_result(sendbuf, recvbuf, false)),
-            datatype(sendbuf),
-            op,
-            site,
-        );
-        // SAFETY: the request borrows the buffers until it is done.
-        unsafe { immediate(scope, recvbuf, future, site) }
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, recvbuf)
+            .immediate(scope)
     }
 
     /// Starts processes (MPI-4.1 section 11.8). A job's ranks are fixed when it begins.
@@ -557,6 +421,6 @@ impl Root for Process<'_> {
 }
 
 /// The communicator of a root.
-pub(crate) fn handle<T: AsCommunicator + ?Sized>(this: &T) -> &CommunicatorHandle {
+fn handle<T: AsCommunicator + ?Sized>(this: &T) -> &CommunicatorHandle {
     this.as_communicator().as_handle()
 }

@@ -192,7 +192,10 @@ pub(crate) fn incoming_apart<B: BufferMut + ?Sized>(
     buffer: &mut B,
     filled: bool,
 ) -> (Incoming, Apart) {
-    let mut incoming = stage_buffer(buffer, filled);
+    set_apart(stage_buffer(buffer, filled))
+}
+
+fn set_apart(mut incoming: Incoming) -> (Incoming, Apart) {
     let arrived = Arrived::default();
     if let Some(staged) = &mut incoming.staged {
         staged.apart = Some(Rc::clone(&arrived));
@@ -242,6 +245,16 @@ where
     let (datatype, to) = (OwnedDatatype::System(to), buffer.pointer_mut().cast());
     let staged = Box::new(Staged { bytes, to, count, datatype, other: Some(from), apart: None });
     Incoming { at, len, signature: Signature::of_scalar(from), staged: Some(staged) }
+}
+
+/// [`incoming_result`] apart from the buffer, as [`incoming_apart`].
+pub(crate) fn result_apart<S, R>(contributed: &S, buffer: &mut R) -> (Incoming, Apart)
+where
+    S: Buffer + ?Sized,
+    R: BufferMut + ?Sized,
+{
+    let incoming = incoming_result(contributed, buffer, false);
+    if incoming.is_staged() { set_apart(incoming) } else { incoming_apart(buffer, false) }
 }
 
 /// Bytes that an element of a buffer has on its way.

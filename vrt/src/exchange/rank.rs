@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use crate::Rank;
 use crate::collective::fold::fold;
-use crate::collective::{Operation, SystemOperation, start};
+use crate::collective::{Operation, SystemOperation};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::operation::Status;
@@ -87,7 +87,7 @@ impl RankParty {
         op: SystemOperation,
         all: bool,
     ) {
-        let datatype = start::datatype(numbers);
+        let datatype = T::equivalent_datatype().datatype_ref().to_owned_type();
         let fold = fold(op.function(), &datatype, self.site);
         let (from, to) = (wire::outgoing(numbers), wire::incoming(out));
         let (from, to) = (from.input(), to.out());

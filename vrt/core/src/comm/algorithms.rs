@@ -1,7 +1,7 @@
 //! Collective operations, each once, as a future over packed bytes.
 //!
 //! Small data is combined by PEs first, then among PEs (`combine`); large data goes from rank to
-//! rank, straight between their buffers:
+//! rank, straight between their buffers. Which it is, [`Combined`] says to all:
 //!
 //! | operation | small data | large data | source |
 //! |---|---|---|---|
@@ -28,7 +28,8 @@ use std::cell::Cell;
 use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::expect_type;
 pub use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{MAX_UNIT, PHASE_BITS, Spec, What, combine};
+use crate::comm::combine::{PHASE_BITS, Spec, combine};
+pub use crate::comm::combined::Combined;
 use crate::comm::fold::Fold;
 use crate::comm::operator::Operator;
 use crate::error::{Error, Site};
@@ -37,18 +38,18 @@ use crate::mailbox::Pattern;
 use crate::operation::{self, MayBlock, Pending};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
 
-/// Most bytes that one rank's result of a small operation may have.
-const SMALL: usize = 32 << 10;
 /// From how many bytes on an all_reduce of 2^k ranks halves its data.
 pub(crate) const HALVING: usize = 64 << 10;
 
 /// One collective operation of one rank.
 #[derive(Clone, Debug)]
 pub struct Collective {
-    comm: CommunicatorHandle,
+    /// The communicator.
+    pub comm: CommunicatorHandle,
     /// Number of the operation on the communicator, once it has begun.
     number: Cell<Option<u32>>,
-    site: Site,
+    /// Where it was called.
+    pub site: Site,
 }
 
 /// A halving: with whom, and what of the data (start, length) was kept and given.
@@ -97,8 +98,9 @@ impl Collective {
     /// # Safety
     /// Nothing is demanded: a barrier reads and writes no memory.
     pub async unsafe fn barrier(&self) -> Result<(), Error> {
+        let combined = Combined::barrier();
         // SAFETY: nothing is read or written.
-        unsafe { self.combine(What::Concatenate, None, 0, In::NOTHING, Out::NOTHING) }.await
+        unsafe { self.combine(0, &combined) }.await
     }
 
     /// Gives the root's bytes to all ranks.
@@ -116,8 +118,9 @@ impl Collective {
     async unsafe fn broadcast_in(&self, phase: u32, root: usize, data: Out) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         unsafe {
-            if data.1 <= MAX_UNIT {
-                return self.combine(What::Broadcast, Some(root), phase, data.read(), data).await;
+            let combined = Combined::broadcast(root, data);
+            if combined.is_small(self.size()) {
+                return self.combine(phase, &combined).await;
             }
             let (n, me) = (self.size(), (self.rank() + self.size() - root) % self.size());
             let real = |virtual_rank: usize| (virtual_rank + root) % n;
@@ -158,9 +161,11 @@ impl Collective {
         let out = out.map(|out| Out(out.0, input.1, input.2));
         // SAFETY: as the caller promises.
         unsafe {
-            if let (Fold::Predefined(operator), true) = (fold, input.1 <= MAX_UNIT) {
-                let out = out.unwrap_or(Out::NOTHING);
-                return self.combine(What::Fold(*operator), root, 0, input, out).await;
+            if let Fold::Predefined(operator) = fold {
+                let combined = Combined::reduce(*operator, root, input, out);
+                if combined.is_small(self.size()) {
+                    return self.combine(0, &combined).await;
+                }
             }
             self.number();
             let halves = self.size().is_power_of_two() && input.1 >= HALVING;
@@ -191,10 +196,11 @@ impl Collective {
         let (n, me) = (self.size(), self.rank());
         // SAFETY: as the caller promises.
         unsafe {
-            if input.1 <= MAX_UNIT && input.1 * n <= SMALL {
+            let mut combined = Combined::gather(Some(root), input, None);
+            if combined.is_small(n) {
                 let mut all = vec![0u8; if me == root { input.1 * n } else { 0 }];
-                let out = Out::of_slice(&mut all, input.2);
-                self.combine(What::Concatenate, Some(root), 0, input, out).await?;
+                combined.out = Out::of_slice(&mut all, input.2);
+                self.combine(0, &combined).await?;
                 return if me == root { fold.fold_all(&all, input.1).map(Some) } else { Ok(None) };
             }
             let mut mine = input.slice().to_vec();
@@ -297,7 +303,12 @@ impl Collective {
         let at: usize = lengths[..me].iter().sum();
         // SAFETY: as the caller promises.
         unsafe {
-            if let (Fold::Predefined(_), true) = (fold, input.1 <= MAX_UNIT) {
+            let combines = |operator: &Operator| {
+                Combined::reduce(*operator, None, input, None).is_small(self.size())
+            };
+            if let Fold::Predefined(operator) = fold
+                && combines(operator)
+            {
                 let mut all = vec![0u8; input.1];
                 self.reduce(None, fold, input, Some(Out::of_slice(&mut all, input.2))).await?;
                 out.copy_from(In::of_slice(&all[at..at + out.1], input.2));
@@ -334,14 +345,13 @@ impl Collective {
         input: In,
         out: Option<Out>,
     ) -> Result<(), Error> {
-        let (n, each) = (self.size(), input.1);
+        let combined = Combined::gather(root, input, out);
         // SAFETY: as the caller promises; part `r` of the output is rank `r`'s.
         unsafe {
-            if each <= MAX_UNIT && each * n <= SMALL {
-                let out = out.unwrap_or(Out::NOTHING);
-                return self.combine(What::Concatenate, root, 0, input, out).await;
+            if combined.is_small(self.size()) {
+                return self.combine(0, &combined).await;
             }
-            let parts = out.map(|out| out.parts(n));
+            let parts = out.map(|out| out.parts(self.size()));
             self.gather_parts(root, input, parts.as_deref()).await
         }
     }
@@ -405,7 +415,9 @@ impl Collective {
         let (n, me, each) = (self.size(), self.rank(), out.1);
         // SAFETY: as the caller promises; part `r` of the input is rank `r`'s.
         unsafe {
-            if each * n <= MAX_UNIT {
+            // Small data is broadcast, and each takes its part.
+            let everything = Out(std::ptr::null_mut(), each * n, out.2);
+            if Combined::broadcast(root, everything).is_small(n) {
                 let mut all = vec![0u8; each * n];
                 if let Some(input) = input.filter(|_| me == root) {
                     Out::of_slice(&mut all, out.2).copy_from(input);
@@ -460,10 +472,11 @@ impl Collective {
     /// As [`reduce`](Self::reduce).
     pub async unsafe fn all_to_all(&self, input: In, out: Out) -> Result<(), Error> {
         let n = self.size();
+        let combined = Combined::all_to_all(input, out);
         // SAFETY: as the caller promises; parts are by rank.
         unsafe {
-            if input.1 > 0 && input.1 <= MAX_UNIT {
-                return self.combine(What::Exchange, None, 0, input, out).await;
+            if combined.is_small(n) {
+                return self.combine(0, &combined).await;
             }
             self.all_to_all_parts(&input.parts(n), &out.parts(n)).await
         }
@@ -510,10 +523,11 @@ impl Collective {
         let (n, me, each) = (self.size(), self.rank(), input.1);
         // SAFETY: as the caller promises.
         unsafe {
-            if each <= MAX_UNIT && each * n <= SMALL {
+            let mut combined = Combined::gather(None, input, None);
+            if combined.is_small(n) {
                 let mut all = vec![0u8; each * n];
-                self.combine(What::Concatenate, None, 0, input, Out::of_slice(&mut all, input.2))
-                    .await?;
+                combined.out = Out::of_slice(&mut all, input.2);
+                self.combine(0, &combined).await?;
                 let last = if exclusive { me } else { me + 1 };
                 if last == 0 || each == 0 {
                     return Ok(());
@@ -547,19 +561,12 @@ impl Collective {
         Ok(())
     }
 
-    async unsafe fn combine(
-        &self,
-        what: What,
-        root: Option<usize>,
-        phase: u32,
-        input: In,
-        out: Out,
-    ) -> Result<(), Error> {
+    async unsafe fn combine(&self, phase: u32, combined: &Combined) -> Result<(), Error> {
         let number = Some((self.number() << PHASE_BITS) | phase);
-        let spec = spec(&self.comm, what, root, &input);
+        let spec = spec(&self.comm, combined);
+        let (input, out) = (combined.input.0, combined.out.0);
         // SAFETY: as the caller promises.
-        let started =
-            pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input.0, out.0) });
+        let started = pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input, out) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request, _) => Pending::new(request, self.site, None).await?,
@@ -680,25 +687,22 @@ pub unsafe fn combine_now(
     may_block: MayBlock,
     comm: &CommunicatorHandle,
     site: Site,
-    what: What,
-    root: Option<usize>,
-    (input, out): &(In, Out),
+    combined: &Combined,
 ) -> Result<bool, Error> {
-    if input.1 > MAX_UNIT
-        || (matches!(what, What::Concatenate) && input.1 * comm.size as usize > SMALL)
-    {
+    if !combined.is_small(comm.size as usize) {
         return Ok(false);
     }
-    let spec = spec(comm, what, root, input);
+    let spec = spec(comm, combined);
+    let (input, out) = (combined.input.0, combined.out.0);
     // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input.0, out.0) };
+    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(may_block, start, None, site);
     check_agreement(&outcome, &spec)?;
     Ok(true)
 }
 
 #[inline]
-fn spec(comm: &CommunicatorHandle, what: What, root: Option<usize>, input: &In) -> Spec {
+fn spec(comm: &CommunicatorHandle, &Combined { what, root, input, .. }: &Combined) -> Spec {
     Spec {
         what,
         root: root.map(|root| root as u32),

@@ -11,6 +11,7 @@
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
+//! | `combined` | what small operations are, and what is small |
 //! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
 //! | `operator`, `fold` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
@@ -19,6 +20,7 @@ pub mod algorithms;
 pub mod attributes;
 pub mod bytes;
 pub mod combine;
+mod combined;
 pub mod create;
 pub mod fold;
 mod groups;

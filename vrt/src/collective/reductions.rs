@@ -1,0 +1,156 @@
+//! The operations that fold data, each described once.
+
+use crate::collective::buffers::Folded;
+use crate::collective::call::{Begun, Caller, Description};
+use crate::collective::fold::{fold, predefined};
+use crate::collective::operation::Operation;
+use crate::datatype::wire::Outgoing;
+use crate::operation::Error;
+use crate::{Count, Rank};
+use vrt_core::comm::algorithms::Combined;
+use vrt_core::comm::fold::Fold;
+use vrt_core::comm::operator::Operator;
+
+impl Caller<'_> {
+    /// The predefined operation that is applied to what is sent; `None` when it is a user's.
+    ///
+    /// # Panics
+    /// When the operation is predefined, but not for these elements.
+    #[inline(always)]
+    fn operator(&self, op: &impl Operation) -> Option<Operator> {
+        predefined(op.function(), self.elements, self.site)
+    }
+
+    /// What is applied to what is sent.
+    fn fold<'a>(&self, op: &'a impl Operation) -> Fold<'a> {
+        fold(op.function(), &self.elements.to_owned_type(), self.site)
+    }
+
+    /// Checks that there is room for the result of a reduction, and takes no more of it.
+    #[inline(always)]
+    fn take_result(&self, from: &Outgoing, to: &mut Folded) {
+        self.expect_result(from, &to.0);
+        to.0.len = from.len;
+    }
+}
+
+/// The contributions of all, folded, for the root or for all.
+#[derive(Clone, Copy)]
+pub(super) struct Reduce<O> {
+    pub(super) root: Option<Rank>,
+    pub(super) op: O,
+}
+
+impl<O: Operation> Description for Reduce<O> {
+    type From = Outgoing;
+    type To = Folded;
+
+    #[inline(always)]
+    fn receiver(&self) -> Option<Rank> {
+        self.root
+    }
+
+    #[inline(always)]
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
+        if caller.is(self.root) {
+            caller.take_result(from, to);
+        }
+        let operator = caller.operator(&self.op)?;
+        let root = self.root.map(|root| root as usize);
+        Some(Combined::reduce(operator, root, from.input(), Some(to.0.out())))
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Folded,
+    ) -> Result<(), Error> {
+        let fold = begun.caller.fold(&self.op);
+        let root = self.root.map(|root| root as usize);
+        let (input, out) = (from.input(), to.0.out());
+        // SAFETY: as the caller promises.
+        unsafe { begun.collective.reduce(root, &fold, input, Some(out)) }.await
+    }
+}
+
+/// The contributions of all, folded, of which each rank gets a part: as many elements as the counts
+/// say, or as its buffer has.
+#[derive(Clone)]
+pub(super) struct ReduceScatter<O> {
+    pub(super) counts: Option<Vec<Count>>,
+    pub(super) op: O,
+}
+
+impl<O> ReduceScatter<O> {
+    /// The bytes that each rank gets.
+    fn lengths(&self, caller: &Caller<'_>, to: &Folded) -> Vec<usize> {
+        let Some(counts) = &self.counts else {
+            return vec![to.0.len; caller.comm.size as usize];
+        };
+        let each = caller.elements.size();
+        counts.iter().map(|count| *count as usize * each).collect()
+    }
+}
+
+impl<O: Operation> Description for ReduceScatter<O> {
+    type From = Outgoing;
+    type To = Folded;
+
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
+        let lengths = self.lengths(caller, to);
+        caller.expect_parts("list of counts", lengths.len());
+        caller.expect_bytes("receive buffer", to.0.len, lengths[caller.comm.rank as usize]);
+        caller.expect_bytes("send buffer", from.len, lengths.iter().sum());
+        caller.expect_result_type(from, &to.0, to.0.len);
+        caller.operator(&self.op);
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Folded,
+    ) -> Result<(), Error> {
+        let fold = begun.caller.fold(&self.op);
+        let lengths = self.lengths(&begun.caller, to);
+        let (input, out) = (from.input(), to.0.out());
+        // SAFETY: as the caller promises.
+        unsafe { begun.collective.reduce_scatter(&fold, input, &lengths, out) }.await
+    }
+}
+
+/// The contributions of the ranks up to each, or before it, folded.
+#[derive(Clone, Copy)]
+pub(super) struct Scan<O> {
+    pub(super) exclusive: bool,
+    pub(super) op: O,
+}
+
+impl<O: Operation> Description for Scan<O> {
+    type From = Outgoing;
+    type To = Folded;
+
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
+        caller.take_result(from, to);
+        if self.exclusive && caller.comm.rank == 0 {
+            // Nothing comes for it.
+            to.0.len = 0;
+        }
+        caller.operator(&self.op);
+        None
+    }
+
+    async unsafe fn run(
+        &self,
+        begun: &Begun<'_>,
+        from: &Outgoing,
+        to: &Folded,
+    ) -> Result<(), Error> {
+        let fold = begun.caller.fold(&self.op);
+        let (input, out) = (from.input(), to.0.out());
+        // SAFETY: as the caller promises.
+        unsafe { begun.collective.scan(&fold, input, out, self.exclusive) }.await
+    }
+}
