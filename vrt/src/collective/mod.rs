@@ -28,9 +28,9 @@
 //! | `checks` | what is wrong with arguments |
 //! | `operation`, `fold` | what reductions apply |
 //!
-//! A new operation is a [`Description`](call::Description) in `moves` or `reductions`, its blocking and
+//! A new operation is a `Description` (in `call`) in `moves` or `reductions`, its blocking and
 //! immediate calls in `communicator` or `root`, and its other forms in the `apart` below that. Whether data is small
-//! enough to be combined by PEs is asked below, in [`Combined`](vrt_core::comm::algorithms::Combined).
+//! enough to be combined by PEs is asked below, in `vrt_core::comm::combined`.
 
 mod buffers;
 mod call;

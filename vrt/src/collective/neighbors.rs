@@ -288,7 +288,7 @@ impl Caller<'_> {
     /// Checks that there can be an equal part for each neighbour.
     fn expect_divisible(&self, what: &str, len: usize, neighbors: usize) {
         let site = self.site;
-        if neighbors > 0 && len % neighbors != 0 {
+        if neighbors > 0 && !len.is_multiple_of(neighbors) {
             panic!(
                 "{site}: the {what} buffer has {len} bytes, no multiple of \
                  {neighbors} neighbours"
