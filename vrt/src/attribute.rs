@@ -17,10 +17,10 @@ pub mod traits {
 }
 
 /// A value as the engine keeps it.
-pub(crate) struct Kept<A>(pub(crate) A);
+pub(crate) struct Stored<A>(pub(crate) A);
 
-impl<A: CommAttribute> Attribute for Kept<A> {
+impl<A: CommAttribute> Attribute for Stored<A> {
     fn duplicate(&self) -> Option<Box<dyn Attribute>> {
-        A::CLONE_ON_DUP.then(|| Box::new(Kept(self.0.clone())) as Box<dyn Attribute>)
+        A::CLONE_ON_DUP.then(|| Box::new(Stored(self.0.clone())) as Box<dyn Attribute>)
     }
 }

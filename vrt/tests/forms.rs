@@ -38,7 +38,7 @@ macro_rules! agree {
     }};
 }
 
-fn whole(numbers: &mut Vec<u64>) -> DynBufferMut<'_> {
+fn whole(numbers: &mut [u64]) -> DynBufferMut<'_> {
     DynBufferMut::new(numbers)
 }
 

@@ -59,7 +59,7 @@ pub(super) trait Description: Sized {
     /// The bytes, which were checked, are valid until the future is ready.
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Self::From,
         to: &Self::To,
     ) -> Result<(), Error>;
@@ -89,7 +89,7 @@ impl<'c> Caller<'c> {
 }
 
 /// An operation that was begun.
-pub(super) struct Begun<'c> {
+pub(super) struct Running<'c> {
     pub(super) caller: Caller<'c>,
     pub(super) collective: &'c Collective,
 }
@@ -116,7 +116,7 @@ impl<D, S: Given, R: GivenMut> Takes<S, R> for D where
 
 /// The bytes of a call, and the operation as PEs combine it.
 type Checked<D> = (<D as Description>::From, <D as Description>::To, Option<Combined>);
-type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+type BoxedOperation = Pin<Box<dyn Future<Output = ()>>>;
 
 impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
     #[inline(always)]
@@ -231,7 +231,7 @@ unsafe fn operation<D: Description>(
     async move {
         let Collective { comm, site, .. } = &collective;
         let caller = Caller { comm, site: *site, elements: elements.datatype_ref() };
-        let begun = Begun { caller, collective: &collective };
+        let begun = Running { caller, collective: &collective };
         // SAFETY: as the caller promises.
         unsafe { description.run(&begun, &from, &to) }.await.or_refuse(*site);
         to.finish_all();
@@ -256,7 +256,7 @@ fn apart<D: Takes<S, R> + 'static, S: Given, R: GivenMut>(
     description: D,
     send: &S,
     receive: &mut R,
-) -> (Boxed, Vec<Apart>) {
+) -> (BoxedOperation, Vec<Apart>) {
     let mut came = Vec::new();
     let elements = D::From::elements(send.given());
     let caller = Caller::new(comm, site, &elements);
@@ -326,7 +326,7 @@ where
 /// It can be dropped or forgotten. Others wait for this rank's part in the operation, so one that has
 /// begun and is dropped goes on by itself, with a result that nobody sees.
 pub(super) struct CallFuture<R> {
-    operation: Background<Boxed>,
+    operation: Background<BoxedOperation>,
     receive: R,
     came: Vec<Apart>,
     settle: fn(&mut R, Vec<Apart>),

@@ -1,7 +1,7 @@
 //! The operations that move data, each described once.
 
 use crate::Rank;
-use crate::collective::call::{Begun, Caller, Description};
+use crate::collective::call::{Caller, Description, Running};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::operation::Error;
 use vrt_core::comm::algorithms::{Combined, In, Out};
@@ -27,7 +27,12 @@ impl Description for Barrier {
         Some(Combined::barrier())
     }
 
-    async unsafe fn run(&self, begun: &Begun<'_>, _: &Outgoing, _: &Incoming) -> Result<(), Error> {
+    async unsafe fn run(
+        &self,
+        begun: &Running<'_>,
+        _: &Outgoing,
+        _: &Incoming,
+    ) -> Result<(), Error> {
         // SAFETY: there are no bytes.
         unsafe { begun.collective.barrier() }.await
     }
@@ -52,7 +57,7 @@ impl Description for Broadcast {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         _: &Outgoing,
         data: &Incoming,
     ) -> Result<(), Error> {
@@ -88,7 +93,7 @@ impl Description for Gather {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -121,7 +126,7 @@ impl Description for GatherVarcount {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Vec<Incoming>,
     ) -> Result<(), Error> {
@@ -156,7 +161,7 @@ impl Description for Scatter {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -194,7 +199,7 @@ impl Description for ScatterVarcount {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -221,7 +226,7 @@ impl Description for AllToAll {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -251,7 +256,7 @@ impl Description for AllToAllVarcount {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Vec<Incoming>,
     ) -> Result<(), Error> {

@@ -5,7 +5,7 @@
 //! of the receive buffer stays as it is.
 
 use crate::collective::buffers::{Given, GivenMut};
-use crate::collective::call::{Begun, Call, Caller, Description, Takes};
+use crate::collective::call::{Call, Caller, Description, Running, Takes};
 use crate::collective::moves::{ins, outs};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
@@ -33,7 +33,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_into");
-        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).block();
+        call(self.as_handle(), site, NeighborAllGather, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), as a request.
@@ -50,7 +50,7 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_gather_into");
-        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).immediate(scope)
+        call(self.as_handle(), site, NeighborAllGather, sendbuf, recvbuf).immediate(scope)
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be awaited.
@@ -65,7 +65,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_into_async");
-        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).into_future()
+        call(self.as_handle(), site, NeighborAllGather, sendbuf, recvbuf).into_future()
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be started again and again.
@@ -80,7 +80,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("persistent_neighbor_all_gather_into");
-        call(self.as_handle(), site, AllGather, sendbuf, recvbuf).persistent()
+        call(self.as_handle(), site, NeighborAllGather, sendbuf, recvbuf).persistent()
     }
 
     /// Sends the same to all neighbours, and receives from each, of different lengths.
@@ -91,7 +91,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_varcount_into");
-        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).block();
+        call(self.as_handle(), site, NeighborAllGatherVarcount, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), as a
@@ -109,7 +109,7 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_gather_varcount_into");
-        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).immediate(scope)
+        call(self.as_handle(), site, NeighborAllGatherVarcount, sendbuf, recvbuf).immediate(scope)
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be awaited.
@@ -124,7 +124,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_gather_varcount_into_async");
-        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).into_future()
+        call(self.as_handle(), site, NeighborAllGatherVarcount, sendbuf, recvbuf).into_future()
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be started again and again.
@@ -139,7 +139,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("persistent_neighbor_all_gather_varcount_into");
-        call(self.as_handle(), site, AllGatherVarcount, sendbuf, recvbuf).persistent()
+        call(self.as_handle(), site, NeighborAllGatherVarcount, sendbuf, recvbuf).persistent()
     }
 
     /// Sends a part to each neighbour, and receives one from each.
@@ -150,7 +150,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_into");
-        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).block();
+        call(self.as_handle(), site, NeighborAllToAll, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), as a request.
@@ -167,7 +167,7 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_to_all_into");
-        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).immediate(scope)
+        call(self.as_handle(), site, NeighborAllToAll, sendbuf, recvbuf).immediate(scope)
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be awaited.
@@ -182,7 +182,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_into_async");
-        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).into_future()
+        call(self.as_handle(), site, NeighborAllToAll, sendbuf, recvbuf).into_future()
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be started again and again.
@@ -197,7 +197,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let site = site!("persistent_neighbor_all_to_all_into");
-        call(self.as_handle(), site, AllToAll, sendbuf, recvbuf).persistent()
+        call(self.as_handle(), site, NeighborAllToAll, sendbuf, recvbuf).persistent()
     }
 
     /// Sends a part to each neighbour, and receives one from each, of different lengths.
@@ -208,7 +208,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_varcount_into");
-        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).block();
+        call(self.as_handle(), site, NeighborAllToAllVarcount, sendbuf, recvbuf).block();
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), as a
@@ -226,7 +226,7 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let site = site!("immediate_neighbor_all_to_all_varcount_into");
-        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).immediate(scope)
+        call(self.as_handle(), site, NeighborAllToAllVarcount, sendbuf, recvbuf).immediate(scope)
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be awaited.
@@ -241,7 +241,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("neighbor_all_to_all_varcount_into_async");
-        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).into_future()
+        call(self.as_handle(), site, NeighborAllToAllVarcount, sendbuf, recvbuf).into_future()
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be started again and again.
@@ -256,7 +256,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let site = site!("persistent_neighbor_all_to_all_varcount_into");
-        call(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).persistent()
+        call(self.as_handle(), site, NeighborAllToAllVarcount, sendbuf, recvbuf).persistent()
     }
 }
 
@@ -299,9 +299,9 @@ impl Caller<'_> {
 
 /// The same to all neighbours.
 #[derive(Clone)]
-struct AllGather(Neighbors);
+struct NeighborAllGather(Neighbors);
 
-impl Description for AllGather {
+impl Description for NeighborAllGather {
     type From = Outgoing;
     type To = Incoming;
 
@@ -314,7 +314,7 @@ impl Description for AllGather {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -327,9 +327,9 @@ impl Description for AllGather {
 
 /// The same to all neighbours, from each as much as it sends.
 #[derive(Clone)]
-struct AllGatherVarcount(Neighbors);
+struct NeighborAllGatherVarcount(Neighbors);
 
-impl Description for AllGatherVarcount {
+impl Description for NeighborAllGatherVarcount {
     type From = Outgoing;
     type To = Vec<Incoming>;
 
@@ -342,7 +342,7 @@ impl Description for AllGatherVarcount {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Vec<Incoming>,
     ) -> Result<(), Error> {
@@ -354,9 +354,9 @@ impl Description for AllGatherVarcount {
 
 /// An equal part for each neighbour.
 #[derive(Clone)]
-struct AllToAll(Neighbors);
+struct NeighborAllToAll(Neighbors);
 
-impl Description for AllToAll {
+impl Description for NeighborAllToAll {
     type From = Outgoing;
     type To = Incoming;
 
@@ -370,7 +370,7 @@ impl Description for AllToAll {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
     ) -> Result<(), Error> {
@@ -383,9 +383,9 @@ impl Description for AllToAll {
 
 /// A part for each neighbour, of different lengths.
 #[derive(Clone)]
-struct AllToAllVarcount(Neighbors);
+struct NeighborAllToAllVarcount(Neighbors);
 
-impl Description for AllToAllVarcount {
+impl Description for NeighborAllToAllVarcount {
     type From = Vec<Outgoing>;
     type To = Vec<Incoming>;
 
@@ -404,7 +404,7 @@ impl Description for AllToAllVarcount {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Vec<Incoming>,
     ) -> Result<(), Error> {
@@ -416,7 +416,7 @@ impl Description for AllToAllVarcount {
 /// # Safety
 /// The buffers are valid until the future is ready.
 async unsafe fn exchange(
-    begun: &Begun<'_>,
+    begun: &Running<'_>,
     neighbors: &Neighbors,
     ins: Vec<In>,
     outs: Vec<Out>,

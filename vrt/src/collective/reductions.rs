@@ -1,7 +1,7 @@
 //! The operations that fold data, each described once.
 
 use crate::collective::buffers::Folded;
-use crate::collective::call::{Begun, Caller, Description};
+use crate::collective::call::{Caller, Description, Running};
 use crate::collective::fold::{fold, predefined};
 use crate::collective::operation::Operation;
 use crate::datatype::wire::Outgoing;
@@ -62,7 +62,7 @@ impl<O: Operation> Description for Reduce<O> {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {
@@ -109,7 +109,7 @@ impl<O: Operation> Description for ReduceScatter<O> {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {
@@ -144,7 +144,7 @@ impl<O: Operation> Description for Scan<O> {
 
     async unsafe fn run(
         &self,
-        begun: &Begun<'_>,
+        begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {

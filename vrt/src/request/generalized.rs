@@ -8,14 +8,14 @@ use crate::operation::site;
 use crate::request::{Request, StaticScope, immediate};
 
 #[derive(Debug, Default)]
-struct State {
+struct Completion {
     done: bool,
     waker: Option<Waker>,
 }
 
 /// Completes a generalized request, from anywhere: the rank itself, a thread, an async task.
 #[derive(Debug)]
-pub struct Completer(Arc<Mutex<State>>);
+pub struct Completer(Arc<Mutex<Completion>>);
 
 impl Completer {
     /// The request is done (`MPI_Grequest_complete`).
@@ -46,7 +46,7 @@ impl Completer {
 /// ```
 #[track_caller]
 pub fn generalized() -> (Completer, Request<'static, ()>) {
-    let state = Arc::new(Mutex::new(State::default()));
+    let state = Arc::new(Mutex::new(Completion::default()));
     let seen = Arc::clone(&state);
     let future = poll_fn(move |context| {
         let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::attribute::{CommAttribute, Kept};
+use crate::attribute::{CommAttribute, Stored};
 use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
 use crate::operation::site;
 use crate::operation::{OrRefuse, try_block_on};
@@ -465,10 +465,10 @@ pub trait AnyCommunicator: Communicator {
 
 impl<C: Communicator + ?Sized> AnyCommunicator for C {
     fn get_attr<A: CommAttribute>(&self) -> Option<&A> {
-        self.as_handle().attributes.get::<Kept<A>>().map(|kept| &kept.0)
+        self.as_handle().attributes.get::<Stored<A>>().map(|kept| &kept.0)
     }
 
     fn set_attr<A: CommAttribute>(&mut self, val: A) {
-        self.as_handle().attributes.set(Kept(val));
+        self.as_handle().attributes.set(Stored(val));
     }
 }

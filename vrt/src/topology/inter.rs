@@ -9,7 +9,7 @@ use crate::operation::site;
 use crate::operation::{Error, OrRefuse, try_block_on};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};
 use vrt_core::comm::create;
-use vrt_core::comm::handle::{CommunicatorHandle, Info, Members, Remote};
+use vrt_core::comm::handle::{CommunicatorHandle, Info, Members, RemoteGroup};
 use vrt_core::comm::shape::Shape;
 
 /// A communicator between two groups of ranks.
@@ -27,7 +27,7 @@ pub enum MergeOrder {
 }
 
 impl InterCommunicator {
-    fn remote(&self) -> &Remote {
+    fn remote(&self) -> &RemoteGroup {
         match &self.0.remote {
             Some(remote) => remote,
             None => unreachable!("an intercommunicator has a remote group"),
@@ -98,7 +98,7 @@ pub(crate) fn create(
         let first = mine.1.iter().min() < theirs.1.iter().min();
         let context = if first { mine.0 } else { theirs.0 };
         let mut info = Info::new(context, comm.rank, comm.members.clone());
-        info.remote = Some(Remote { members: Members::from_list(theirs.1), local });
+        info.remote = Some(RemoteGroup { members: Members::from_list(theirs.1), local });
         Ok(InterCommunicator(CommunicatorHandle::new(info)))
     };
     try_block_on(make, site)
@@ -106,7 +106,7 @@ pub(crate) fn create(
 
 async fn merge(
     comm: &CommunicatorHandle,
-    remote: &Remote,
+    remote: &RemoteGroup,
     order: MergeOrder,
     site: Site,
 ) -> Result<CommunicatorHandle, Error> {

@@ -78,14 +78,14 @@ struct Waiter {
     parked: bool,
 }
 
-struct Table {
+struct WaitTable {
     waiters: HashMap<usize, VecDeque<Waiter>, FxBuildHasher>,
     tickets: u64,
     /// Words at which ranks have woken ranks, the last ones.
     between_ranks: VecDeque<usize>,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table {
+static TABLE: Mutex<WaitTable> = Mutex::new(WaitTable {
     waiters: HashMap::with_hasher(FxBuildHasher),
     tickets: 0,
     between_ranks: VecDeque::new(),
@@ -105,7 +105,7 @@ thread_local! {
 }
 
 /// Runs `f` on the table, on the process's heap.
-fn table<R>(f: impl FnOnce(&mut Table) -> R) -> R {
+fn table<R>(f: impl FnOnce(&mut WaitTable) -> R) -> R {
     hooks::runtime_heap(|| f(&mut TABLE.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
@@ -298,7 +298,7 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     let until = [deadline, look_again].into_iter().flatten().min();
     BLOCKED_HERE.set(BLOCKED_HERE.get() + 1);
     PARKED_HERE.set(PARKED_HERE.get() + u32::from(parked));
-    let is_gone = |table: &mut Table| {
+    let is_gone = |table: &mut WaitTable| {
         let there = table.waiters.get(&call.address);
         !there.is_some_and(|there| there.iter().any(|waiter| waiter.ticket == ticket))
     };
@@ -326,7 +326,7 @@ fn count_waiting(address: usize, count: impl Fn(&AtomicU32) -> u32) {
     }
 }
 
-impl Table {
+impl WaitTable {
     /// Takes a waiter out; false when somebody has done so.
     fn remove(&mut self, address: usize, ticket: u64) -> bool {
         let Some(there) = self.waiters.get_mut(&address) else { return false };
@@ -393,7 +393,8 @@ impl Locks for Futexes {
 
     fn end(&self, uid: u32) {
         let forgotten = table(|table| {
-            let count = |table: &Table| table.waiters.values().map(VecDeque::len).sum::<usize>();
+            let count =
+                |table: &WaitTable| table.waiters.values().map(VecDeque::len).sum::<usize>();
             let before = count(table);
             table.waiters.values_mut().for_each(|there| there.retain(|waiter| waiter.pe != uid));
             table.waiters.retain(|_, there| !there.is_empty());
@@ -484,7 +485,7 @@ fn wake_here(call: Call, bits: u32) -> c_long {
     count as c_long + status.max(0)
 }
 
-impl Table {
+impl WaitTable {
     /// Ranks wake each other at this address.
     fn remember(&mut self, address: usize) {
         if self.between_ranks.contains(&address) {

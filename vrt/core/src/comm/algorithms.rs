@@ -53,7 +53,7 @@ pub struct Collective {
 }
 
 /// A halving: with whom, and what of the data (start, length) was kept and given.
-struct Way {
+struct HalvingStep {
     partner: usize,
     keep: (usize, usize),
     give: (usize, usize),
@@ -246,7 +246,7 @@ impl Collective {
     ) -> Result<(), Error> {
         let (n, me, each) = (self.size(), self.rank(), operator.scalar.size());
         let (mut at, mut len) = (0, input.1);
-        let mut ways: Vec<Way> = Vec::new();
+        let mut ways: Vec<HalvingStep> = Vec::new();
         let mut bit = 1;
         // SAFETY: as the caller promises; all ranges lie in the data.
         unsafe {
@@ -272,11 +272,11 @@ impl Collective {
                     (false, true) => operator.fold(out.0.add(keep.0), theirs.0, keep.1),
                     (false, false) => operator.fold_right(theirs.0, out.0.add(keep.0), keep.1),
                 }
-                ways.push(Way { partner, keep, give });
+                ways.push(HalvingStep { partner, keep, give });
                 (at, len) = keep;
                 bit <<= 1;
             }
-            for Way { partner, keep, give } in ways.into_iter().rev() {
+            for HalvingStep { partner, keep, give } in ways.into_iter().rev() {
                 let have = out.read().range(keep.0, keep.1);
                 self.exchange(1, partner, have, partner, out.range(give.0, give.1)).await?;
             }

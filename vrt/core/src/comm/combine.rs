@@ -33,7 +33,7 @@ use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{
-    Completion, Core, Ended, Engine, Extension, Handlers, Request, Room, Started, copy_short,
+    Completion, Core, Engine, Extension, Handlers, Request, RequestEnd, Room, Started, copy_short,
 };
 use vrt_slot::Arena;
 
@@ -462,7 +462,7 @@ impl Combining {
             match core.rank(rank) {
                 Some(state) => {
                     let outcome = &mut state.request_mut(request).outcome;
-                    outcome.ended = Ended::Cancelled;
+                    outcome.ended = RequestEnd::Cancelled;
                     outcome.bytes = u64::from(other);
                     outcome.tag = i32::from(signature.number());
                     core.complete(rank, request);

@@ -84,7 +84,7 @@ impl Members {
 
 /// What an intercommunicator has beside its local group.
 #[derive(Debug)]
-pub struct Remote {
+pub struct RemoteGroup {
     /// The remote group: the ranks that messages go to and come from.
     pub members: Members,
     /// A communicator of the local group.
@@ -107,7 +107,7 @@ pub struct Info {
     /// Its ranks; of an intercommunicator, the local group.
     pub members: Members,
     /// The other group of an intercommunicator; other communicators have none.
-    pub remote: Option<Remote>,
+    pub remote: Option<RemoteGroup>,
     /// How its ranks are related: its topology.
     pub shape: Shape,
     /// PEs know it by its context: its members are not a range of the job's ranks.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use vrt_slot::locals;
 
 use crate::Rank;
-use crate::comm::handle::{CommunicatorHandle, Info, Members, Remote};
+use crate::comm::handle::{CommunicatorHandle, Info, Members, RemoteGroup};
 use crate::comm::shape::Shape;
 use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 
@@ -32,7 +32,7 @@ use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 const TABLE: u32 = FIRST_FREE_CONTEXT;
 
 #[derive(Debug, Default)]
-struct Table {
+struct CommunicatorTable {
     known: RefCell<FxHashMap<u32, Weak<Info>>>,
     /// The rank's state is being encoded or decoded: numbers mean communicators.
     open: Cell<bool>,
@@ -46,14 +46,14 @@ fn is_listed(context: u32) -> bool {
 
 pub(super) fn enter(info: &Rc<Info>) {
     if is_listed(info.context) {
-        let table = locals::keep(TABLE, Table::default);
+        let table = locals::keep(TABLE, CommunicatorTable::default);
         table.known.borrow_mut().insert(info.context, Rc::downgrade(info));
     }
 }
 
 pub(super) fn remove(context: u32) {
     if is_listed(context)
-        && let Some(table) = locals::kept::<Table>(TABLE)
+        && let Some(table) = locals::kept::<CommunicatorTable>(TABLE)
     {
         table.known.borrow_mut().remove(&context);
     }
@@ -62,27 +62,27 @@ pub(super) fn remove(context: u32) {
 /// The communicator of the running rank that has a number; not one of those that are there from the
 /// beginning.
 pub fn find(number: u32) -> Option<CommunicatorHandle> {
-    let table = locals::kept::<Table>(TABLE)?;
+    let table = locals::kept::<CommunicatorTable>(TABLE)?;
     let info = table.known.borrow().get(&number)?.upgrade()?;
     Some(CommunicatorHandle::from_shared(info))
 }
 
 /// Encodes or decodes the running rank's state: meanwhile numbers mean its communicators.
 pub fn open<R>(f: impl FnOnce() -> R) -> R {
-    struct Close(Rc<Table>, bool);
+    struct Close(Rc<CommunicatorTable>, bool);
     impl Drop for Close {
         fn drop(&mut self) {
             self.0.open.set(self.1);
         }
     }
-    let table = locals::keep(TABLE, Table::default);
+    let table = locals::keep(TABLE, CommunicatorTable::default);
     let _close = Close(Rc::clone(&table), table.open.replace(true));
     f()
 }
 
 /// Whether the caller encodes or decodes its rank's state.
 pub fn is_open() -> bool {
-    locals::kept::<Table>(TABLE).is_some_and(|table| table.open.get())
+    locals::kept::<CommunicatorTable>(TABLE).is_some_and(|table| table.open.get())
 }
 
 /// A communicator as it is written.
@@ -124,7 +124,7 @@ impl MemberList {
 
 /// All communicators of the running rank, to be written with its state.
 pub fn records() -> Vec<Record> {
-    let Some(table) = locals::kept::<Table>(TABLE) else { return Vec::new() };
+    let Some(table) = locals::kept::<CommunicatorTable>(TABLE) else { return Vec::new() };
     let known = table.known.borrow();
     let record = |info: Rc<Info>| Record {
         context: info.context,
@@ -158,7 +158,7 @@ pub fn reopen(mut records: Vec<Record>) -> Reopened {
     for record in records {
         let mut info = Info::new(record.context, record.rank, record.members.members());
         info.remote = record.remote.and_then(|(members, local)| {
-            Some(Remote { members: members.members(), local: find(local)? })
+            Some(RemoteGroup { members: members.members(), local: find(local)? })
         });
         info.shape = record.shape;
         info.registered.set(record.registered);

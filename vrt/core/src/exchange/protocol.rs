@@ -23,43 +23,43 @@ pub enum Protocol {
 }
 
 /// What is known of a protocol.
-struct Entry {
+struct ProtocolEntry {
     protocol: Protocol,
     name: &'static str,
     help: &'static str,
 }
 
-const PROTOCOLS: [Entry; 6] = [
-    Entry {
+const PROTOCOLS: [ProtocolEntry; 6] = [
+    ProtocolEntry {
         protocol: Protocol::Auto,
         name: "auto",
         help: "chosen by LogGP parameters, the number of ranks and of partners (--loggp)",
     },
-    Entry {
+    ProtocolEntry {
         protocol: Protocol::Pex,
         name: "pex",
         help: "personalized exchange: an all-to-all of sizes, then the messages; time and memory \
                grow with the ranks",
     },
-    Entry {
+    ProtocolEntry {
         protocol: Protocol::Pcx,
         name: "pcx",
         help: "personalized census: a reduce-scatter of message counts, then the messages; time \
                and memory grow with the ranks",
     },
-    Entry {
+    ProtocolEntry {
         protocol: Protocol::Rsx,
         name: "rsx",
         help: "remote summation: receivers' counters are increased one-sided, a barrier, then the \
                messages",
     },
-    Entry {
+    ProtocolEntry {
         protocol: Protocol::Nbx,
         name: "nbx",
         help: "nonblocking consensus: synchronous sends and a nonblocking barrier; time grows with \
                the logarithm of the ranks",
     },
-    Entry {
+    ProtocolEntry {
         protocol: Protocol::NbxByNode,
         name: "nbx-node",
         help: "nbx with one message for each node, from where its parts are passed on: fewer \
@@ -107,7 +107,7 @@ fn names() -> String {
 #[must_use]
 pub fn list() -> String {
     let mut text = String::new();
-    for Entry { name, help, .. } in &PROTOCOLS {
+    for ProtocolEntry { name, help, .. } in &PROTOCOLS {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<10}{help}");
     }

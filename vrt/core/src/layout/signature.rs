@@ -114,7 +114,7 @@ fn names() -> std::sync::MutexGuard<'static, Option<HashMap<u16, String>>> {
 
 /// So many of one built-in value (or of a long sequence, by its hash).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ScalarRun {
     what: Item,
     count: usize,
 }
@@ -131,7 +131,7 @@ pub(super) enum Content {
     Nothing,
     All(Scalar),
     /// The shortest sequence of which the element is a repetition. Neighbours differ.
-    Mixed(Arc<[Run]>),
+    Mixed(Arc<[ScalarRun]>),
 }
 
 impl Content {
@@ -153,9 +153,9 @@ impl Content {
         if rest.all(|(content, _)| content == first) {
             return first.clone();
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<ScalarRun> = Vec::new();
         filled.by_ref().for_each(|(content, size)| content.append_to(&mut runs, size));
-        if let [Run { what: Item::Scalar(scalar), .. }] = *runs {
+        if let [ScalarRun { what: Item::Scalar(scalar), .. }] = *runs {
             return Content::All(scalar);
         }
         let root = shortest(runs);
@@ -164,26 +164,27 @@ impl Content {
     }
 
     /// Appends `size` bytes of it to a sequence.
-    fn append_to(&self, runs: &mut Vec<Run>, size: usize) {
+    fn append_to(&self, runs: &mut Vec<ScalarRun>, size: usize) {
         match self {
             Content::Nothing => {}
             Content::All(scalar) => match scalar.pair() {
                 // A value and its location are two values.
                 Some((value, location)) => {
-                    let pair = [value, location].map(|of| Run { what: Item::Scalar(of), count: 1 });
+                    let pair =
+                        [value, location].map(|of| ScalarRun { what: Item::Scalar(of), count: 1 });
                     repeat(runs, &pair, size / scalar.size().max(1), Item::Scalar(*scalar));
                 }
                 None => {
                     let count = size / scalar.size().max(1);
-                    push(runs, Run { what: Item::Scalar(*scalar), count });
+                    push(runs, ScalarRun { what: Item::Scalar(*scalar), count });
                 }
             },
             Content::Mixed(root) => {
-                let each: usize = root.iter().map(Run::size).sum();
+                let each: usize = root.iter().map(ScalarRun::size).sum();
                 let whole = Item::Sequence(signature_of(root).0);
                 match each {
                     // Made of sequences of unknown size.
-                    0 => push(runs, Run { what: whole, count: size }),
+                    0 => push(runs, ScalarRun { what: whole, count: size }),
                     _ => repeat(runs, root, size / each, whole),
                 }
             }
@@ -192,16 +193,16 @@ impl Content {
 }
 
 /// Appends a sequence `count` times, or, if that is too long, as one item.
-fn repeat(runs: &mut Vec<Run>, sequence: &[Run], count: usize, whole: Item) {
+fn repeat(runs: &mut Vec<ScalarRun>, sequence: &[ScalarRun], count: usize, whole: Item) {
     if sequence.len().saturating_mul(count).saturating_add(runs.len()) > MOST_RUNS {
-        return push(runs, Run { what: whole, count });
+        return push(runs, ScalarRun { what: whole, count });
     }
     for _ in 0..count {
         sequence.iter().for_each(|run| push(runs, *run));
     }
 }
 
-fn push(runs: &mut Vec<Run>, run: Run) {
+fn push(runs: &mut Vec<ScalarRun>, run: ScalarRun) {
     match runs.last_mut() {
         Some(last) if last.what == run.what => last.count += run.count,
         _ => runs.push(run),
@@ -210,7 +211,7 @@ fn push(runs: &mut Vec<Run>, run: Run) {
 
 /// The shortest sequence of which this one is a repetition. Where the end of one and the beginning
 /// of the next are alike they have become one run: so runs are looked at in a circle.
-fn shortest(mut runs: Vec<Run>) -> Vec<Run> {
+fn shortest(mut runs: Vec<ScalarRun>) -> Vec<ScalarRun> {
     let (Some(first), Some(last)) = (runs.first().copied(), runs.last().copied()) else {
         return runs;
     };
@@ -231,9 +232,11 @@ fn shortest(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-fn signature_of(runs: &[Run]) -> Signature {
-    if let [Run { what: Item::Scalar(value), count: 1 }, Run { what: Item::Scalar(at), count: 1 }] =
-        runs
+fn signature_of(runs: &[ScalarRun]) -> Signature {
+    if let [
+        ScalarRun { what: Item::Scalar(value), count: 1 },
+        ScalarRun { what: Item::Scalar(at), count: 1 },
+    ] = runs
         && let Some(pair) = Scalar::ALL.iter().find(|pair| pair.pair() == Some((*value, *at)))
     {
         return Signature::of_scalar(*pair);
@@ -257,7 +260,7 @@ fn signature_of(runs: &[Run]) -> Signature {
 }
 
 /// Keeps what a signature stands for, for people.
-fn name(signature: Signature, runs: &[Run]) {
+fn name(signature: Signature, runs: &[ScalarRun]) {
     if signature.0 < HASHED {
         return;
     }
@@ -271,8 +274,8 @@ fn name(signature: Signature, runs: &[Run]) {
 /// Most runs that a description names.
 const MOST_NAMED: usize = 12;
 
-fn describe(runs: &[Run]) -> String {
-    let one = |run: &Run| {
+fn describe(runs: &[ScalarRun]) -> String {
+    let one = |run: &ScalarRun| {
         let what = match run.what {
             Item::Scalar(scalar) => scalar.name().to_owned(),
             Item::Sequence(signature) => Signature(signature).to_string_unlocked(),
@@ -293,7 +296,7 @@ impl Signature {
     }
 }
 
-impl Run {
+impl ScalarRun {
     /// Bytes of all of it; 0 if that is not known.
     fn size(&self) -> usize {
         match self.what {

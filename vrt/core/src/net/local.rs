@@ -44,12 +44,12 @@ pub struct Events {
 
 struct Lane {
     pe: usize,
-    way: Way,
-    backlog: VecDeque<Waiting>,
+    way: Route,
+    backlog: VecDeque<QueuedPacket>,
 }
 
 /// How a PE is reached.
-enum Way {
+enum Route {
     /// It is this one.
     Own,
     Ring(Producer<'static, RING_CELLS, RING_BYTES>),
@@ -57,7 +57,7 @@ enum Way {
 }
 
 /// Something that waits for room in a ring.
-pub struct Waiting {
+pub struct QueuedPacket {
     packet: Packet,
     /// Where the data beside the packet lies, unless `owned`.
     data: *const u8,
@@ -81,10 +81,10 @@ impl Outgoing {
             .map(|to| Lane {
                 pe: to,
                 way: match to {
-                    to if to == me => Way::Own,
+                    to if to == me => Route::Own,
                     // SAFETY: this PE alone sends from `me`, and the rings are fresh.
-                    to if ring(to) => Way::Ring(unsafe { Producer::new(shared.ring(me, to)) }),
-                    _ => Way::Remote,
+                    to if ring(to) => Route::Ring(unsafe { Producer::new(shared.ring(me, to)) }),
+                    _ => Route::Remote,
                 },
                 backlog: VecDeque::new(),
             })
@@ -115,7 +115,7 @@ impl Outgoing {
     #[inline(always)]
     pub fn flush_lane(&mut self, pe: usize) {
         if let Some(remote) = &mut self.remote
-            && matches!(self.lanes[pe].way, Way::Remote)
+            && matches!(self.lanes[pe].way, Route::Remote)
         {
             remote.flush_lane(pe);
         }
@@ -135,8 +135,8 @@ impl Outgoing {
     /// Packets sent to other PEs so far.
     pub fn sent(&self) -> u64 {
         let rings = self.lanes.iter().map(|lane| match &lane.way {
-            Way::Ring(producer) => producer.sent(),
-            Way::Own | Way::Remote => 0,
+            Route::Ring(producer) => producer.sent(),
+            Route::Own | Route::Remote => 0,
         });
         rings.sum::<u64>() + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
     }
@@ -153,7 +153,7 @@ impl Outgoing {
         }
         // SAFETY: as the caller promises.
         let sent = unsafe { lane.send(&mut self.remote, packet, data) };
-        if sent && matches!(self.lanes[pe].way, Way::Ring(_)) {
+        if sent && matches!(self.lanes[pe].way, Route::Ring(_)) {
             self.wake(pe);
         }
         sent
@@ -174,7 +174,13 @@ impl Outgoing {
                 let packet = *packet;
                 self.wait(
                     pe,
-                    Waiting { packet, data: std::ptr::null(), owned, stream: None, done: None },
+                    QueuedPacket {
+                        packet,
+                        data: std::ptr::null(),
+                        owned,
+                        stream: None,
+                        done: None,
+                    },
                 );
             }
         }
@@ -184,7 +190,7 @@ impl Outgoing {
     /// stays where it is until then.
     pub(crate) fn send_later(&mut self, pe: usize, packet: &Packet, data: *const u8, request: u32) {
         let done = Some((packet.from, request));
-        let waiting = Waiting { packet: *packet, data, owned: Vec::new(), stream: None, done };
+        let waiting = QueuedPacket { packet: *packet, data, owned: Vec::new(), stream: None, done };
         self.wait(pe, waiting);
     }
 
@@ -204,7 +210,7 @@ impl Outgoing {
         debug_assert_eq!(packet.kind, Kind::Chunk);
         let done = Some((packet.from, request));
         let stream = Some((0, len));
-        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+        self.wait(pe, QueuedPacket { packet: *packet, data, owned: Vec::new(), stream, done });
     }
 
     /// Sends the memory of a rank that nobody uses any more: like [`stream`](Self::stream), with
@@ -222,15 +228,20 @@ impl Outgoing {
         // What is shorter would travel in the packet's data words.
         debug_assert!(packet.kind == Kind::Memory && len.is_multiple_of(64));
         let stream = Some((0, len));
-        self.wait(pe, Waiting { packet: *packet, data, owned: Vec::new(), stream, done });
+        self.wait(pe, QueuedPacket { packet: *packet, data, owned: Vec::new(), stream, done });
     }
 
     /// [`stream`](Self::stream) of data of the runtime's own.
     pub(crate) fn stream_owned(&mut self, pe: usize, packet: &Packet, data: Vec<u8>) {
         debug_assert_eq!(packet.kind, Kind::Chunk);
         let stream = Some((0, data.len() as u64));
-        let waiting =
-            Waiting { packet: *packet, data: std::ptr::null(), owned: data, stream, done: None };
+        let waiting = QueuedPacket {
+            packet: *packet,
+            data: std::ptr::null(),
+            owned: data,
+            stream,
+            done: None,
+        };
         self.wait(pe, waiting);
     }
 
@@ -253,7 +264,7 @@ impl Outgoing {
         }
     }
 
-    fn wait(&mut self, pe: usize, waiting: Waiting) {
+    fn wait(&mut self, pe: usize, waiting: QueuedPacket) {
         let lane = &mut self.lanes[pe];
         self.backlogged += usize::from(lane.backlog.is_empty());
         lane.backlog.push_back(waiting);
@@ -289,7 +300,7 @@ impl Outgoing {
             }
             self.backlogged -= usize::from(lane.backlog.is_empty());
             if sent {
-                if matches!(lane.way, Way::Ring(_)) {
+                if matches!(lane.way, Route::Ring(_)) {
                     self.wake(pe);
                 }
                 moved = true;
@@ -322,8 +333,8 @@ impl Outgoing {
     pub(crate) fn publish_sent(&self) {
         for (to, lane) in self.lanes.iter().enumerate() {
             let sent = match &lane.way {
-                Way::Ring(producer) => producer.sent(),
-                Way::Own | Way::Remote => 0,
+                Route::Ring(producer) => producer.sent(),
+                Route::Own | Route::Remote => 0,
             };
             self.shared.sent(self.me, to).store(sent, std::sync::atomic::Ordering::Release);
         }
@@ -351,9 +362,9 @@ impl Lane {
             len => unsafe { std::slice::from_raw_parts(data, len) },
         };
         match &mut self.way {
-            Way::Ring(producer) => producer.send(|cell| packet.write_to(cell), payload),
-            Way::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, payload)),
-            Way::Own => unreachable!("a PE sends nothing to itself"),
+            Route::Ring(producer) => producer.send(|cell| packet.write_to(cell), payload),
+            Route::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, payload)),
+            Route::Own => unreachable!("a PE sends nothing to itself"),
         }
     }
 
@@ -361,7 +372,7 @@ impl Lane {
     fn send_waiting(
         &mut self,
         remote: &mut Option<Box<dyn Remote>>,
-        waiting: &mut Waiting,
+        waiting: &mut QueuedPacket,
     ) -> (bool, bool) {
         let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
         let Some((gone, len)) = &mut waiting.stream else {

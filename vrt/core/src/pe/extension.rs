@@ -62,7 +62,7 @@ impl Handlers {
 }
 
 /// An extension's state: what it is, for a comparison without a call, and the state itself.
-struct Entry {
+struct ExtensionEntry {
     of: TypeId,
     state: Box<dyn Any>,
 }
@@ -70,9 +70,9 @@ struct Entry {
 /// What is in an entry that nobody has.
 struct Nobody;
 
-impl Entry {
-    fn with<T: Any>(state: T) -> Entry {
-        Entry { of: TypeId::of::<T>(), state: Box::new(state) }
+impl ExtensionEntry {
+    fn with<T: Any>(state: T) -> ExtensionEntry {
+        ExtensionEntry { of: TypeId::of::<T>(), state: Box::new(state) }
     }
 
     #[inline(always)]
@@ -87,7 +87,7 @@ impl Entry {
 
 /// The extensions of a PE.
 pub struct Extensions {
-    entries: [Entry; ENTRIES],
+    entries: [ExtensionEntry; ENTRIES],
     handlers: Vec<Handlers>,
     packets: [TakePacket; KINDS],
     parcels: [TakeParcel; TOPICS],
@@ -97,7 +97,7 @@ impl Extensions {
     /// The extensions of a PE that has none: it panics when something comes for one.
     pub fn none() -> Extensions {
         Extensions {
-            entries: std::array::from_fn(|_| Entry::with(Nobody)),
+            entries: std::array::from_fn(|_| ExtensionEntry::with(Nobody)),
             handlers: Vec::new(),
             packets: [not_expected; KINDS],
             parcels: [not_expected_parcel; TOPICS],
@@ -112,7 +112,7 @@ impl Extensions {
         let name = std::any::type_name::<T>();
         let free = self.entries[T::INDEX].get::<Nobody>().is_some();
         assert!(free, "{name} has the index of another extension");
-        self.entries[T::INDEX] = Entry::with(state);
+        self.entries[T::INDEX] = ExtensionEntry::with(state);
         for (kind, take) in T::HANDLERS.packets {
             let known = self.handlers.iter().flat_map(|it| it.packets).any(|(of, _)| of == kind);
             assert!(!known, "{name} takes {kind:?} packets, which are another extension's");

@@ -242,4 +242,4 @@ impl Flow {
 }
 
 /// The list of a rank's unexpected messages.
-pub type Kept = Unexpected<(Packet, Parked)>;
+pub type UnexpectedQueue = Unexpected<(Packet, Parked)>;

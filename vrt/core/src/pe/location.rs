@@ -22,32 +22,32 @@ use crate::net::{Data, Kind, Packet};
 use crate::pe::{Body, Core, Engine, Parked};
 
 /// What has come for ranks that are on their way here, by rank.
-pub(super) type Coming = FxHashMap<u32, Vec<Item>>;
+pub(super) type Coming = FxHashMap<u32, Vec<Stray>>;
 
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum Stray {
     Message(Packet, Parked),
     /// An answer, a part of a message or something for an extension.
-    Other(Kept),
+    Other(StrayPacket),
 }
 
 /// A packet, with the bytes beside it.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StrayPacket {
     packet: Packet,
     payload: Vec<u8>,
 }
 
-impl Kept {
+impl StrayPacket {
     /// # Safety
     /// `payload` is readable for `packet.payload()` bytes.
-    unsafe fn of(packet: &Packet, payload: *const u8) -> Kept {
+    unsafe fn of(packet: &Packet, payload: *const u8) -> StrayPacket {
         let payload = match packet.payload() {
             0 => Vec::new(),
             // SAFETY: as the caller promises.
             len => unsafe { std::slice::from_raw_parts(payload, len) }.to_vec(),
         };
-        Kept { packet: *packet, payload }
+        StrayPacket { packet: *packet, payload }
     }
 }
 
@@ -79,7 +79,7 @@ impl Core {
             Whereabouts::ComingHere => {
                 // SAFETY: as the caller promises.
                 let (packet, parked) = unsafe { self.park(packet, body) };
-                self.coming.entry(packet.to).or_default().push(Item::Message(packet, parked));
+                self.coming.entry(packet.to).or_default().push(Stray::Message(packet, parked));
             }
             Whereabouts::On(pe) => {
                 let payload = match body {
@@ -103,8 +103,8 @@ impl Core {
             Whereabouts::Ended => {}
             Whereabouts::ComingHere => {
                 // SAFETY: as the caller promises.
-                let kept = unsafe { Kept::of(packet, payload) };
-                self.coming.entry(packet.to).or_default().push(Item::Other(kept));
+                let kept = unsafe { StrayPacket::of(packet, payload) };
+                self.coming.entry(packet.to).or_default().push(Stray::Other(kept));
             }
             // SAFETY: as the caller promises.
             Whereabouts::On(pe) => unsafe { self.forward(packet, pe, payload) },
@@ -129,8 +129,8 @@ impl Core {
     pub(crate) fn take_what_came_for(&mut self, rank: u32) {
         for item in self.coming.remove(&rank).unwrap_or_default() {
             match item {
-                Item::Message(packet, parked) => self.arrive_parked(packet, parked),
-                Item::Other(kept) => self.again.push_back(kept),
+                Stray::Message(packet, parked) => self.arrive_parked(packet, parked),
+                Stray::Other(kept) => self.again.push_back(kept),
             }
         }
     }
@@ -142,7 +142,7 @@ impl Core {
     #[cold]
     pub(super) unsafe fn take_again(&mut self, packet: &Packet, payload: *const u8) {
         // SAFETY: as the caller promises.
-        self.again.push_back(unsafe { Kept::of(packet, payload) });
+        self.again.push_back(unsafe { StrayPacket::of(packet, payload) });
     }
 
     /// Whether packets are to be taken once more.
@@ -224,8 +224,8 @@ impl Engine {
 
     #[cold]
     fn take_kept_packets(&mut self) -> bool {
-        let kept: VecDeque<Kept> = std::mem::take(&mut self.core.again);
-        for Kept { packet, payload } in kept {
+        let kept: VecDeque<StrayPacket> = std::mem::take(&mut self.core.again);
+        for StrayPacket { packet, payload } in kept {
             // SAFETY: the bytes beside the packet were kept with it.
             unsafe { self.handle(&packet, payload.as_ptr()) };
         }

@@ -56,7 +56,7 @@ pub use ranks::Owned;
 pub(crate) use ranks::RESERVES;
 pub use ranks::RankState;
 pub use ranks::Wait;
-pub use ranks::{Awaited, Completion, Encoded, Ended, Request, Started, Status};
+pub use ranks::{Awaited, Completion, Encoded, Request, RequestEnd, Started, Status};
 pub(crate) use ranks::{Awaiting, Blocked, copy_short};
 pub use ranks::{Room, WindowPart};
 use ready::ReadyQueue;
@@ -178,7 +178,7 @@ pub struct Core {
     /// What has come for ranks that are on their way here.
     coming: location::Coming,
     /// Packets that are to be taken once more.
-    again: VecDeque<location::Kept>,
+    again: VecDeque<location::StrayPacket>,
     /// When extensions want to be called, by the cycle counter.
     due: u64,
     /// The PE whose packets are being taken.

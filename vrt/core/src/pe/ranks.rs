@@ -12,7 +12,7 @@ use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
 use crate::pe::Core;
 use crate::pe::contexts::Begun;
-use crate::pe::flow::{Flow, Kept};
+use crate::pe::flow::{Flow, UnexpectedQueue};
 use crate::pe::receive::Parked;
 use vrt_slot::{Arena, SlotHeader, hooks};
 
@@ -58,7 +58,7 @@ pub struct RankState {
     /// What it knows of each rank it talks to, and messages that came before their turn.
     pub peers: Peers<(Packet, Parked)>,
     /// Messages that have come, and for which no receive was posted.
-    pub unexpected: Kept,
+    pub unexpected: UnexpectedQueue,
     pub(crate) flow: Flow,
     /// What was done on the contexts of its communicators.
     pub collectives: Begun,
@@ -264,7 +264,7 @@ pub struct Completion {
     /// of both instead: see [`types`](Completion::types).
     pub capacity: u64,
     /// Whether it was done, taken back or refused.
-    pub(crate) ended: Ended,
+    pub(crate) ended: RequestEnd,
 }
 
 /// Where a receive puts what comes.
@@ -289,7 +289,7 @@ impl Room {
 /// padding would take along whatever the PE had in its registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u64)]
-pub enum Ended {
+pub enum RequestEnd {
     /// What was asked for was done.
     #[default]
     Normally,
@@ -305,13 +305,13 @@ const _: () = assert!(size_of::<Option<Completion>>() == 4 * size_of::<u64>());
 impl Completion {
     /// The operation was cancelled, or cannot be done.
     pub fn is_cancelled(&self) -> bool {
-        self.ended == Ended::Cancelled
+        self.ended == RequestEnd::Cancelled
     }
 
     /// Of a receive that ended with a message of another type: the message's and its own.
     pub fn types(&self) -> Option<(Signature, Signature)> {
         let of = |shift: u32| Signature::from_number((self.capacity >> shift) as u16);
-        (self.ended == Ended::OtherType).then(|| (of(0), of(16)))
+        (self.ended == RequestEnd::OtherType).then(|| (of(0), of(16)))
     }
 
     /// The message was longer than the buffer.
@@ -326,7 +326,7 @@ impl Completion {
     /// The message is longer than the buffer, or of another type.
     #[inline]
     pub fn fitting(self) -> Result<Completion, Error> {
-        if self.ended == Ended::OtherType || self.is_truncated() {
+        if self.ended == RequestEnd::OtherType || self.is_truncated() {
             return Err(self.misfit());
         }
         Ok(self)
@@ -413,7 +413,7 @@ impl Request {
     #[cold]
     fn refuse(&mut self, theirs: Signature) -> usize {
         let (theirs, own) = (u64::from(theirs.number()), u64::from(self.signature.number()));
-        self.outcome.ended = Ended::OtherType;
+        self.outcome.ended = RequestEnd::OtherType;
         self.outcome.capacity = theirs | own << 16;
         0
     }
@@ -430,7 +430,7 @@ impl RankState {
             blocked: Blocked::default(),
             notified: false,
             posted: Posted::default(),
-            unexpected: Kept::default(),
+            unexpected: UnexpectedQueue::default(),
             flow: Flow::default(),
             peers: Peers::default(),
             probing: false,

@@ -10,7 +10,7 @@ use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::{Delivery, Request, Room};
-use crate::pe::{Completion, Core, Ended, Engine, RESERVES, Started, copy_short};
+use crate::pe::{Completion, Core, Engine, RESERVES, RequestEnd, Started, copy_short};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -346,7 +346,7 @@ impl Core {
         receive.outcome.bytes = packet.message_len();
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         receive.room_for(packet.message_len(), packet.signature);
-        if receive.outcome.ended == Ended::OtherType {
+        if receive.outcome.ended == RequestEnd::OtherType {
             self.complete(packet.to, request);
             return self.tell_finished(packet);
         }
@@ -449,7 +449,7 @@ impl Core {
                 tag: packet.tag,
                 bytes: packet.message_len(),
                 capacity: capacity as u64,
-                ended: Ended::Normally,
+                ended: RequestEnd::Normally,
             };
             let len = outcome.bytes.min(outcome.capacity) as usize;
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
@@ -553,7 +553,7 @@ impl Core {
         if !state.posted.cancel(&pattern, number) {
             return false;
         }
-        state.request_mut(request).outcome.ended = Ended::Cancelled;
+        state.request_mut(request).outcome.ended = RequestEnd::Cancelled;
         let rank = self.current;
         self.complete(rank, request);
         true
@@ -566,7 +566,7 @@ impl Core {
         let me = self.current;
         let state = self.running();
         let Request { done, pattern, outcome, buffer, signature, .. } = *state.request_mut(request);
-        let whole = done && outcome.ended == Ended::Normally && !outcome.is_truncated();
+        let whole = done && outcome.ended == RequestEnd::Normally && !outcome.is_truncated();
         let Some(pattern) = pattern.filter(|_| whole) else { return false };
         state.take_if_done(request);
         let mut packet = Packet::new(Kind::Eager, me, me);

@@ -51,7 +51,7 @@ pub enum RunError {
 }
 
 /// What the loop does next, outside of the PE's state.
-enum Step {
+enum NextStep {
     Resume(u32, *mut SlotHeader),
     /// A rank has panicked.
     Panicked(u32),
@@ -75,14 +75,14 @@ pub fn run() -> Result<Outcome, RunError> {
     let mut done = None;
     let outcome = loop {
         match pe::with_in_loop(|pe| pe.step(done.take())) {
-            Step::Resume(rank, slot) => {
+            NextStep::Resume(rank, slot) => {
                 // SAFETY: `step` gave a ready rank of this PE, and none runs here.
                 done = Some((rank, slot, unsafe { Body::resume(slot) }));
             }
-            Step::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
-            Step::Tokio => turn(&tokio),
-            Step::Idle => pe::idle::idle(&tokio),
-            Step::Over(outcome) => break outcome,
+            NextStep::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
+            NextStep::Tokio => turn(&tokio),
+            NextStep::Idle => pe::idle::idle(&tokio),
+            NextStep::Over(outcome) => break outcome,
         }
     };
     running.finished = matches!(outcome, Outcome::Finished);
@@ -140,11 +140,11 @@ impl Pe {
 
     /// Books what a rank did that has just suspended or returned, and finds the next one.
     #[inline]
-    fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> Step {
+    fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> NextStep {
         let engine = &mut self.engine;
         if let Some((rank, slot, resumed)) = done {
             if engine.end_resume(rank, slot, resumed) {
-                return Step::Panicked(rank);
+                return NextStep::Panicked(rank);
             }
             if engine.is_due(engine.stamp) {
                 engine.do_what_is_due();
@@ -158,20 +158,20 @@ impl Pe {
                     && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
                 {
                     engine.tokio_turn = engine.stamp;
-                    return Step::Tokio;
+                    return NextStep::Tokio;
                 }
             }
         }
         if let Some((rank, slot)) = self.engine.begin_resume() {
-            return Step::Resume(rank, slot);
+            return NextStep::Resume(rank, slot);
         }
         if self.engine.is_due(now()) {
             self.engine.do_what_is_due();
         }
         self.progress();
         match self.engine.begin_resume() {
-            Some((rank, slot)) => Step::Resume(rank, slot),
-            None => self.engine.is_over().map_or(Step::Idle, Step::Over),
+            Some((rank, slot)) => NextStep::Resume(rank, slot),
+            None => self.engine.is_over().map_or(NextStep::Idle, NextStep::Over),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request, copy_short};
 use crate::pe::receive::{Body, Parked};
-use crate::pe::{Core, Ended, Started, Status};
+use crate::pe::{Core, RequestEnd, Started, Status};
 use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
@@ -387,7 +387,7 @@ impl Core {
             && let Some(state) = self.rank(packet.to)
         {
             let outcome = &mut state.request_mut(packet.request).outcome;
-            outcome.ended = Ended::Cancelled;
+            outcome.ended = RequestEnd::Cancelled;
             outcome.bytes = packet.data.word(1);
             outcome.tag = packet.data.word(2) as i32;
         }

@@ -34,7 +34,7 @@ const PERIOD: u64 = 50_000_000;
 
 /// What PEs of different nodes tell each other of the job.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Control {
+pub(super) enum ControlMessage {
     /// A rank has ended.
     RankEnded,
     /// The last one has.
@@ -100,7 +100,7 @@ impl Pe {
             signals: inject::signals_given(),
         };
         if let Some(wave) = engine.termination.asked.take() {
-            engine.tell_job(0, Control::Answer { wave, snapshot });
+            engine.tell_job(0, ControlMessage::Answer { wave, snapshot });
         }
         if engine.id == 0 && snapshot.waits {
             engine.compare_snapshots(snapshot);
@@ -115,35 +115,35 @@ impl Core {
     /// A rank has ended, of this PE or one that PE 0 was told of.
     pub(crate) fn count_ended(&mut self) {
         if self.shared.is_spread() && !self.shared.is_near(0) {
-            return self.tell_job(0, Control::RankEnded);
+            return self.tell_job(0, ControlMessage::RankEnded);
         }
         if self.shared.job().ranks_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
         if self.shared.is_spread() {
-            self.tell_others(Control::Over);
+            self.tell_others(ControlMessage::Over);
         }
         self.wake_all();
     }
 
     /// Another PE has told something of the job.
-    pub(super) fn job_news(&mut self, from: u32, control: Control) {
+    pub(super) fn job_news(&mut self, from: u32, control: ControlMessage) {
         self.termination.heard += 1;
         match control {
-            Control::RankEnded => self.count_ended(),
-            Control::Over => {
+            ControlMessage::RankEnded => self.count_ended(),
+            ControlMessage::Over => {
                 self.shared.job().ranks_left.store(0, Ordering::Release);
                 self.wake_all();
             }
-            Control::Ask { wave } => self.termination.asked = Some(wave),
-            Control::Answer { wave, snapshot } => {
+            ControlMessage::Ask { wave } => self.termination.asked = Some(wave),
+            ControlMessage::Answer { wave, snapshot } => {
                 if wave == self.termination.wave
                     && let Some(answer) = self.termination.answers.get_mut(from as usize)
                 {
                     *answer = Some(snapshot);
                 }
             }
-            Control::Deadlock => self.end_in_deadlock(),
+            ControlMessage::Deadlock => self.end_in_deadlock(),
         }
     }
 
@@ -169,7 +169,7 @@ impl Core {
         let sum = |count: fn(&Snapshot) -> u64| all.iter().map(count).sum::<u64>();
         let quiet = all.iter().all(|pe| pe.waits) && sum(|pe| pe.sent) == sum(|pe| pe.received);
         if quiet && termination.before.as_ref() == Some(&all) {
-            self.tell_others(Control::Deadlock);
+            self.tell_others(ControlMessage::Deadlock);
             self.end_in_deadlock();
         } else if quiet {
             termination.before = Some(all);
@@ -183,7 +183,7 @@ impl Core {
     fn ask(&mut self) {
         self.termination.wave = self.termination.wave.wrapping_add(1);
         self.termination.answers = vec![None; self.shared.pes()];
-        self.tell_all(Control::Ask { wave: self.termination.wave });
+        self.tell_all(ControlMessage::Ask { wave: self.termination.wave });
     }
 
     fn end_in_deadlock(&mut self) {
@@ -192,7 +192,7 @@ impl Core {
     }
 
     /// Tells the PEs of other nodes.
-    fn tell_others(&mut self, control: Control) {
+    fn tell_others(&mut self, control: ControlMessage) {
         for pe in 0..self.shared.pes() as u32 {
             if !self.shared.is_near(pe) {
                 self.tell_job(pe, control);
@@ -200,7 +200,7 @@ impl Core {
         }
     }
 
-    fn tell_all(&mut self, control: Control) {
+    fn tell_all(&mut self, control: ControlMessage) {
         for pe in 0..self.shared.pes() as u32 {
             if pe != self.id {
                 self.tell_job(pe, control);
@@ -208,7 +208,7 @@ impl Core {
         }
     }
 
-    fn tell_job(&mut self, to: u32, control: Control) {
+    fn tell_job(&mut self, to: u32, control: ControlMessage) {
         debug_assert_ne!(to, self.id, "PE 0 knows what PE 0 would tell it");
         self.termination.told += 1;
         parcel::send(&mut self.net, self.id, to, Topic::Job, &control);
