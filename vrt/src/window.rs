@@ -249,7 +249,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("accumulate");
         let (from, fetched, operator) =
             (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
-        self.access(rank, at, values.len(), Access::Fold { from, fetched, operator }, site);
+        self.access(rank, at, values.len(), Access::Accumulate { from, fetched, operator }, site);
     }
 
     /// [`accumulate`](Self::accumulate) that gives what was there before (section 12.3.4).
@@ -277,7 +277,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
         let fetched = before.as_mut_ptr().cast();
         let (from, operator) = (values.as_ptr().cast(), self.operator(op, site));
-        self.access(rank, at, values.len(), Access::Fold { from, fetched, operator }, site);
+        self.access(rank, at, values.len(), Access::Accumulate { from, fetched, operator }, site);
     }
 
     /// Folds one value into a place of a rank's part; gives what was there before.
@@ -290,7 +290,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let mut before = value;
         let (from, fetched, operator) =
             ((&raw const value).cast(), (&raw mut before).cast(), self.operator(op, site));
-        self.access(rank, at, 1, Access::Fold { from, fetched, operator }, site);
+        self.access(rank, at, 1, Access::Accumulate { from, fetched, operator }, site);
         before
     }
 
@@ -362,7 +362,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         async move {
             let (from, fetched, operator) =
                 (values.as_ptr().cast(), std::ptr::null_mut(), self.operator(op, site));
-            let fold = Access::Fold { from, fetched, operator };
+            let fold = Access::Accumulate { from, fetched, operator };
             self.access_async(rank, at, values.len(), fold, site).await;
         }
     }

@@ -26,7 +26,7 @@
 //! | `moves`, `reductions` | the operations |
 //! | `buffers` | from buffers to bytes |
 //! | `checks` | what is wrong with arguments |
-//! | `operation`, `fold` | what reductions apply |
+//! | `operation`, `reduce_op` | what reductions apply |
 //!
 //! A new operation is a `Description` (in `call`) in `moves` or `reductions`, its blocking and
 //! immediate calls in `communicator` or `root`, and its other forms in the `apart` below that. Whether data is small
@@ -36,21 +36,21 @@ mod buffers;
 mod call;
 mod checks;
 mod communicator;
-pub(crate) mod fold;
 mod moves;
 mod neighbors;
 mod operation;
+pub(crate) mod reduce_op;
 mod reductions;
 mod root;
 
 pub use communicator::CommunicatorCollectives;
 pub use communicator::apart::{AsyncCollectives, PersistentCollectives};
 
-pub use fold::UnsafeUserFunction;
 pub use neighbors::NeighborCollectives;
 pub use operation::{
     Operation, SystemOperation, UnsafeUserOperation, UserOperation, reduce_local_into,
 };
+pub use reduce_op::UnsafeUserFunction;
 pub use root::Root;
 pub use root::apart::{AsyncRoot, PersistentRoot};
 

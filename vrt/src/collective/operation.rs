@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::collective::checks::expect_bytes;
-use crate::collective::fold::{Closure, Function, UnsafeUserFunction, fold};
+use crate::collective::reduce_op::{Closure, Function, UnsafeUserFunction, reduce_op};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
 use crate::operation::{OrRefuse, site};
 use vrt_core::comm::bytes::expect_type;
@@ -215,7 +215,7 @@ where
 {
     let site = site!("reduce_local_into");
     let datatype = inbuf.as_datatype().datatype_ref().to_owned_type();
-    let fold = fold(op.function(), &datatype, site);
+    let op = reduce_op(op.function(), &datatype, site);
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
     expect_bytes("receive buffer", to.len, from.len, &site);
@@ -230,6 +230,6 @@ where
             std::slice::from_raw_parts_mut(to.at, to.len),
         )
     };
-    fold.fold_right(left, right).or_refuse(site);
+    op.fold_right(left, right).or_refuse(site);
     to.finish_all();
 }

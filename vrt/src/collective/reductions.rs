@@ -2,14 +2,14 @@
 
 use crate::collective::buffers::Folded;
 use crate::collective::call::{Caller, Description, Running};
-use crate::collective::fold::{fold, predefined};
 use crate::collective::operation::Operation;
+use crate::collective::reduce_op::{predefined, reduce_op};
 use crate::datatype::wire::Outgoing;
 use crate::operation::Error;
 use crate::{Count, Rank};
 use vrt_core::comm::algorithms::Combined;
-use vrt_core::comm::fold::Fold;
 use vrt_core::comm::operator::Operator;
+use vrt_core::comm::reduce_op::ReduceOp;
 
 impl Caller<'_> {
     /// The predefined operation that is applied to what is sent; `None` when it is a user's.
@@ -22,8 +22,8 @@ impl Caller<'_> {
     }
 
     /// What is applied to what is sent.
-    fn fold<'a>(&self, op: &'a impl Operation) -> Fold<'a> {
-        fold(op.function(), &self.elements.to_owned_type(), self.site)
+    fn reduce_op<'a>(&self, op: &'a impl Operation) -> ReduceOp<'a> {
+        reduce_op(op.function(), &self.elements.to_owned_type(), self.site)
     }
 
     /// Checks that there is room for the result of a reduction, and takes no more of it.
@@ -66,11 +66,11 @@ impl<O: Operation> Description for Reduce<O> {
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {
-        let fold = begun.caller.fold(&self.op);
+        let op = begun.caller.reduce_op(&self.op);
         let root = self.root.map(|root| root as usize);
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
-        unsafe { begun.collective.reduce(root, &fold, input, Some(out)) }.await
+        unsafe { begun.collective.reduce(root, &op, input, Some(out)) }.await
     }
 }
 
@@ -113,11 +113,11 @@ impl<O: Operation> Description for ReduceScatter<O> {
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {
-        let fold = begun.caller.fold(&self.op);
+        let op = begun.caller.reduce_op(&self.op);
         let lengths = self.lengths(&begun.caller, to);
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
-        unsafe { begun.collective.reduce_scatter(&fold, input, &lengths, out) }.await
+        unsafe { begun.collective.reduce_scatter(&op, input, &lengths, out) }.await
     }
 }
 
@@ -148,9 +148,9 @@ impl<O: Operation> Description for Scan<O> {
         from: &Outgoing,
         to: &Folded,
     ) -> Result<(), Error> {
-        let fold = begun.caller.fold(&self.op);
+        let op = begun.caller.reduce_op(&self.op);
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
-        unsafe { begun.collective.scan(&fold, input, out, self.exclusive) }.await
+        unsafe { begun.collective.scan(&op, input, out, self.exclusive) }.await
     }
 }

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::Rank;
-use crate::collective::fold::fold;
+use crate::collective::reduce_op::reduce_op;
 use crate::collective::{Operation, SystemOperation};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
@@ -80,7 +80,7 @@ impl RankParty {
         Collective::begin(&self.comm, self.site)
     }
 
-    async fn fold<T: Equivalence>(
+    async fn reduce<T: Equivalence>(
         &self,
         numbers: &[T],
         out: &mut [T],
@@ -88,17 +88,17 @@ impl RankParty {
         all: bool,
     ) {
         let datatype = T::equivalent_datatype().datatype_ref().to_owned_type();
-        let fold = fold(op.function(), &datatype, self.site);
+        let op = reduce_op(op.function(), &datatype, self.site);
         let (from, to) = (wire::outgoing(numbers), wire::incoming(out));
         let (from, to) = (from.input(), to.out());
         let collective = self.collective();
         // SAFETY: both are borrowed until the future is ready.
         unsafe {
             if all {
-                collective.reduce(None, &fold, from, Some(to)).await
+                collective.reduce(None, &op, from, Some(to)).await
             } else {
                 let lengths = vec![to.1; self.size()];
-                collective.reduce_scatter(&fold, from, &lengths, to).await
+                collective.reduce_scatter(&op, from, &lengths, to).await
             }
         }
         .or_refuse(self.site);
@@ -220,13 +220,13 @@ impl Party for RankParty {
 
     async fn reduce_scatter(&self, numbers: &[u32]) -> u32 {
         let mut sum = [0u32];
-        self.fold(numbers, &mut sum, SystemOperation::sum(), false).await;
+        self.reduce(numbers, &mut sum, SystemOperation::sum(), false).await;
         sum[0]
     }
 
     async fn maximum(&self, number: u64) -> u64 {
         let mut maximum = [0u64];
-        self.fold(&[number], &mut maximum, SystemOperation::max(), true).await;
+        self.reduce(&[number], &mut maximum, SystemOperation::max(), true).await;
         maximum[0]
     }
 

@@ -30,8 +30,8 @@ use crate::comm::bytes::expect_type;
 pub use crate::comm::bytes::{In, Out};
 use crate::comm::combine::{PHASE_BITS, Spec, combine};
 pub use crate::comm::combined::Combined;
-use crate::comm::fold::Fold;
 use crate::comm::operator::Operator;
+use crate::comm::reduce_op::ReduceOp;
 use crate::error::{Error, Site};
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
@@ -153,7 +153,7 @@ impl Collective {
     pub async unsafe fn reduce(
         &self,
         root: Option<usize>,
-        fold: &Fold<'_>,
+        op: &ReduceOp<'_>,
         input: In,
         out: Option<Out>,
     ) -> Result<(), Error> {
@@ -161,7 +161,7 @@ impl Collective {
         let out = out.map(|out| Out(out.0, input.1, input.2));
         // SAFETY: as the caller promises.
         unsafe {
-            if let Fold::Predefined(operator) = fold {
+            if let ReduceOp::Predefined(operator) = op {
                 let combined = Combined::reduce(*operator, root, input, out);
                 if combined.is_small(self.size()) {
                     return self.combine(0, &combined).await;
@@ -169,13 +169,13 @@ impl Collective {
             }
             self.number();
             let halves = self.size().is_power_of_two() && input.1 >= HALVING;
-            if let (Fold::Predefined(operator), None, Some(out), true) = (fold, root, out, halves)
+            if let (ReduceOp::Predefined(operator), None, Some(out), true) = (op, root, out, halves)
                 && input.1.is_multiple_of(operator.scalar.size())
             {
                 return self.halve_and_double(*operator, input, out).await;
             }
             let at = root.unwrap_or(0);
-            let result = self.reduce_to(at, fold, input).await?;
+            let result = self.reduce_to(at, op, input).await?;
             if let (Some(out), Some(result)) = (out, &result) {
                 out.copy_from(In::of_slice(result, input.2));
             }
@@ -190,7 +190,7 @@ impl Collective {
     async unsafe fn reduce_to(
         &self,
         root: usize,
-        fold: &Fold<'_>,
+        op: &ReduceOp<'_>,
         input: In,
     ) -> Result<Option<Vec<u8>>, Error> {
         let (n, me) = (self.size(), self.rank());
@@ -201,7 +201,7 @@ impl Collective {
                 let mut all = vec![0u8; if me == root { input.1 * n } else { 0 }];
                 combined.out = Out::of_slice(&mut all, input.2);
                 self.combine(0, &combined).await?;
-                return if me == root { fold.fold_all(&all, input.1).map(Some) } else { Ok(None) };
+                return if me == root { op.fold_all(&all, input.1).map(Some) } else { Ok(None) };
             }
             let mut mine = input.slice().to_vec();
             let mut theirs = Vec::new();
@@ -214,7 +214,7 @@ impl Collective {
                 if me + bit < n {
                     theirs.resize(input.1, 0);
                     self.receive(0, me + bit, Out::of_slice(&mut theirs, input.2)).await?;
-                    fold.fold(&mut mine, &mut theirs)?;
+                    op.fold(&mut mine, &mut theirs)?;
                 }
                 bit <<= 1;
             }
@@ -294,7 +294,7 @@ impl Collective {
     /// writable until the future is ready, and they do not overlap.
     pub async unsafe fn reduce_scatter(
         &self,
-        fold: &Fold<'_>,
+        op: &ReduceOp<'_>,
         input: In,
         lengths: &[usize],
         out: Out,
@@ -306,16 +306,16 @@ impl Collective {
             let combines = |operator: &Operator| {
                 Combined::reduce(*operator, None, input, None).is_small(self.size())
             };
-            if let Fold::Predefined(operator) = fold
+            if let ReduceOp::Predefined(operator) = op
                 && combines(operator)
             {
                 let mut all = vec![0u8; input.1];
-                self.reduce(None, fold, input, Some(Out::of_slice(&mut all, input.2))).await?;
+                self.reduce(None, op, input, Some(Out::of_slice(&mut all, input.2))).await?;
                 out.copy_from(In::of_slice(&all[at..at + out.1], input.2));
                 return Ok(());
             }
             self.number();
-            let result = self.reduce_to(0, fold, input).await?;
+            let result = self.reduce_to(0, op, input).await?;
             if let Some(result) = result {
                 let mut begin = lengths[0];
                 out.copy_from(In::of_slice(&result[..begin], input.2));
@@ -515,7 +515,7 @@ impl Collective {
     /// As [`reduce`](Self::reduce), with an `out` as long as the input.
     pub async unsafe fn scan(
         &self,
-        fold: &Fold<'_>,
+        op: &ReduceOp<'_>,
         input: In,
         out: Out,
         exclusive: bool,
@@ -535,7 +535,7 @@ impl Collective {
                 let mut parts = all.chunks(each).take(last);
                 let mut upto = parts.next().unwrap_or_default().to_vec();
                 for part in parts {
-                    fold.fold(&mut upto, &mut part.to_vec())?;
+                    op.fold(&mut upto, &mut part.to_vec())?;
                 }
                 out.copy_from(In::of_slice(&upto, input.2));
                 return Ok(());
@@ -548,7 +548,7 @@ impl Collective {
                 if exclusive {
                     out.copy_from(In::of_slice(&upto, input.2));
                 }
-                fold.fold(&mut upto, &mut mine)?;
+                op.fold(&mut upto, &mut mine)?;
                 mine = upto;
             }
             if !exclusive {

@@ -41,7 +41,7 @@ use vrt_slot::Arena;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// Fold them.
-    Fold(Operator),
+    Reduce(Operator),
     /// Lay them side by side in rank order.
     Concatenate,
     /// Only the root contributes; everybody gets it.
@@ -580,7 +580,7 @@ impl Spec {
     #[inline]
     fn agrees_with(&self, other: &Spec) -> bool {
         let same = match (self.what, other.what) {
-            (What::Fold(one), What::Fold(other)) => {
+            (What::Reduce(one), What::Reduce(other)) => {
                 one.op == other.op && one.scalar == other.scalar
             }
             (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
@@ -593,7 +593,7 @@ impl Spec {
     /// What all ranks have to agree about, in short.
     fn disagreement(&self) -> Disagreement {
         let (kind, operator) = match self.what {
-            What::Fold(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
+            What::Reduce(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
             What::Concatenate => (2, 0),
             What::Broadcast => (3, 0),
             What::Exchange => (0, 0),

@@ -47,7 +47,7 @@ impl Combined {
         input: In,
         out: Option<Out>,
     ) -> Combined {
-        Combined { what: What::Fold(operator), root, input, out: out.unwrap_or(Out::NOTHING) }
+        Combined { what: What::Reduce(operator), root, input, out: out.unwrap_or(Out::NOTHING) }
     }
 
     /// A part from each for each.
@@ -67,7 +67,7 @@ impl Combined {
                 What::Concatenate => unit * ranks <= SMALL,
                 // Nothing cannot be divided among the ranks.
                 What::Exchange => unit > 0,
-                What::Fold(_) | What::Broadcast => true,
+                What::Reduce(_) | What::Broadcast => true,
             }
     }
 }

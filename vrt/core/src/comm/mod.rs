@@ -13,7 +13,7 @@
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
 //! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
-//! | `operator`, `fold` | what reductions apply |
+//! | `operator`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
 pub mod algorithms;
@@ -22,11 +22,11 @@ pub mod bytes;
 pub mod combine;
 mod combined;
 pub mod create;
-pub mod fold;
 mod groups;
 pub mod handle;
 pub mod operator;
 mod parts;
+pub mod reduce_op;
 pub mod shape;
 pub mod table;
 

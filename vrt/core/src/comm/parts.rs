@@ -101,7 +101,7 @@ impl CombineState {
     pub(super) fn fold(&mut self) {
         let Some(spec) = self.spec else { return };
         let operator = match spec.what {
-            What::Fold(operator) => Some(operator),
+            What::Reduce(operator) => Some(operator),
             // A barrier: there is nothing to lay side by side.
             What::Concatenate if spec.unit == 0 => None,
             What::Concatenate | What::Broadcast | What::Exchange => {
@@ -203,7 +203,7 @@ impl CombineState {
     pub(super) fn result(&mut self, spec: &Spec) -> Range<usize> {
         let Spec { what, unit, .. } = *spec;
         match what {
-            What::Fold(_) | What::Broadcast => {
+            What::Reduce(_) | What::Broadcast => {
                 self.parts.first().map_or(0..0, |part| part.at..part.at + unit)
             }
             What::Exchange => 0..0,
@@ -274,7 +274,7 @@ mod tests {
     fn spec(size: u32) -> Spec {
         let operator = Operator { op: Op::Sum, scalar: Scalar::F64 };
         Spec {
-            what: What::Fold(operator),
+            what: What::Reduce(operator),
             root: None,
             context: 1,
             rank: 0,

@@ -72,7 +72,7 @@ pub enum Access {
         to: *mut u8,
     },
     /// `fetched` gets what was there, if it is not null.
-    Fold {
+    Accumulate {
         /// The right operands; the left ones are the memory's elements, which become the results.
         from: *const u8,
         /// Room for as many elements, or null.
@@ -104,7 +104,7 @@ pub unsafe fn access(target: &Target, offset: usize, count: usize, each: usize, 
         match access {
             Access::Put { from } => copy(from, memory, count * each),
             Access::Get { to } => copy(memory, to, count * each),
-            Access::Fold { from, fetched, operator } => {
+            Access::Accumulate { from, fetched, operator } => {
                 for i in 0..count * each / each.max(1) {
                     let (at, from) = (memory.add(i * each), from.add(i * each));
                     let mut before = [0u8; MOST];

@@ -39,7 +39,7 @@ enum Action<'a> {
     #[serde(borrow)]
     Put(&'a [u8]),
     Get,
-    Fold {
+    Accumulate {
         #[serde(borrow)]
         values: &'a [u8],
         operator: Operator,
@@ -59,8 +59,8 @@ impl Action<'_> {
     /// Bytes of the answer.
     fn answer_len(&self, elements: usize) -> usize {
         match self {
-            Action::Put(_) | Action::Unlock | Action::Fold { fetch: false, .. } => 0,
-            Action::Get | Action::CompareAndSwap { .. } | Action::Fold { .. } => elements,
+            Action::Put(_) | Action::Unlock | Action::Accumulate { fetch: false, .. } => 0,
+            Action::Get | Action::CompareAndSwap { .. } | Action::Accumulate { .. } => elements,
             Action::Lock(_) => 1,
         }
     }
@@ -92,7 +92,7 @@ pub async unsafe fn access(
     // What is only copied may be cut anywhere.
     let (count, each) = match access {
         Access::Put { .. } | Access::Get { .. } => (count * each, 1),
-        Access::Fold { .. } | Access::CompareAndSwap { .. } => (count, each),
+        Access::Accumulate { .. } | Access::CompareAndSwap { .. } => (count, each),
     };
     let most = (PIECE / each.max(1)).max(1);
     for first in (0..count).step_by(most) {
@@ -101,10 +101,10 @@ pub async unsafe fn access(
         let (action, answer) = match access {
             Access::Put { from } => (Action::Put(slice(from, at, len)), std::ptr::null_mut()),
             Access::Get { to } => (Action::Get, to.wrapping_add(at)),
-            Access::Fold { from, fetched, operator } => {
+            Access::Accumulate { from, fetched, operator } => {
                 let fetch = !fetched.is_null();
                 let answer = if fetch { fetched.wrapping_add(at) } else { fetched };
-                (Action::Fold { values: slice(from, at, len), operator, fetch }, answer)
+                (Action::Accumulate { values: slice(from, at, len), operator, fetch }, answer)
             }
             Access::CompareAndSwap { expected, value, before } => {
                 let (expected, value) = (slice(expected, at, len), slice(value, at, len));
@@ -245,7 +245,7 @@ impl Order<'_> {
             && match self.action {
                 Action::Put(values) => values.len() == len,
                 Action::Get | Action::Lock(_) | Action::Unlock => true,
-                Action::Fold { values, operator, .. } => {
+                Action::Accumulate { values, operator, .. } => {
                     values.len() == len && operator.scalar.extent() == self.each
                 }
                 Action::CompareAndSwap { expected, value } => {
@@ -273,9 +273,9 @@ impl Order<'_> {
         let what = match *action {
             Action::Put(values) => Access::Put { from: values.as_ptr() },
             Action::Get => Access::Get { to },
-            Action::Fold { values, operator, fetch } => {
+            Action::Accumulate { values, operator, fetch } => {
                 let fetched = if fetch { to } else { std::ptr::null_mut() };
-                Access::Fold { from: values.as_ptr(), fetched, operator }
+                Access::Accumulate { from: values.as_ptr(), fetched, operator }
             }
             Action::CompareAndSwap { expected, value } => Access::CompareAndSwap {
                 expected: expected.as_ptr(),

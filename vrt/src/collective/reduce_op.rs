@@ -7,8 +7,8 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vrt_core::comm::fold::{self, Fold, apply_unpacked};
 use vrt_core::comm::operator::{Op, Operator};
+use vrt_core::comm::reduce_op::{self, ReduceOp, apply_unpacked};
 
 use crate::Count;
 use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
@@ -44,12 +44,16 @@ pub type UnsafeUserFunction =
 ///
 /// # Panics
 /// When the operation is predefined, but not for these elements.
-pub(crate) fn fold<'a>(function: Function<'a>, datatype: &OwnedDatatype, site: Site) -> Fold<'a> {
+pub(crate) fn reduce_op<'a>(
+    function: Function<'a>,
+    datatype: &OwnedDatatype,
+    site: Site,
+) -> ReduceOp<'a> {
     if let Some(operator) = predefined(function, datatype.datatype_ref(), site) {
-        return Fold::Predefined(operator);
+        return ReduceOp::Predefined(operator);
     }
     let datatype = datatype.clone();
-    Fold::User(Box::new(move |left, right| {
+    ReduceOp::User(Box::new(move |left, right| {
         datatype.datatype_ref().with_layout(|layout| {
             apply_unpacked(layout, left, right, |left, right, count| {
                 call(function, datatype.datatype_ref(), left, right, count)
@@ -61,7 +65,7 @@ pub(crate) fn fold<'a>(function: Function<'a>, datatype: &OwnedDatatype, site: S
 /// A predefined operation on elements of a datatype; `None` when it is a user's.
 ///
 /// # Panics
-/// As [`fold`].
+/// As [`reduce_op`](fn@reduce_op).
 #[inline(always)]
 pub(crate) fn predefined(
     function: Function<'_>,
@@ -69,7 +73,7 @@ pub(crate) fn predefined(
     site: Site,
 ) -> Option<Operator> {
     let Function::Predefined(op) = function else { return None };
-    Some(fold::predefined(op, datatype.scalar()).or_refuse(site))
+    Some(reduce_op::predefined(op, datatype.scalar()).or_refuse(site))
 }
 
 fn call(

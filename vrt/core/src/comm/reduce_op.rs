@@ -5,21 +5,21 @@ use crate::error::Error;
 use crate::layout::{Layout, Scalar};
 
 /// An operation on packed elements.
-pub enum Fold<'a> {
+pub enum ReduceOp<'a> {
     /// One of MPI's own.
     Predefined(Operator),
     /// A user's, `right = left op right`: of equally long slices of whole elements.
-    User(Box<UserFold<'a>>),
+    User(Box<UserReduceOp<'a>>),
 }
 
-/// A user's operation on packed elements; see [`Fold::User`].
-pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8]) -> Result<(), Error> + 'a;
+/// A user's operation on packed elements; see [`ReduceOp::User`].
+pub(crate) type UserReduceOp<'a> = dyn Fn(&[u8], &mut [u8]) -> Result<(), Error> + 'a;
 
-impl std::fmt::Debug for Fold<'_> {
+impl std::fmt::Debug for ReduceOp<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fold::Predefined(operator) => operator.fmt(f),
-            Fold::User(_) => f.write_str("user operation"),
+            ReduceOp::Predefined(operator) => operator.fmt(f),
+            ReduceOp::User(_) => f.write_str("user operation"),
         }
     }
 }
@@ -78,7 +78,7 @@ pub fn apply_unpacked(
     Ok(())
 }
 
-impl Fold<'_> {
+impl ReduceOp<'_> {
     /// `left = left op right`; `right` is used up.
     ///
     /// # Errors
@@ -86,11 +86,11 @@ impl Fold<'_> {
     pub fn fold(&self, left: &mut Vec<u8>, right: &mut Vec<u8>) -> Result<(), Error> {
         debug_assert_eq!(left.len(), right.len());
         match self {
-            Fold::Predefined(operator) => {
+            ReduceOp::Predefined(operator) => {
                 // SAFETY: both have the same length.
                 unsafe { operator.fold(left.as_mut_ptr(), right.as_ptr(), left.len()) };
             }
-            Fold::User(function) => {
+            ReduceOp::User(function) => {
                 function(left, right)?;
                 std::mem::swap(left, right);
             }
@@ -106,10 +106,10 @@ impl Fold<'_> {
         debug_assert_eq!(left.len(), right.len());
         match self {
             // SAFETY: both have the same length.
-            Fold::Predefined(operator) => unsafe {
+            ReduceOp::Predefined(operator) => unsafe {
                 operator.fold_right(left.as_ptr(), right.as_mut_ptr(), right.len());
             },
-            Fold::User(function) => function(left, right)?,
+            ReduceOp::User(function) => function(left, right)?,
         }
         Ok(())
     }
