@@ -189,6 +189,58 @@ fn no_circle_goes_through_a_folder() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The types and traits that code defines, outside of unit tests and macros.
+fn types_defined(code: TokenStream, defined: &mut Vec<String>) {
+    let tokens: Vec<TokenTree> = code.into_iter().collect();
+    let ident = |at: usize| match tokens.get(at) {
+        Some(TokenTree::Ident(ident)) => ident.to_string(),
+        _ => String::new(),
+    };
+    let mut at = 0;
+    while at < tokens.len() {
+        if is_unit_tests(&tokens[at..]) {
+            at += 5;
+            continue;
+        }
+        if ident(at) == "macro_rules" {
+            // `!`, its name, its body.
+            at += 4;
+            continue;
+        }
+        if matches!(ident(at).as_str(), "struct" | "enum" | "trait" | "union") {
+            defined.push(ident(at + 1));
+        }
+        if let TokenTree::Group(group) = &tokens[at]
+            && group.delimiter() == Delimiter::Brace
+        {
+            types_defined(group.stream(), defined);
+        }
+        at += 1;
+    }
+}
+
+/// One of them is compiled, as a feature says.
+const EITHER: [(&str, &str); 1] = [("vrt-balance", "Dump")];
+
+#[test]
+fn no_name_of_a_type_has_two_meanings_in_a_crate() {
+    let mut wrong = Vec::new();
+    for (name, folder) in CRATES {
+        let (mut files, mut defined) = (Vec::new(), Vec::new());
+        rust_files(&top().join(folder), &mut files);
+        for file in &files {
+            types_defined(std::fs::read_to_string(file).unwrap().parse().unwrap(), &mut defined);
+        }
+        defined.sort();
+        let twice = defined.chunk_by(|a, b| a == b).filter(|same| same.len() > 1);
+        let twice = twice.map(|same| same[0].as_str());
+        let twice = twice.filter(|of| !of.is_empty() && !EITHER.contains(&(name, of)));
+        wrong.extend(twice.map(|of| format!("{name}: `{of}` is defined twice")));
+        assert!(defined.len() > 3, "{name}: {defined:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn an_import_is_found_in_whatever_form() {
     let named = |code| Vec::from_iter(named_in(code));
