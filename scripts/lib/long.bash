@@ -38,6 +38,21 @@ else
     echo "   a C compiler for aarch64 cannot be had: not checked"
 fi
 
+step "dependencies: licences, bans, sources, advisories (deny.toml)"
+if ! cargo deny --version >/dev/null 2>&1 && ! cargo install --locked --quiet cargo-deny >"$log" 2>&1; then
+    cat "$log"
+    echo "   cargo-deny cannot be had: left out"
+else
+    try cargo deny --locked check bans licenses sources
+    # A database that cannot be fetched is no finding, and an old one would find nothing new.
+    if cargo deny --locked fetch db >"$log" 2>&1; then
+        try cargo deny --locked check advisories
+    else
+        cat "$log"
+        echo "   the database of advisories cannot be fetched: advisories are NOT checked"
+    fi
+fi
+
 step "ranks leave a busy core"
 try cargo test --quiet -p vrt-tests --test noisy_neighbour -- --ignored
 
