@@ -15,8 +15,9 @@
 use std::cell::RefCell;
 use std::ffi::c_char;
 
-use super::external::{Kind, ends, holds, is_rank};
-use super::interpose::process_wide;
+use crate::external::{ends, holds, is_rank};
+use crate::held::Kind;
+use crate::interpose::process_wide;
 use crate::locals;
 
 /// Reads what never changes. Called before the PEs are forked.

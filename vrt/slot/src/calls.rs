@@ -15,15 +15,16 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use libc::{FILE, mode_t, off_t, pid_t, size_t, ssize_t};
 
-use super::answers::*;
-use super::external::descriptors::*;
-use super::external::locks::*;
-use super::external::mappings::*;
-use super::external::processes::*;
-use super::external::system_calls::two;
-use super::external::threads::lets_go_of;
-use super::external::{Kind, acquires, acquires_at, acquires_from, loads, releases};
-use super::interpose::{Real, keeps_signal_stack, process_wide};
+use crate::answers::*;
+use crate::external::descriptors::*;
+use crate::external::locks::*;
+use crate::external::mappings::*;
+use crate::external::processes::*;
+use crate::external::system_calls::two;
+use crate::external::threads::lets_go_of;
+use crate::external::{acquires, acquires_at, acquires_from, loads, releases};
+use crate::held::Kind;
+use crate::interpose::{Real, keeps_signal_stack, process_wide};
 
 macro_rules! calls {
     ($(
@@ -63,7 +64,7 @@ macro_rules! calls {
     )*
         /// Name and meaning of each call of the table.
         #[cfg(test)]
-        pub(super) const TABLE: &[(&str, &str)] =
+        const TABLE: &[(&str, &str)] =
             &[$((stringify!($name), stringify!($meaning))),*];
     };
 }
@@ -377,4 +378,21 @@ fn no_such_call() -> c_int {
     // SAFETY: errno of this thread.
     unsafe { *libc::__errno_location() = libc::ENOSYS };
     -1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::TABLE;
+
+    #[test]
+    fn each_call_stands_in_the_table_once() {
+        let names: BTreeSet<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), TABLE.len());
+        assert!(
+            TABLE.contains(&("fopen", "opens_stream"))
+                && TABLE.contains(&("dup2", "duplicates_onto"))
+        );
+    }
 }

@@ -185,18 +185,18 @@ impl Body {
         (end.unwrap_or(pointer - SAVED), inner..inner + size_of_val(&this.inner))
     }
 
-    /// Forgets a rank's stack without running destructors.
+    /// Forgets a rank's stack without running destructors. What the rank may hold outside its slot is
+    /// not seen to: that is `external::abandon`'s.
     ///
     /// # Safety
     /// The calling PE owns the slot and will not resume the rank.
-    pub unsafe fn abandon(slot: *mut SlotHeader) {
+    pub(crate) unsafe fn forget_stack(slot: *mut SlotHeader) {
         // SAFETY: as the caller promises; `force_reset` makes dropping the coroutine a no-op.
         unsafe {
             if let Body::Suspended(this) = &mut *(*slot).body.get() {
                 this.coroutine.force_reset();
             }
             (*slot).body.get().write(Body::None);
-            (*slot).external.end((*slot).id());
         }
     }
 }

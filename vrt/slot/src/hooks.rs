@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-use crate::{Arena, SlotHeader, external, heap, outside};
+use crate::{Arena, SlotHeader, forked, heap, outside};
 
 thread_local! {
     static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
@@ -69,14 +69,14 @@ pub fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
 /// Never inlined, so that nothing of `f` stays in the rank's own frames.
 #[inline(never)]
 fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(*mut SlotHeader);
-    impl Drop for Restore {
+    struct RestoreHeap(*mut SlotHeader);
+    impl Drop for RestoreHeap {
         #[inline(always)]
         fn drop(&mut self) {
             HEAP.set(self.0);
         }
     }
-    let _restore = Restore(use_heap(std::ptr::null_mut()));
+    let _restore = RestoreHeap(use_heap(std::ptr::null_mut()));
     f()
 }
 
@@ -163,7 +163,7 @@ pub unsafe fn free_in_arena(block: *mut u8) {
     unsafe {
         if pe != 0 && (*slot).is_owned_by(pe) {
             (*(*slot).heap.get()).free(block);
-        } else if !external::is_stopped() {
+        } else if !forked::is_copy() {
             (*slot).remote.push(block);
         }
     }
@@ -172,6 +172,7 @@ pub unsafe fn free_in_arena(block: *mut u8) {
 /// This process was forked from a PE, with whom it shares the arena: it takes no memory from there, and
 /// what it frees stays as it is.
 pub(crate) fn leave_to_parent() {
+    forked::set_copy(true);
     PE.set(0);
     outside::leave_to_parent();
 }
@@ -444,4 +445,22 @@ fn libc_usable_size(block: *mut c_void) -> usize {
 pub unsafe fn own(slot: *mut SlotHeader, pe: u32) {
     // SAFETY: a header in the mapped arena.
     unsafe { (*slot).owner.store(pe, Ordering::Release) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alignment_that_is_no_number_is_refused() {
+        for align in [(1 << 63) + 1, usize::MAX] {
+            // SAFETY: a plain call.
+            let (block, error) = unsafe {
+                let block = memalign(align, 10);
+                (block, std::io::Error::last_os_error().raw_os_error())
+            };
+            assert!(block.is_null(), "{align:#x}: a block at {block:p}");
+            assert_eq!(error, Some(libc::EINVAL), "{align:#x}");
+        }
+    }
 }

@@ -24,6 +24,8 @@
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `calls` | the table of the libc calls that are defined in front of libc's |
 //! | `interpose` | what those are made of, and `exit` |
+//! | `forked` | whether this process is a copy of one with ranks |
+//! | `held` | what a rank holds outside its slot, as numbers in its header |
 //! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |
 //! | `answers` | what libc returns in memory of the process: ranks get copies |
 //! | `search` | what ranks and statics refer to that would not move with a rank, or would |
@@ -57,7 +59,9 @@ mod coroutine;
 pub mod exit_guard;
 pub mod external;
 pub mod foreign;
+mod forked;
 pub mod heap;
+mod held;
 pub mod hooks;
 pub mod interpose;
 mod layout;
@@ -71,7 +75,7 @@ mod slot;
 pub mod thread;
 mod waker;
 
-pub(crate) use external::External;
+pub use held::Held;
 pub use layout::{Layout, LayoutError, SlotSizes};
 pub use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
 

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libmimalloc_sys as mi;
 
-use crate::{Arena, external};
+use crate::{Arena, forked};
 
 /// The number of this process's PE plus 1, once its outside heap is in use; 0: libc serves.
 static OWN: AtomicU32 = AtomicU32::new(0);
@@ -129,7 +129,7 @@ pub unsafe fn free(arena: &Arena, pe: u32, block: *mut u8) {
     unsafe {
         if is_own(pe) {
             mi::mi_free(block.cast());
-        } else if !external::is_stopped() {
+        } else if !forked::is_copy() {
             (*arena.header(arena.layout.pool_of(pe))).remote.push(block);
         }
     }

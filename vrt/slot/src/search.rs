@@ -70,14 +70,14 @@ pub enum Journey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Where it is.
-    from: Place,
+    from: Holder,
     /// What it refers to.
     to: Target,
 }
 
 /// Where a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Holder {
     /// On the rank's stack, so many bytes above its end.
     Stack(usize),
     /// In its heap.
@@ -112,14 +112,14 @@ enum Target {
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.from {
-            Place::Stack(at) => write!(f, "its stack ({at} bytes above its end) refers to ")?,
-            Place::Heap(at) => write!(f, "its heap (at {at:#x}) refers to ")?,
-            Place::Static => {
+            Holder::Stack(at) => write!(f, "its stack ({at} bytes above its end) refers to ")?,
+            Holder::Heap(at) => write!(f, "its heap (at {at:#x}) refers to ")?,
+            Holder::Static => {
                 write!(f, "a static or thread-local variable of the program refers to ")?
             }
-            Place::Rank(rank) => write!(f, "rank {rank} refers to ")?,
-            Place::Thread => f.write_str("perhaps a thread of its PE refers to ")?,
-            Place::Code => f.write_str("perhaps it has taken ")?,
+            Holder::Rank(rank) => write!(f, "rank {rank} refers to ")?,
+            Holder::Thread => f.write_str("perhaps a thread of its PE refers to ")?,
+            Holder::Code => f.write_str("perhaps it has taken ")?,
         }
         match self.to {
             Target::Rank(rank) => write!(f, "memory of rank {rank}"),
@@ -292,7 +292,7 @@ impl Search {
         // SAFETY: the header of a slot of this PE.
         let kept_by = unsafe { (*slot).kept_by.get() };
         if journey != Journey::InNode && (kept_by != 0 || self.is_kept(id)) {
-            return Some(Reference { from: Place::Static, to: Target::Own });
+            return Some(Reference { from: Holder::Static, to: Target::Own });
         }
         let mut seen = Seen { arena, id, journey, search: self, found: None, reached: Vec::new() };
         if journey != Journey::ByState {
@@ -303,7 +303,7 @@ impl Search {
             }
         }
         if let Some(name) = seen.search.roots.taken_lock() {
-            return Some(Reference { from: Place::Code, to: Target::Lock(name) });
+            return Some(Reference { from: Holder::Code, to: Target::Lock(name) });
         }
         if journey == Journey::InNode && !thorough && !seen.search.finds_sharing() {
             return None;
@@ -385,17 +385,17 @@ impl Seen<'_> {
                     thread_locals.iter().find(|(start, end)| (*start..*end).contains(&word))
                 {
                     if let Some(name) = self.search.roots.thread_local(*start, word) {
-                        self.note(Place::Stack(at - stack.0), Target::ThreadLocal(name));
+                        self.note(Holder::Stack(at - stack.0), Target::ThreadLocal(name));
                     }
                 } else if Arena::contains(word)
                     && let Some(to) = self.target(arena, word)
                 {
-                    self.note(Place::Stack(at - stack.0), to);
+                    self.note(Holder::Stack(at - stack.0), to);
                 } else if self.search.roots.is_static(word)
                     && (locks::is_locked(word) || locks::is_read_by(before, word))
                     && let Some(name) = self.search.roots.static_at(word)
                 {
-                    self.note(Place::Stack(at - stack.0), Target::Lock(name));
+                    self.note(Holder::Stack(at - stack.0), Target::Lock(name));
                 }
                 self.found.is_none()
             });
@@ -427,14 +427,14 @@ impl Seen<'_> {
         unsafe {
             words::each_in_arena(arena, block, |at, word| {
                 if let Some(to) = self.target(arena, word) {
-                    self.note(Place::Heap(at), to);
+                    self.note(Holder::Heap(at), to);
                 }
                 self.found.is_none()
             });
         }
     }
 
-    fn note(&mut self, from: Place, to: Target) {
+    fn note(&mut self, from: Holder, to: Target) {
         self.found.get_or_insert(Reference { from, to });
     }
 
@@ -497,7 +497,7 @@ impl Seen<'_> {
     ) -> Option<Reference> {
         let theirs = self.search.between.get(&self.id).into_iter().flatten();
         if let Some((_, rank)) = theirs.into_iter().find(|(at, _)| blocks.at(*at).is_some()) {
-            return Some(Reference { from: Place::Rank(*rank), to: Target::Own });
+            return Some(Reference { from: Holder::Rank(*rank), to: Target::Own });
         }
         let mut marked = vec![false; blocks.len()];
         let mut unmarked = blocks.len();
@@ -545,7 +545,7 @@ impl Seen<'_> {
             return None;
         }
         if others.have_threads() {
-            return Some(Reference { from: Place::Thread, to: Target::Own });
+            return Some(Reference { from: Holder::Thread, to: Target::Own });
         }
         if self.search.leaked.get(&self.id) == Some(&print) {
             return None;
@@ -557,7 +557,7 @@ impl Seen<'_> {
         if holder.is_none() {
             self.search.leaked.insert(self.id, print);
         }
-        holder.map(|rank| Reference { from: Place::Rank(rank), to: Target::Own })
+        holder.map(|rank| Reference { from: Holder::Rank(rank), to: Target::Own })
     }
 }
 

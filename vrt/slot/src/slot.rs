@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use vrt_shm::RemoteFreeList;
 
+use crate::Arena;
 use crate::heap::SlotHeap;
+use crate::held::Held;
+use crate::layout::PAGE;
 use crate::locals::Locals;
 use crate::rank::Body;
-use crate::{Arena, External, layout::PAGE};
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +39,7 @@ pub struct SlotHeader {
     /// The heap, all of whose state is here and in the slot.
     pub heap: UnsafeCell<SlotHeap>,
     /// What the rank holds outside the slot.
-    pub external: External,
+    pub held: Held,
     /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
     /// for another PE of the node.
     pub(crate) kept_by: Cell<u64>,
@@ -61,7 +63,7 @@ impl SlotHeader {
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
-                external: External::default(),
+                held: Held::default(),
                 kept_by: Cell::new(0),
                 locals: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),

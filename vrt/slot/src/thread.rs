@@ -86,9 +86,9 @@ pub fn begin<E: 'static>(
 pub unsafe fn become_thread(slot: *mut SlotHeader, yielder: &Yielder<(), ()>) {
     let inner = RefCell::default();
     let thread = ThreadRank { yielder, has_returned: Cell::new(false), inner };
-    // SAFETY: as the caller promises; nothing of the program that is abandoned has run.
+    // SAFETY: as the caller promises; the program has not begun, so it holds nothing.
     unsafe {
-        Body::abandon(slot);
+        Body::forget_stack(slot);
         (*slot).body.get().write(Body::Thread(thread));
     }
 }

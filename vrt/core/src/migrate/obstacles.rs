@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Migration, Stays};
 use crate::pe::{Core, RankState, Status};
-use vrt_slot::external::{counted, spans};
+use vrt_slot::external::{self, counted, spans};
 use vrt_slot::foreign;
 use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
@@ -171,7 +171,7 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
         return Some("it waits for a lock or condition of its process");
     }
     // SAFETY: the slot of a rank of this PE.
-    let held = unsafe { (*state.slot).external.pin((*state.slot).id()) };
+    let held = external::pin(unsafe { &*state.slot });
     if held.is_some() {
         return held;
     }

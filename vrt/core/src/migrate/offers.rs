@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Migration, MoveBy, MovingRank, Stays, dispatch, ship};
 use crate::pe::{Awaiting, Core, Encoded, Engine, Offer, Request, Started, Status, Wait};
-use vrt_slot::{SlotHeader, hooks};
+use vrt_slot::{SlotHeader, external, hooks};
 
 /// What the ranks of a PE want, until somebody sees to it.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     // The pages stay: in this node they serve the rank's next life.
     unsafe {
         core.net.keep_data_of(rank);
-        vrt_slot::rank::Body::abandon(slot);
+        external::abandon(slot);
         hooks::own(slot, 0);
     }
     let timers = if far { core.timers.take_relative(rank) } else { core.timers.take_of(rank) };

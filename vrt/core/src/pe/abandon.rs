@@ -49,10 +49,10 @@ impl Core {
         });
         let lends = waiting.find(|(_, state)| {
             // SAFETY: the slot of a rank of this PE, which is suspended.
-            let (external, scoped) =
-                unsafe { (&(*state.slot).external, counted::holds_thread(state.slot)) };
-            external.has_threads()
-                && (external.has_threads_to_join() || scoped || state.blocked.lock.is_some())
+            let (held, scoped) =
+                unsafe { (&(*state.slot).held, counted::holds_thread(state.slot)) };
+            held.has_threads()
+                && (held.has_threads_to_join() || scoped || state.blocked.lock.is_some())
         });
         lends.map(|(rank, _)| rank)
     }

@@ -16,7 +16,7 @@ use crate::net::local::MEMORY;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
 use crate::pe::{self, Core, Engine, Pe, RankState, Status};
-use vrt_slot::external::{counted, threads};
+use vrt_slot::external::{self, counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
 use vrt_slot::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
@@ -320,7 +320,7 @@ impl Engine {
         }
         // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
         unsafe {
-            Body::abandon(slot);
+            external::abandon(slot);
             hooks::drain_remote(slot);
             let heap = &*(*slot).heap.get();
             let (blocks, bytes) = (heap.blocks, heap.bytes);

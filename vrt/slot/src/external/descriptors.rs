@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{Kind, external_of, is_stopped, owner, register, threads};
+use super::{held_by, owner, register, threads};
+use crate::forked;
+use crate::held::Kind;
 use crate::hooks::runtime_heap;
 
 /// Descriptors above this have entries in the register.
@@ -31,7 +33,7 @@ pub(super) fn any_of_tokio() -> bool {
 /// There is a new descriptor: it is the running rank's, if one runs, or that of the rank which has
 /// started this thread.
 pub(super) fn opened(descriptor: c_int) {
-    if descriptor < 0 || is_stopped() {
+    if descriptor < 0 || forked::is_copy() {
         return;
     }
     // A number that is given out is free: an entry of it is of one that was closed unseen.
@@ -44,8 +46,8 @@ pub(super) fn opened(descriptor: c_int) {
     };
     match (entry, owner) {
         (Some(entry), Some(slot)) => {
-            if let Some(external) = external_of(slot) {
-                external.more(Kind::Descriptor);
+            if let Some(held) = held_by(slot) {
+                held.more(Kind::Descriptor);
                 entry.store(slot + 1, Ordering::Relaxed);
             }
         }
@@ -66,15 +68,15 @@ pub(super) fn closed(descriptor: c_int) {
         return;
     }
     let Some(entry) = OPENED_BY.get().map(|entries| &entries[number]) else { return };
-    if entry.load(Ordering::Relaxed) == 0 || is_stopped() {
+    if entry.load(Ordering::Relaxed) == 0 || forked::is_copy() {
         return;
     }
     match entry.swap(0, Ordering::Relaxed) {
         0 => {}
         OF_TOKIO => _ = OPENED_BY_TOKIO.fetch_sub(1, Ordering::AcqRel),
         slot => {
-            if let Some(external) = external_of(slot - 1) {
-                external.less(Kind::Descriptor);
+            if let Some(held) = held_by(slot - 1) {
+                held.less(Kind::Descriptor);
             }
         }
     }

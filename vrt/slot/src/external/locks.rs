@@ -14,13 +14,12 @@
 //! only in the process that wrote it, which it names.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Kind, external_of, is_stopped, register, running};
-use crate::SlotHeader;
+use super::{held_by, register, running};
+use crate::held::Kind;
+use crate::{SlotHeader, forked};
 
-/// Locks that a rank may hold before they go to the register.
-const FEW: usize = 6;
 const BUCKETS: usize = 1 << 12;
 
 /// The slot, plus 1, that last took a lock of a bucket.
@@ -28,44 +27,14 @@ static LAST: [AtomicU32; BUCKETS] = [const { AtomicU32::new(0) }; BUCKETS];
 /// This process.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The locks that a slot's rank holds: their addresses, or 0.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    locks: [AtomicUsize; FEW],
-    process: AtomicU32,
-}
-
-impl Held {
-    pub(super) fn any(&self) -> bool {
-        self.locks.iter().any(|lock| lock.load(Ordering::Acquire) != 0)
-    }
-
-    pub(super) fn forget_all(&self) {
-        self.locks.iter().for_each(|lock| lock.store(0, Ordering::Relaxed));
-    }
-
-    fn is_of_this_process(&self) -> bool {
-        self.process.load(Ordering::Relaxed) == PROCESS.load(Ordering::Relaxed)
-    }
-
-    /// Takes an address out of the list.
-    #[inline(always)]
-    fn remove(&self, address: usize) -> bool {
-        let is_it = |lock: &&AtomicUsize| lock.load(Ordering::Relaxed) == address;
-        match self.locks.iter().find(is_it) {
-            // Nobody else takes it out: whoever unlocks is the only one who does.
-            Some(lock) => {
-                lock.store(0, Ordering::Release);
-                true
-            }
-            None => false,
-        }
-    }
-}
-
 /// Names this process.
 pub(super) fn begin() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
+}
+
+#[inline(always)]
+fn this_process() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
 }
 
 #[inline(always)]
@@ -99,7 +68,7 @@ pub(crate) fn unlocks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
     let address = lock as usize;
     let slot = running();
     // Before, because whoever waits for it may take it at once.
-    let held_here = slot.is_some_and(|slot| slot.external.locks.remove(address));
+    let held_here = slot.is_some_and(|slot| slot.held.locks.remove(address));
     if !held_here {
         given_back(address);
     }
@@ -124,8 +93,8 @@ pub(crate) fn unlocks_surely<T>(lock: *mut T, call: impl FnOnce()) {
 
 #[inline(always)]
 fn taken(slot: &SlotHeader, address: usize) {
-    let held = &slot.external.locks;
-    let Some(free) = held.locks.iter().find(|lock| lock.load(Ordering::Relaxed) == 0) else {
+    let locks = &slot.held.locks;
+    let Some(place) = locks.free_place() else {
         return register::add(Kind::Lock, address, 0, slot.id().0);
     };
     let name = slot.id().0 + 1;
@@ -137,18 +106,17 @@ fn taken(slot: &SlotHeader, address: usize) {
         }
         last.store(name, Ordering::Relaxed);
     }
-    held.process.store(PROCESS.load(Ordering::Relaxed), Ordering::Relaxed);
-    free.store(address, Ordering::Release);
+    locks.put(place, address, this_process());
 }
 
 /// Puts the locks of a bucket that a slot's rank holds into the register.
 #[cold]
 fn make_room(slot: u32, wanted: usize) {
-    let Some(held) = external_of(slot).map(|external| &external.locks) else { return };
-    if !held.is_of_this_process() || is_stopped() {
+    let Some(locks) = held_by(slot).map(|held| &held.locks) else { return };
+    if !locks.are_of(this_process()) || forked::is_copy() {
         return;
     }
-    for lock in &held.locks {
+    for lock in &locks.addresses {
         let address = lock.load(Ordering::Acquire);
         if address != 0 && bucket(address) == wanted {
             register::add(Kind::Lock, address, 0, slot);
@@ -161,9 +129,10 @@ fn make_room(slot: u32, wanted: usize) {
 #[inline]
 fn given_back(address: usize) {
     let last = LAST[bucket(address)].load(Ordering::Relaxed);
-    let others = last.checked_sub(1).and_then(external_of).map(|external| &external.locks);
-    let was_there = others
-        .is_some_and(|held| held.is_of_this_process() && !is_stopped() && held.remove(address));
+    let others = last.checked_sub(1).and_then(held_by).map(|held| &held.locks);
+    let was_there = others.is_some_and(|locks| {
+        locks.are_of(this_process()) && !forked::is_copy() && locks.remove(address)
+    });
     if !was_there {
         register::take(Kind::Lock, address);
     }

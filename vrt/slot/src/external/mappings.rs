@@ -5,7 +5,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::register::Taken;
-use super::{Kind, owner, register};
+use super::{owner, register};
+use crate::held::Kind;
 use crate::outside;
 
 /// Lengths are those of whole pages.

@@ -2,19 +2,19 @@
 //! descriptors, threads that they started, memory that they mapped, children, locks.
 //!
 //! The libc calls that make and end these are defined in front of libc's (the table is in
-//! [`calls`](super::calls)). What a rank makes is counted in its slot; while a count is not zero the
-//! rank is pinned to its PE. What is made outside of any rank is nobody's.
+//! [`calls`](super::calls)). What a rank makes is counted in its slot ([`Held`]); while a count is
+//! not zero the rank is pinned to its PE. What is made outside of any rank is nobody's.
 //!
 //! Invariants:
 //! - Each thing has one entry (in the table of descriptors, in the [`register`], or in the slot's
 //!   own list of locks) that names the slot of the rank that made it, whoever ends it. A count is
 //!   lowered only together with the removal of an entry, so it is never lowered twice.
-//! - When a rank's stack is given up its entries are forgotten ([`External::end`]): what it left
+//! - When a rank's stack is given up its entries are forgotten ([`abandon`]): what it left
 //!   open is the process's, and the next rank in that slot begins with nothing.
 //! - Entries and counts are changed by atomic operations only. Except for the making of a table
 //!   nothing here allocates or waits, so signal handlers may call what is defined in front of libc.
 //! - A process that was forked from a PE has a copy of the tables, but shares the slots: it keeps
-//!   no accounts ([`stop`]).
+//!   no accounts ([`forked`]).
 //!
 //! What makes the system calls itself, in assembly, is not seen (the crate `rustix` does, unless its
 //! feature `use-libc` is chosen).
@@ -42,163 +42,59 @@ pub mod system_calls;
 pub mod threads;
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::hooks::{self, heap_in_use};
+use crate::held::{Held, Kind};
+use crate::hooks::heap_in_use;
 use crate::interpose::process_wide;
-use crate::{Arena, SlotHeader, SlotId};
+use crate::rank::Body;
+use crate::{Arena, SlotHeader, SlotId, forked};
 
-/// Kinds of things that are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
-    Descriptor,
-    Thread,
-    Unjoined,
-    Mapping,
-    Child,
-    Stream,
-    Lock,
-    Library,
-    Timer,
-    Semaphore,
-    Conversion,
-    Locale,
-    Catalogue,
-    Directories,
-    Addresses,
-    List,
-    Io,
+/// Why the rank of a slot cannot move, if so. It is a rank of this process.
+pub fn pin(slot: &SlotHeader) -> Option<&'static str> {
+    let held = &slot.held;
+    if held.has(Kind::Child) {
+        processes::forget_ended(slot.id().0);
+    }
+    if held.locks.any() {
+        return Some(Kind::Lock.reason());
+    }
+    if descriptors::any_of_tokio() {
+        return Some("tokio has a file open on its PE, which may be this rank's");
+    }
+    held.first_kind().map(Kind::reason)
 }
 
-impl Kind {
-    const ALL: [Kind; 17] = [
-        Kind::Descriptor,
-        Kind::Thread,
-        Kind::Unjoined,
-        Kind::Mapping,
-        Kind::Child,
-        Kind::Stream,
-        Kind::Lock,
-        Kind::Library,
-        Kind::Timer,
-        Kind::Semaphore,
-        Kind::Conversion,
-        Kind::Locale,
-        Kind::Catalogue,
-        Kind::Directories,
-        Kind::Addresses,
-        Kind::List,
-        Kind::Io,
-    ];
-
-    /// Why a rank that holds one cannot move.
-    const fn reason(self) -> &'static str {
-        match self {
-            Kind::Descriptor => "it has a file, socket or other descriptor open",
-            Kind::Thread => "a thread that it started is running",
-            Kind::Unjoined => "it has not joined a thread that it started",
-            Kind::Mapping => "it has mapped memory of its own (mmap)",
-            Kind::Child => "it has started a program and not waited for its end",
-            Kind::Stream => "it has a stream of C open (FILE)",
-            Kind::Lock => "it holds a lock (pthread)",
-            Kind::Library => "it has loaded a library (dlopen)",
-            Kind::Timer => "it has a timer of the system (timer_create)",
-            Kind::Semaphore => "it has a named semaphore open (sem_open)",
-            Kind::Conversion => "it has a conversion of characters open (iconv_open)",
-            Kind::Locale => "it has a locale of its own (newlocale)",
-            Kind::Catalogue => "it has a catalogue of messages open (catopen)",
-            Kind::Directories => "it walks through directories (fts_open)",
-            Kind::Addresses => "it holds what getaddrinfo returned",
-            Kind::List => "it reads the list of users or groups (getpwent, getgrent)",
-            Kind::Io => "it has a context of asynchronous input and output (io_setup)",
-        }
+/// The rank of a slot is over. Its stack is forgotten without running destructors; what it still holds
+/// is the process's from now on.
+///
+/// # Safety
+/// The calling PE owns the slot and will not resume the rank.
+pub unsafe fn abandon(slot: *mut SlotHeader) {
+    // SAFETY: the caller owns the slot and does not come back to the stack that is forgotten. The header
+    // stays mapped, and others change nothing of it but atomics.
+    let slot = unsafe {
+        Body::forget_stack(slot);
+        &*slot
+    };
+    slot.held.locks.forget_all();
+    if slot.held.first_kind().is_none() {
+        return;
     }
+    descriptors::forget_of(slot.id().0);
+    register::forget_of(slot.id().0);
+    slot.held.forget_counts();
 }
-
-/// What a rank holds outside its slot. Lies in the slot's header; zero is nothing.
-#[derive(Debug, Default)]
-pub struct External {
-    counts: [AtomicU32; Kind::ALL.len()],
-    locks: locks::Held,
-}
-
-impl External {
-    /// Why the rank cannot move, if so. `slot` is where this lies, and this process is the rank's.
-    pub fn pin(&self, slot: SlotId) -> Option<&'static str> {
-        if self.has(Kind::Child) {
-            processes::forget_ended(slot.0);
-        }
-        if self.locks.any() {
-            return Some(Kind::Lock.reason());
-        }
-        if descriptors::any_of_tokio() {
-            return Some("tokio has a file open on its PE, which may be this rank's");
-        }
-        Kind::ALL.into_iter().find(|kind| self.has(*kind)).map(Kind::reason)
-    }
-
-    /// Whether threads run that the rank has started.
-    pub fn has_threads(&self) -> bool {
-        self.has(Kind::Thread)
-    }
-
-    /// Whether some of its threads are neither joined nor detached.
-    pub fn has_threads_to_join(&self) -> bool {
-        self.has(Kind::Unjoined)
-    }
-
-    fn has(&self, kind: Kind) -> bool {
-        self.counts[kind as usize].load(Ordering::Acquire) > 0
-    }
-
-    fn more(&self, kind: Kind) {
-        self.counts[kind as usize].fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn less(&self, kind: Kind) {
-        let one_less = |n: u32| n.checked_sub(1);
-        let count = &self.counts[kind as usize];
-        let _ = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
-    }
-
-    /// The rank in this slot is over: what it still holds is the process's from now on.
-    pub fn end(&self, slot: SlotId) {
-        self.locks.forget_all();
-        let has_any = Kind::ALL.into_iter().any(|kind| self.has(kind));
-        if !has_any {
-            return;
-        }
-        descriptors::forget_of(slot.0);
-        register::forget_of(slot.0);
-        self.counts.iter().for_each(|count| count.store(0, Ordering::Release));
-    }
-}
-
-/// Whether this process was forked from one with ranks.
-static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// This process is to run ranks: accounts are kept.
 pub fn begin() {
-    STOPPED.store(false, Ordering::Relaxed);
+    forked::set_copy(false);
     locks::begin();
 }
 
-/// This process is a copy of one with ranks.
-fn stop() {
-    STOPPED.store(true, Ordering::Relaxed);
-    hooks::leave_to_parent();
-}
-
-/// Whether this process is such a copy.
-pub(crate) fn is_stopped() -> bool {
-    STOPPED.load(Ordering::Relaxed)
-}
-
-fn external_of(slot: u32) -> Option<&'static External> {
+fn held_by(slot: u32) -> Option<&'static Held> {
     let header = Arena::current()?.header(SlotId(slot));
     // SAFETY: headers of the arena stay mapped, and are valid even when zeroed.
-    Some(unsafe { &(*header).external })
+    Some(unsafe { &(*header).held })
 }
 
 /// The slot of the rank that runs here.
@@ -288,6 +184,3 @@ pub(crate) fn releases<R>(kind: Kind, handle: *mut c_void, call: impl FnOnce() -
 pub fn loads(file: *const c_char, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
     if file.is_null() { process_wide(call) } else { acquires(Kind::Library, call) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,10 +5,11 @@
 
 use std::ffi::c_int;
 
+use crate::held::Kind;
 use crate::hooks::{self, in_rank};
 use crate::report;
 
-use super::{Kind, owner, register, stop};
+use super::{owner, register};
 
 /// The call starts a program and returns 0 when it has stored the child's number.
 ///
@@ -63,7 +64,7 @@ pub fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
     }
     let child = call();
     if child == 0 {
-        stop();
+        hooks::leave_to_parent();
     }
     child
 }

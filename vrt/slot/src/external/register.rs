@@ -6,7 +6,9 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Kind, external_of, is_stopped, owner, running};
+use super::{held_by, owner, running};
+use crate::forked;
+use crate::held::Kind;
 use crate::hooks::runtime_heap;
 
 const FREE: u64 = 0;
@@ -89,7 +91,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 
 /// The rank of a slot has made something.
 pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
-    if is_stopped() {
+    if forked::is_copy() {
         return;
     }
     let mut chunk = chunk_at(&FIRST);
@@ -109,8 +111,8 @@ pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     entry.key.store(key, Ordering::Relaxed);
     entry.len.store(len, Ordering::Relaxed);
     HELD[kind as usize].fetch_add(1, Ordering::Relaxed);
-    if let Some(external) = external_of(slot) {
-        external.more(kind);
+    if let Some(held) = held_by(slot) {
+        held.more(kind);
     }
     entry.state.store(state(kind, slot), Ordering::Release);
 }
@@ -143,7 +145,7 @@ fn take_entry(entry: &Entry, seen: u64) -> Option<Taken> {
 /// Takes all entries of a kind for which `wanted` (key, length, slot).
 pub(super) fn take_all(kind: Kind, wanted: impl Fn(usize, usize, u32) -> bool) -> Vec<Taken> {
     let mut all = Vec::new();
-    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || is_stopped() {
+    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || forked::is_copy() {
         return all;
     }
     for entry in entries() {
@@ -166,15 +168,15 @@ fn take_if(
         return None;
     }
     let taken = take_entry(entry, seen)?;
-    if let Some(external) = external_of(taken.slot) {
-        external.less(kind);
+    if let Some(held) = held_by(taken.slot) {
+        held.less(kind);
     }
     Some(taken)
 }
 
 /// Something ends: takes one entry of it, the running rank's if that has one.
 pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
-    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || is_stopped() {
+    if HELD[kind as usize].load(Ordering::Relaxed) == 0 || forked::is_copy() {
         return None;
     }
     let mine = owner();
@@ -200,5 +202,31 @@ pub(super) fn forget_of(slot: u32) {
         if seen > BUSY && seen as u32 == slot + 1 {
             let _ = take_entry(entry, seen);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_taken_once_and_forgotten_with_its_slot() {
+        // More than one chunk, of slots that no other test has.
+        for key in 0..200 {
+            add(Kind::Catalogue, 1 << 20 | key, 0, 7_000_000 + (key as u32 & 1));
+        }
+        assert_eq!(take(Kind::Catalogue, 1 << 20 | 2).map(|taken| taken.slot), Some(7_000_000));
+        assert!(take(Kind::Catalogue, 1 << 20 | 2).is_none());
+        assert!(take(Kind::Mapping, 1 << 20 | 4).is_none(), "another kind");
+        forget_of(7_000_000);
+        assert!(take(Kind::Catalogue, 1 << 20 | 4).is_none());
+        let of_the_other = take_all(Kind::Catalogue, |_, _, slot| slot == 7_000_001);
+        assert_eq!(of_the_other.len(), 100);
+        // Two at once for the same key are two.
+        add(Kind::Catalogue, 5, 0, 7_000_000);
+        add(Kind::Catalogue, 5, 0, 7_000_001);
+        assert!(take(Kind::Catalogue, 5).is_some());
+        assert!(take(Kind::Catalogue, 5).is_some());
+        assert!(take(Kind::Catalogue, 5).is_none());
     }
 }

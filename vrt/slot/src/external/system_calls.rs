@@ -3,7 +3,8 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
-use super::{descriptors, mappings, processes};
+use super::{acquires_at, descriptors, mappings, processes, releases};
+use crate::held::Kind;
 use crate::interpose::Real;
 
 /// What `clone` is told when the child shares the caller's memory.
@@ -88,10 +89,8 @@ pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_lon
             }
             libc::SYS_shmat => mappings::attaches(call_for_address) as c_long,
             libc::SYS_shmdt => mappings::detaches(a as *const c_void, call_for_int).into(),
-            libc::SYS_io_setup => {
-                super::acquires_at(super::Kind::Io, b as *mut *mut c_void, call_for_int).into()
-            }
-            libc::SYS_io_destroy => super::releases(super::Kind::Io, a as *mut c_void, call),
+            libc::SYS_io_setup => acquires_at(Kind::Io, b as *mut *mut c_void, call_for_int).into(),
+            libc::SYS_io_destroy => releases(Kind::Io, a as *mut c_void, call),
             // What shares the memory would return here on the caller's own stack, or run unseen.
             libc::SYS_clone3 => processes::is_refused("clone3()", call),
             libc::SYS_clone if a & SHARES_MEMORY != 0 => processes::is_refused("clone()", call),

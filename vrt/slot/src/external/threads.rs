@@ -12,7 +12,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Kind, owner, register};
+use super::{owner, register};
+use crate::held::Kind;
 use crate::hooks::runtime_heap;
 use crate::interpose::Real;
 

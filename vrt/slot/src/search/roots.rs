@@ -29,11 +29,11 @@ pub(super) struct Roots {
 }
 
 /// What is known of the program, which does not change. It takes some milliseconds to read.
-static PROGRAM: OnceLock<Program> = OnceLock::new();
+static PROGRAM: OnceLock<ProgramImage> = OnceLock::new();
 
 /// What the program's files and code say of its variables.
 #[derive(Debug)]
-struct Program {
+struct ProgramImage {
     variables: Variables,
     /// The statics that it locks by their address, by name.
     locks: Vec<(usize, &'static str)>,
@@ -92,17 +92,17 @@ impl Roots {
         locks.find(|(at, _)| unsafe { locks::is_taken(*at) }).map(|(_, name)| *name)
     }
 
-    fn program(&self) -> &'static Program {
+    fn program(&self) -> &'static ProgramImage {
         PROGRAM.get_or_init(|| self.read_program())
     }
 
-    fn read_program(&self) -> Program {
+    fn read_program(&self) -> ProgramImage {
         let in_file = |(start, end): &Range| (start - self.bias, end - self.bias);
         let writable: Vec<Range> = self.statics_of_program.iter().map(in_file).collect();
         let variables = Variables::read(&writable);
         let named = |at: &usize| Some((*at, variables.of_static(at - self.bias)?));
         let locks = self.lock_words().iter().filter_map(named).collect();
-        Program { variables, locks }
+        ProgramImage { variables, locks }
     }
 
     /// What the program's code locks among its statics, those of libraries, too.
