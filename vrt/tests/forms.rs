@@ -128,6 +128,38 @@ fn moves_without_a_root() {
 }
 
 #[test]
+fn lists_of_buffers() {
+    for len in [1, 6000] {
+        vrt::run_local(3, |world| {
+            let mine = contribution(world, 3 * len);
+            let mut parts: Vec<DynBuffer<'_>> = mine.chunks(len).map(DynBuffer::new).collect();
+            let mut expected = vec![UNTOUCHED; 3 * len];
+            world.all_to_all_into(&mine, &mut expected);
+            let mut check =
+                |form: &mut dyn FnMut(&mut [DynBuffer<'_>], &mut [DynBufferMut<'_>])| {
+                    let mut got = vec![UNTOUCHED; 3 * len];
+                    let mut room: Vec<_> = got.chunks_mut(len).map(DynBufferMut::new).collect();
+                    form(&mut parts, &mut room);
+                    assert_eq!(got, expected);
+                };
+            check(&mut |from, to| world.all_to_all_buffers_into(from, to));
+            check(&mut |from, to| vrt::block_on(world.all_to_all_buffers_into_async(from, to)));
+            check(&mut |from, to| {
+                let from = &*from;
+                vrt::request::scope(|scope| {
+                    world.immediate_all_to_all_buffers_into(scope, from, to).wait();
+                });
+            });
+            check(&mut |from, to| {
+                let mut request = world.persistent_all_to_all_buffers_into(from, to);
+                request.start();
+                request.wait();
+            });
+        });
+    }
+}
+
+#[test]
 fn reductions_without_a_root() {
     on_each_size(|world, len| {
         let (n, me) = (world.size() as usize, world.rank() as usize);

@@ -182,6 +182,21 @@ pub trait CommunicatorCollectives: Communicator {
         Call::new(self.as_handle(), site, AllToAllVarcount, sendbufs, recvbufs).block();
     }
 
+    /// [`all_to_all_buffers_into`](Self::all_to_all_buffers_into), as a request.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    fn immediate_all_to_all_buffers_into<'a, 's, 'r, Sc: Scope<'a>>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [DynBuffer<'s>],
+        recvbufs: &'a mut [DynBufferMut<'r>],
+    ) -> Request<'a, [DynBufferMut<'r>], Sc> {
+        let site = site!("immediate_all_to_all_buffers_into");
+        Call::new(self.as_handle(), site, AllToAllVarcount, sendbufs, recvbufs).immediate(scope)
+    }
+
     /// Folds the contributions of all ranks and gives every rank the result (section 6.9.6).
     ///
     /// # Panics

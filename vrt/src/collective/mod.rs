@@ -20,7 +20,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `communicator`, `root` | the face: blocking and immediate calls |
-//! | `communicator/apart`, `root/apart` | the face: calls to be awaited, and to be started again and again |
+//! | `communicator/apart`, `root/apart` | the face: to be awaited, and to be started again and again |
 //! | `neighbors` | among neighbours in a grid or graph |
 //! | `call` | the forms of a call, and what describes an operation |
 //! | `moves`, `reductions` | the operations |
@@ -28,9 +28,9 @@
 //! | `checks` | what is wrong with arguments |
 //! | `operation`, `reduce_op` | what reductions apply |
 //!
-//! A new operation is a `Description` (in `call`) in `moves` or `reductions`, its blocking and
-//! immediate calls in `communicator` or `root`, and its other forms in the `apart` below that. Whether data is small
-//! enough to be combined by PEs is asked below, in `vrt_core::comm::combined`.
+//! A new operation is a `Description` (in `call`) in `moves` or `reductions`, its blocking and immediate
+//! calls in `communicator` or `root`, and its other forms in the `apart` below that: three files.
+//! Whether data is small enough to be combined by PEs is asked below, in `vrt_core::comm::combined`.
 
 mod buffers;
 mod call;

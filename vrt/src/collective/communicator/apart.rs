@@ -14,7 +14,9 @@ use crate::collective::call::Call;
 use crate::collective::moves::{AllToAll, AllToAllVarcount, Barrier, Gather, GatherVarcount};
 use crate::collective::operation::Operation;
 use crate::collective::reductions::{Reduce, ReduceScatter, Scan};
-use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::datatype::{
+    Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
+};
 use crate::operation::site;
 use crate::request::PersistentRequest;
 use crate::topology::Communicator;
@@ -85,6 +87,20 @@ pub trait AsyncCollectives: Communicator {
     ) -> impl Future<Output = ()> {
         let site = site!("all_to_all_varcount_into_async");
         Call::new(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).into_future()
+    }
+
+    /// Sends a buffer to each rank and receives one from each, each of its own datatype.
+    ///
+    /// # Panics
+    /// When there is not one buffer for each rank, or one is not as long as its place.
+    #[track_caller]
+    fn all_to_all_buffers_into_async(
+        &self,
+        sendbufs: &[DynBuffer<'_>],
+        recvbufs: &mut [DynBufferMut<'_>],
+    ) -> impl Future<Output = ()> {
+        let site = site!("all_to_all_buffers_into_async");
+        Call::new(self.as_handle(), site, AllToAllVarcount, sendbufs, recvbufs).into_future()
     }
 
     /// Folds the contributions of all ranks and gives every rank the result.
@@ -257,6 +273,17 @@ pub trait PersistentCollectives: Communicator {
     {
         let site = site!("persistent_all_to_all_varcount_into");
         Call::new(self.as_handle(), site, AllToAllVarcount, sendbuf, recvbuf).persistent()
+    }
+
+    /// An `all_to_all_buffers_into` to be started again and again.
+    #[track_caller]
+    fn persistent_all_to_all_buffers_into<'a, 's, 'r>(
+        &self,
+        sendbufs: &'a mut [DynBuffer<'s>],
+        recvbufs: &'a mut [DynBufferMut<'r>],
+    ) -> PersistentRequest<'a, &'a mut [DynBuffer<'s>], &'a mut [DynBufferMut<'r>]> {
+        let site = site!("persistent_all_to_all_buffers_into");
+        Call::new(self.as_handle(), site, AllToAllVarcount, sendbufs, recvbufs).persistent()
     }
 
     /// An `all_reduce_into` to be started again and again.
