@@ -146,7 +146,7 @@ macro_rules! config_options {
     ) => {
         $(#[$attribute])*
         pub struct Config {
-            $( pub(super) $field: $Type, )+
+            $( pub(crate) $field: $Type, )+
         }
 
         impl Config {
