@@ -132,12 +132,14 @@ struct Objects {
     seen: usize,
 }
 
+/// # Safety
+/// Called by `dl_iterate_phdr`, which was given `Objects` that nobody else uses.
 unsafe extern "C" fn look_at_object(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
     data: *mut libc::c_void,
 ) -> libc::c_int {
-    // SAFETY: the loader passes a valid description, and `data` is what the caller gave.
+    // SAFETY: the loader passes a valid description, and `data` is what `dl_iterate_phdr` was given.
     unsafe {
         let (info, objects) = (&*info, &mut *data.cast::<Objects>());
         let name = CStr::from_ptr(info.dlpi_name);

@@ -94,13 +94,13 @@ fn watched_now() -> MutexGuard<'static, Option<Watched>> {
 /// Runs `f` with all signals blocked, as a thread that it starts has them then.
 fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both sets are written before they are read.
+    // SAFETY: the first call writes the set that the second reads.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let result = f();
-    // SAFETY: as above.
+    // SAFETY: the call above has written what was before: it cannot fail with this `how`.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     result
 }
@@ -172,7 +172,7 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     if tell() {
         SAID.store(true, Ordering::Release);
     }
-    // SAFETY: as above.
+    // SAFETY: errno of this thread.
     unsafe { *libc::__errno_location() = errno };
 }
 

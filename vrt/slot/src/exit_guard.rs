@@ -55,9 +55,9 @@ pub(crate) fn abandon_experiment() {
 /// Finds the mark. Called in the supervisor before it forks, with no other thread running.
 pub fn find() {
     let marks = [
-        // SAFETY: both only ask for this thread's identity.
+        // SAFETY: only the address is looked at, which is this thread's own.
         unsafe { libc::__errno_location() } as usize,
-        // SAFETY: as above.
+        // SAFETY: it takes nothing, and cannot fail.
         unsafe { libc::pthread_self() } as usize,
     ];
     let Some(before) = words_equal_to(&marks) else { return };

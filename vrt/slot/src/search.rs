@@ -466,11 +466,11 @@ impl Seen<'_> {
     /// messages are copied to and from it, and leave its addresses behind.
     fn is_live_in(&mut self, arena: &Arena, slot: SlotId, address: usize) -> bool {
         let header = arena.header(slot);
-        // SAFETY: headers are valid; the rank of a slot of this PE is suspended.
+        // SAFETY: headers stay mapped, and are valid even when zeroed; the owner is an atomic.
         let is_own = unsafe { (*header).is_owned_by(hooks::pe_of_thread()) };
         let in_node = self.journey == Journey::InNode;
         if is_own {
-            // SAFETY: as above.
+            // SAFETY: this PE owns the slot, so nobody changes its heap while this looks.
             let blocks = || unsafe { Blocks::of(header) };
             let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
             let Some(block) = blocks.at(address) else { return false };

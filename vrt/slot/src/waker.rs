@@ -50,11 +50,15 @@ pub fn remember(waker: &Waker) {
     }
 }
 
+/// # Safety
+/// The slot is that of a waker of this table, as for all of its functions.
 unsafe fn clone(slot: *const ()) -> RawWaker {
     count(slot, 1);
     RawWaker::new(slot, &VTABLE)
 }
 
+/// # Safety
+/// As [`clone`].
 unsafe fn wake(slot: *const ()) {
     // SAFETY: the same contract.
     unsafe {
@@ -63,12 +67,16 @@ unsafe fn wake(slot: *const ()) {
     }
 }
 
+/// # Safety
+/// As [`clone`].
 unsafe fn wake_by_ref(slot: *const ()) {
     if let (Some(slot), Some(runtime)) = (header(slot), crate::rank::RUNTIME.get()) {
         (runtime.wake)(slot.owner.load(Ordering::Acquire), slot.rank.get());
     }
 }
 
+/// # Safety
+/// As [`clone`].
 unsafe fn drop_clone(slot: *const ()) {
     count(slot, -1);
 }

@@ -187,7 +187,8 @@ pub unsafe extern "C" fn pthread_create(
     static REAL: Real = Real::new(c"pthread_create");
     // SAFETY: as the caller promises.
     let is_detached = unsafe { is_detached(attributes) };
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+    // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
+    // stored when the call has succeeded.
     starts_thread(start, argument, is_detached, |start, argument| unsafe {
         let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
         let status = create(thread, attributes, start, argument);
@@ -223,7 +224,8 @@ pub unsafe extern "C" fn thrd_create(
 ) -> c_int {
     type Create = unsafe extern "C" fn(*mut libc::pthread_t, Start<c_int>, *mut c_void) -> c_int;
     static REAL: Real = Real::new(c"thrd_create");
-    // SAFETY: as above.
+    // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
+    // stored when the call has succeeded.
     starts_thread(start, argument, false, |start, argument| unsafe {
         let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
         let status = create(thread, start, argument);

@@ -56,11 +56,11 @@ impl Roots {
     /// Looks again, if objects have been loaded or unloaded.
     pub(super) fn refresh(&mut self) {
         let mut loaded = (0, 0);
-        // SAFETY: the function below follows the protocol, and the pair outlives the call.
+        // SAFETY: the pair, which `count` writes to, outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut loaded).cast()) };
         if loaded != self.loaded {
             *self = Roots { loaded, ..Roots::default() };
-            // SAFETY: as above.
+            // SAFETY: `add` gets these roots, which nobody else uses meanwhile.
             unsafe { libc::dl_iterate_phdr(Some(add), std::ptr::from_mut(self).cast()) };
         }
     }
@@ -142,6 +142,8 @@ impl Roots {
     }
 }
 
+/// # Safety
+/// Called by `dl_iterate_phdr`, which was given a pair of numbers.
 unsafe extern "C" fn count(
     object: *mut libc::dl_phdr_info,
     _: usize,
@@ -155,6 +157,8 @@ unsafe extern "C" fn count(
 /// Memory that is executed, and that can be read.
 const CODE: u32 = libc::PF_X | libc::PF_R;
 
+/// # Safety
+/// Called by `dl_iterate_phdr`, which was given roots that nobody else uses.
 unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid description of an object, with its table of headers;
     // `refresh` passes the roots.

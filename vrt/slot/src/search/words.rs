@@ -92,10 +92,10 @@ impl Bounds {
     unsafe fn skip(self, at: usize, end: usize) -> usize {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor can; the rest is as the caller promises.
+            // SAFETY: the processor has these instructions; the rest is as the caller promises.
             return unsafe { self.skip_avx512(at, end) };
         } else if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
+            // SAFETY: the processor has these instructions; the rest is as the caller promises.
             return unsafe { self.skip_avx2(at, end) };
         }
         // SAFETY: as the caller promises.
@@ -103,10 +103,13 @@ impl Bounds {
     }
 
     /// [`skip`](Self::skip), to be compiled for several kinds of processors.
+    ///
+    /// # Safety
+    /// As `skip`.
     #[inline(always)]
     unsafe fn skip_any(self, mut at: usize, end: usize) -> usize {
         let is_group_without = |at| {
-            // SAFETY: as the caller promises.
+            // SAFETY: the group lies before `end`, up to where all is readable.
             at + GROUP * WORD <= end && !unsafe { self.any_in(at as *const [usize; GROUP]) }
         };
         let far = if end - at > CACHED { end - AHEAD } else { at };
@@ -120,6 +123,8 @@ impl Bounds {
         at
     }
 
+    /// # Safety
+    /// As [`skip`](Self::skip), on a processor that has AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn skip_avx2(self, at: usize, end: usize) -> usize {
@@ -127,6 +132,8 @@ impl Bounds {
         unsafe { self.skip_any(at, end) }
     }
 
+    /// # Safety
+    /// As [`skip`](Self::skip), on a processor that has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn skip_avx512(self, at: usize, end: usize) -> usize {
