@@ -16,11 +16,22 @@ step "undefined behaviour of the parts that need no ranks (Miri)"
 # The interpreter comes with nightly compilers only. It brings its own malloc and calls of the system,
 # so what vrt defines in front of libc's is left out.
 if rustup toolchain install nightly --profile minimal --component miri,rust-src >"$log" 2>&1; then
-    miri=(cargo +nightly miri test --quiet --target-dir "$target/miri")
+    miri=(cargo +nightly miri test --target-dir "$target/miri")
     export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" PROPTEST_CASES=8
-    try "${miri[@]}" -p vrt-shm --lib
-    # Without most of what calls them, many functions are unused.
-    RUSTFLAGS=-Awarnings try "${miri[@]}" -p virtual-ranks --lib -- mailbox:: datatype:: layout:: pe::extension
+    # interpreted PACKAGE [FILTERS]: its unit tests, at least one for each filter.
+    interpreted() {
+        local package=$1 filter
+        shift
+        # Without most of what calls them, many functions are unused.
+        RUSTFLAGS=-Awarnings try "${miri[@]}" -p "$package" --lib -- "$@"
+        grep -q '^test result: ok. 0 passed' "$log" && fail "Miri has run no test of $package"
+        for filter; do
+            grep -q "^test $filter" "$log" || fail "no test of $package is in $filter"
+        done
+    }
+    interpreted vrt-shm
+    interpreted vrt-core mailbox:: layout:: pe::extension
+    interpreted virtual-ranks datatype::
     unset MIRIFLAGS PROPTEST_CASES
 else
     cat "$log"

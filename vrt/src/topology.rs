@@ -10,15 +10,15 @@
 //! | `cartesian`, `graph` | neighbourhoods |
 //! | `inter` | intercommunicators |
 //! | `number` | communicators as numbers, and in the states of ranks |
-//! | `offer` | moving by state |
+//! | `migrate` | moving by state |
 
 pub(crate) mod cartesian;
 mod communicator;
 pub(crate) mod graph;
 mod group;
 mod inter;
+mod migrate;
 mod number;
-mod offer;
 
 use crate::Count;
 pub use crate::Rank;
@@ -27,7 +27,7 @@ pub use communicator::{AnyCommunicator, Communicator};
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
-pub use offer::CannotMove;
+pub use migrate::CannotMove;
 use vrt_core::comm::handle::{Info, Members};
 use vrt_core::comm::shape::Shape;
 use vrt_core::comm::{CommunicatorHandle, SELF, WORLD};

@@ -211,9 +211,9 @@ const NEVER: u64 = 1 << 63;
 fn balance(engine: &mut Engine) {
     let migration = engine.extension::<Migration>();
     let came = std::mem::take(&mut migration.came);
-    let (copying, changed) = (migration.costs.copying, migration.offers.take_changed());
+    let (copying, changed) = (migration.costs.copying, migration.at_sync.take_changed());
     if changed {
-        see_to_offers(engine);
+        see_to_at_sync(engine);
     }
     if came > 0 {
         let told = &mut engine.extension::<Balancer>().copying_told;
@@ -249,7 +249,7 @@ fn rank_ended(engine: &mut Engine, _: u32) {
     }
 }
 
-fn see_to_offers(engine: &mut Engine) {
+fn see_to_at_sync(engine: &mut Engine) {
     let balancer = engine.extension::<Balancer>();
     if balancer.is_periodic() {
         return;
@@ -258,7 +258,7 @@ fn see_to_offers(engine: &mut Engine) {
     let (migration, core) = engine.part::<Migration>();
     let ranks = core.ranks.iter().flatten();
     let here = ranks.filter(|state| state.status != Status::Ended).count();
-    if migration.offers.waiting.iter().filter(|(_, of)| *of == round).count() == here {
+    if migration.at_sync.waiting.iter().filter(|(_, of)| *of == round).count() == here {
         let loads = loads(engine);
         tell(engine, 0, Message::Arrived { loads });
     }
@@ -288,7 +288,7 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     let mut outcome = Moved::default();
     let migration = engine.extension::<Migration>();
     let (costs, by_state) = (migration.costs, migration.rules.by_state);
-    let (bytes, taken) = std::mem::take(&mut migration.offers.gone);
+    let (bytes, taken) = std::mem::take(&mut migration.at_sync.gone);
     outcome.bytes = bytes;
     let (balancer, core) = engine.part::<Balancer>();
     balancer.meter.begin(core.busy, core.idle, costs);
@@ -299,7 +299,7 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     for Order { rank, to } in orders.iter().copied() {
         let moved = if by_state {
             let (migration, core) = engine.part::<Migration>();
-            migration.order(core, rank, to).map(|()| 0)
+            migration.set_destination(core, rank, to).map(|()| 0)
         } else if has_run_since_it_came(engine, rank) {
             go_in_step(engine, rank, to, periodic)
                 .inspect(|_| outcome.under_way += u32::from(periodic))
@@ -320,12 +320,12 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     if !periodic {
         // A rank that another PE has moved here in this step may wait for the next one already.
         let (migration, core) = engine.part::<Migration>();
-        let (now, later) = std::mem::take(&mut migration.offers.waiting)
+        let (now, later) = std::mem::take(&mut migration.at_sync.waiting)
             .into_iter()
             .partition::<Vec<_>, _>(|(_, round)| *round == step);
-        migration.offers.waiting = later;
+        migration.at_sync.waiting = later;
         for (rank, _) in now {
-            migrate::end_offer(core, rank);
+            migrate::end_at_sync(core, rank);
         }
         migration.look_soon(core);
         engine.extension::<Balancer>().round = step.wrapping_add(1);

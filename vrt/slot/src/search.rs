@@ -154,7 +154,7 @@ pub struct Search {
     at: Option<u32>,
     /// The blocks of each rank of the PE that statics and thread-locals refer to, by where they
     /// begin, and whether it is a thread-local that does.
-    kept: FxHashMap<SlotId, FxHashMap<usize, bool>>,
+    pinned_by_statics: FxHashMap<SlotId, FxHashMap<usize, bool>>,
     /// Blocks of ranks that nobody was found to refer to: their number, and the sum of their
     /// addresses.
     leaked: FxHashMap<SlotId, (usize, usize)>,
@@ -178,7 +178,7 @@ impl Search {
     /// # Safety
     /// The calling thread is its PE's rank thread; the slots that `header_of` knows are that PE's,
     /// and none of their ranks runs but the one that calls.
-    pub unsafe fn look(
+    pub unsafe fn scan_roots(
         &mut self,
         resumes: u32,
         one_runs: bool,
@@ -189,7 +189,7 @@ impl Search {
             return;
         }
         self.at = (!one_runs).then_some(resumes);
-        self.kept.clear();
+        self.pinned_by_statics.clear();
         self.blocks.clear();
         let Some(arena) = Arena::current() else { return };
         self.roots.refresh();
@@ -216,7 +216,7 @@ impl Search {
     /// Marks what is referred to from some ranges, and what that refers to.
     ///
     /// # Safety
-    /// As [`look`](Self::look); the ranges are readable.
+    /// As [`scan_roots`](Self::scan_roots); the ranges are readable.
     unsafe fn mark(
         &mut self,
         arena: &Arena,
@@ -235,10 +235,14 @@ impl Search {
                     let Some(header) = header_of(slot) else { return true };
                     let blocks = self.blocks.entry(slot).or_insert_with(|| Blocks::of(header));
                     if let Some(block) = blocks.at(address) {
-                        self.kept.entry(slot).or_default().entry(block.0).or_insert_with(|| {
-                            todo.push(block);
-                            by_thread_local
-                        });
+                        self.pinned_by_statics
+                            .entry(slot)
+                            .or_default()
+                            .entry(block.0)
+                            .or_insert_with(|| {
+                                todo.push(block);
+                                by_thread_local
+                            });
                     }
                     true
                 });
@@ -248,12 +252,12 @@ impl Search {
 
     /// Whether statics refer to memory of any rank of this PE.
     pub(crate) fn finds_sharing(&self) -> bool {
-        !self.kept.is_empty()
+        !self.pinned_by_statics.is_empty()
     }
 
     /// Whether statics refer to memory of a rank.
-    fn is_kept(&self, slot: SlotId) -> bool {
-        self.kept.contains_key(&slot)
+    fn is_pinned_by_statics(&self, slot: SlotId) -> bool {
+        self.pinned_by_statics.contains_key(&slot)
     }
 
     /// Notes in the slot of a rank that leaves for another PE of the node whether statics of this
@@ -263,7 +267,7 @@ impl Search {
     /// As [`obstacle`](Self::obstacle), which was called before.
     pub unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
         // SAFETY: as the caller promises.
-        if unsafe { self.is_kept((*slot).id()) } {
+        if unsafe { self.is_pinned_by_statics((*slot).id()) } {
             // SAFETY: as the caller promises.
             unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
         }
@@ -273,7 +277,7 @@ impl Search {
     /// `frame`. With `thorough` its heap is searched even if nothing seems to be shared.
     ///
     /// # Safety
-    /// As [`look`](Self::look), which was called before; `slot` is a slot of this PE, `own_roots`
+    /// As [`scan_roots`](Self::scan_roots), which was called before; `slot` is a slot of this PE, `own_roots`
     /// what the runtime keeps addresses of in it; `others` knows the slots of the PE's other ranks
     /// and whether it has threads that are not the runtime's.
     pub unsafe fn obstacle(
@@ -291,7 +295,7 @@ impl Search {
         let stack = (frame.unwrap_or(low).next_multiple_of(size_of::<usize>()), high);
         // SAFETY: the header of a slot of this PE.
         let kept_by = unsafe { (*slot).kept_by.get() };
-        if journey != Journey::InNode && (kept_by != 0 || self.is_kept(id)) {
+        if journey != Journey::InNode && (kept_by != 0 || self.is_pinned_by_statics(id)) {
             return Some(Reference { from: Holder::Static, to: Target::Own });
         }
         let mut seen = Seen { arena, id, journey, search: self, found: None, reached: Vec::new() };
@@ -408,8 +412,8 @@ impl Seen<'_> {
     /// As [`Search::obstacle`].
     unsafe fn heap(&mut self, blocks: &Blocks) {
         for block in blocks.iter() {
-            let kept = self.search.kept.get(&self.id);
-            if !kept.is_some_and(|kept| kept.contains_key(&block.0)) {
+            let pinned = self.search.pinned_by_statics.get(&self.id);
+            if !pinned.is_some_and(|blocks| blocks.contains_key(&block.0)) {
                 // SAFETY: as the caller promises.
                 unsafe { self.block(block) };
             }
@@ -450,10 +454,10 @@ impl Seen<'_> {
                 self.reached.push(address);
                 return None;
             }
-            let kept = self.search.kept.get(&slot)?;
+            let pinned = self.search.pinned_by_statics.get(&slot)?;
             let blocks = self.search.blocks.get(&slot)?;
             let block = blocks.at(address)?;
-            return kept.get(&block.0)?.then_some(Target::Shared);
+            return pinned.get(&block.0)?.then_some(Target::Shared);
         }
         if self.journey == Journey::ByState || slot.0 as usize >= arena.layout.first_pool() {
             return None;
@@ -474,8 +478,9 @@ impl Seen<'_> {
             let blocks = || unsafe { Blocks::of(header) };
             let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
             let Some(block) = blocks.at(address) else { return false };
-            let kept = self.search.kept.get(&slot).and_then(|kept| kept.get(&block.0));
-            return !in_node || kept == Some(&true);
+            let pinned =
+                self.search.pinned_by_statics.get(&slot).and_then(|blocks| blocks.get(&block.0));
+            return !in_node || pinned == Some(&true);
         }
         // The rank may be on another PE of the node, so its heap's own data is not looked at.
         let (near, _) = arena.layout.near_heap(slot, size_of::<SlotHeader>());

@@ -10,7 +10,7 @@ use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
     GraphCommunicator, Group, GroupRelation, InterCommunicator, Key, Process, Rank,
-    SimpleCommunicator, UserGroup, cartesian, graph, group, inter, offer,
+    SimpleCommunicator, UserGroup, cartesian, graph, group, inter, migrate,
 };
 use crate::{Count, Tag};
 use vrt_core::comm::create;
@@ -366,7 +366,7 @@ pub trait Communicator: AsHandle {
     {
         // Before the frames of the call, which have holes.
         check::wipe();
-        offer::migrate(state, site!("migrate"));
+        migrate::migrate(state, site!("migrate"));
     }
 
     /// Moves the calling rank to a PE, by memory or by state as [`migrate`](Self::migrate) does,
@@ -383,12 +383,12 @@ pub trait Communicator: AsHandle {
         &self,
         pe: u32,
         state: &mut T,
-    ) -> Result<(), offer::CannotMove>
+    ) -> Result<(), migrate::CannotMove>
     where
         Self: Sized,
     {
         check::wipe();
-        offer::migrate_to(pe, state, site!("migrate_to"))
+        migrate::migrate_to(pe, state, site!("migrate_to"))
     }
 
     /// The async twin of [`migrate`](Self::migrate).
@@ -403,7 +403,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        offer::migrate_async(state, site!("migrate_async"))
+        migrate::migrate_async(state, site!("migrate_async"))
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep
@@ -429,7 +429,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        offer::restore(site!("restore"))
+        migrate::restore(site!("restore"))
     }
 
     /// Ends the whole job with a status.

@@ -23,8 +23,8 @@
 //! (the location is this PE) or passed on (it names another), and is never lost; the numbers of
 //! messages between two ranks keep their order whatever way each came.
 
+mod at_sync;
 mod obstacles;
-mod offers;
 mod options;
 mod ship;
 mod state;
@@ -37,9 +37,9 @@ use crate::net::Kind;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
 use crate::pe::{Core, Engine, Extension, Handlers, Status, Told};
+pub use at_sync::end_at_sync;
+use at_sync::{AtSyncRanks, move_by_state};
 use obstacles::Reasons;
-pub use offers::end_offer;
-use offers::{Offers, move_by_state};
 pub use options::MoveBy;
 pub use options::Rules;
 use ship::LeftBehind;
@@ -53,7 +53,7 @@ pub struct Migration {
     /// How and when ranks of this job move.
     pub rules: Rules,
     /// Which ranks of the PE want to be moved.
-    pub offers: Offers,
+    pub at_sync: AtSyncRanks,
     /// What moving ranks has taken here since the PE began.
     pub costs: Costs,
     /// Ranks that a balancing step with a period has moved here, of which nobody has been told.
@@ -122,17 +122,17 @@ const PIECE: usize = 64 << 10;
 
 /// Lets the ranks go that want to.
 fn let_go(engine: &mut Engine) {
-    for (rank, to) in std::mem::take(&mut engine.extension::<Migration>().offers.going) {
+    for (rank, to) in std::mem::take(&mut engine.extension::<Migration>().at_sync.pending_moves) {
         let began = Instant::now();
         match go(engine, rank, to) {
             Ok(bytes) => {
-                engine.extension::<Migration>().offers.went_by_itself(bytes, began.elapsed());
+                engine.extension::<Migration>().at_sync.went_by_itself(bytes, began.elapsed());
             }
             Err(why) => {
                 if let (Stays::Pinned(why), Some(state)) = (why, engine.rank(rank)) {
                     state.refused = Some(why);
                 }
-                end_offer(engine, rank);
+                end_at_sync(engine, rank);
             }
         }
     }
@@ -151,7 +151,7 @@ pub fn go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
     } else if !memory_moves {
         return Err(Stays::Pinned("ranks of this job can only move by their state"));
     } else {
-        end_offer(core, rank);
+        end_at_sync(core, rank);
         if core.shared.is_near(to) {
             hand_over(core, rank, to)?
         } else {

@@ -98,7 +98,7 @@ impl Migration {
         let requests = state.requests.iter().filter(|request| request.in_use);
         let own_roots: Vec<usize> = requests
             .map(|request| request.buffer as usize)
-            .chain(state.offer.map(|offer| offer.at))
+            .chain(state.at_sync.map(|at_sync| at_sync.at))
             .collect();
         let runs = |state: &RankState| matches!(state.status, Status::Running | Status::Ended);
         let mut may_leave = ranks
@@ -110,7 +110,7 @@ impl Migration {
         // if any, is running.
         let found = unsafe {
             let header_of = |slot: SlotId| slot_of(slot.0);
-            self.search.look(core.resumes, frame.is_some(), &header_of, &mut may_leave);
+            self.search.scan_roots(core.resumes, frame.is_some(), &header_of, &mut may_leave);
             self.search.obstacle(state.slot, journey, thorough, frame, &own_roots, &others)
         }?;
         if thorough && frame.is_none() {

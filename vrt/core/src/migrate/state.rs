@@ -12,12 +12,12 @@ use crate::error::Site;
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Flow, Owned, Parked,
-    RankState, Request, Status, Told, Wait, WindowPart,
+    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Flow, Owned, RankState,
+    Request, Status, Told, UnexpectedPayload, Wait, WindowPart,
 };
 use vrt_slot::{SlotHeader, hooks};
 
-type Message = (Packet, Parked);
+type Message = (Packet, UnexpectedPayload);
 
 /// A rank between two PEs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,8 +52,8 @@ pub(super) struct MovingRank {
     pub(super) moves: u32,
     /// A balancing step waits to hear that it has come.
     pub(super) in_step: bool,
-    offers: u32,
-    ordered: Option<u32>,
+    at_sync_calls: u32,
+    destination: Option<u32>,
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
     restored: Option<Encoded>,
@@ -93,15 +93,15 @@ impl MovingRank {
             reserving: _,
             wait,
             counters,
-            offer: _,
+            at_sync: _,
             coordinates,
             moves,
             moved_in_step,
             came_at: _,
-            offers,
+            at_sync_calls,
             obstacle: _,
             refused: _,
-            ordered,
+            destination,
             restored,
             state_len,
             collectives,
@@ -138,8 +138,8 @@ impl MovingRank {
             coordinates,
             moves: moves.wrapping_add(1),
             in_step: moved_in_step,
-            offers,
-            ordered,
+            at_sync_calls,
+            destination,
             begins: false,
             restored,
             restored_in_slot: false,
@@ -180,15 +180,15 @@ impl MovingRank {
             reserving: None,
             wait: self.wait.unpack(),
             counters: self.counters,
-            offer: None,
+            at_sync: None,
             coordinates: self.coordinates,
             moves: self.moves,
             moved_in_step: false,
             came_at: self.in_step.then_some(self.counters.switches),
-            offers: self.offers,
+            at_sync_calls: self.at_sync_calls,
             obstacle: None,
             refused: None,
-            ordered: self.ordered,
+            destination: self.destination,
             restored: self.restored,
             state_len: self.state_len,
             collectives: Begun::from_list(self.collectives),
@@ -212,14 +212,14 @@ impl MovingRank {
             payloads.push(ByteBuf::from(std::slice::from_raw_parts(block, len)));
             hooks::free_in_arena(block);
         };
-        for (packet, parked) in self.messages() {
-            match parked {
-                Parked::Pool(block) => take(*block, packet.message_len() as usize),
-                Parked::InArena(_) => {
-                    *parked = Parked::Staged;
+        for (packet, payload) in self.messages() {
+            match payload {
+                UnexpectedPayload::Pool(block) => take(*block, packet.message_len() as usize),
+                UnexpectedPayload::InArena(_) => {
+                    *payload = UnexpectedPayload::Staged;
                     packet.kind = Kind::Staged;
                 }
-                Parked::Inline | Parked::Staged => {}
+                UnexpectedPayload::Inline | UnexpectedPayload::Staged => {}
             }
         }
         if let Some(restored) = self.restored.filter(|_| !self.restored_in_slot) {
@@ -265,8 +265,8 @@ impl MovingRank {
                 *block = copy(payload);
             }
         };
-        for (_, parked) in self.messages() {
-            if let Parked::Pool(block) = parked {
+        for (_, payload) in self.messages() {
+            if let UnexpectedPayload::Pool(block) = payload {
                 put(block);
             }
         }

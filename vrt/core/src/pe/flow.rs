@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Unexpected;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Core, Parked, RankState};
+use crate::pe::{Core, RankState, UnexpectedPayload};
 
 /// Bytes of the pool that a PE uses without ever looking whether some can be given back.
 const SMALL_POOL: usize = 16 << 20;
@@ -225,21 +225,21 @@ impl Core {
 }
 
 /// Counts what a kept message has in a pool.
-pub(super) fn pooled(packet: &Packet, parked: Parked) -> usize {
-    if matches!(parked, Parked::Pool(_)) { packet.message_len() as usize } else { 0 }
+pub(super) fn pooled(packet: &Packet, payload: UnexpectedPayload) -> usize {
+    if matches!(payload, UnexpectedPayload::Pool(_)) { packet.message_len() as usize } else { 0 }
 }
 
 impl Flow {
     /// Of a rank that has come with these messages.
     pub fn of<'a>(
-        messages: impl Iterator<Item = &'a (Packet, Parked)>,
+        messages: impl Iterator<Item = &'a (Packet, UnexpectedPayload)>,
         held: bool,
         told: Vec<Told>,
     ) -> Flow {
-        let pooled = messages.map(|(packet, parked)| pooled(packet, *parked)).sum();
+        let pooled = messages.map(|(packet, payload)| pooled(packet, *payload)).sum();
         Flow { pooled, alarm: 0, held, told }
     }
 }
 
 /// The list of a rank's unexpected messages.
-pub type UnexpectedQueue = Unexpected<(Packet, Parked)>;
+pub type UnexpectedQueue = Unexpected<(Packet, UnexpectedPayload)>;

@@ -159,7 +159,7 @@ impl Pe {
         alone
             && others
             && !self.engine.options.oversubscribed
-            && self.engine.running().offer.is_none()
+            && self.engine.running().at_sync.is_none()
     }
 
     #[inline(never)]

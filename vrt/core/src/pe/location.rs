@@ -19,14 +19,14 @@ use rustc_hash::FxHashMap;
 
 use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Body, Core, Engine, Parked};
+use crate::pe::{Body, Core, Engine, UnexpectedPayload};
 
 /// What has come for ranks that are on their way here, by rank.
 pub(super) type Coming = FxHashMap<u32, Vec<Stray>>;
 
 #[derive(Debug)]
 pub(super) enum Stray {
-    Message(Packet, Parked),
+    Message(Packet, UnexpectedPayload),
     /// An answer, a part of a message or something for an extension.
     Other(StrayPacket),
 }
@@ -78,8 +78,8 @@ impl Core {
             Whereabouts::Ended => self.drop_for_ended(packet),
             Whereabouts::ComingHere => {
                 // SAFETY: as the caller promises.
-                let (packet, parked) = unsafe { self.park(packet, body) };
-                self.coming.entry(packet.to).or_default().push(Stray::Message(packet, parked));
+                let (packet, payload) = unsafe { self.keep_payload(packet, body) };
+                self.coming.entry(packet.to).or_default().push(Stray::Message(packet, payload));
             }
             Whereabouts::On(pe) => {
                 let payload = match body {
@@ -129,7 +129,7 @@ impl Core {
     pub(crate) fn take_what_came_for(&mut self, rank: u32) {
         for item in self.coming.remove(&rank).unwrap_or_default() {
             match item {
-                Stray::Message(packet, parked) => self.arrive_parked(packet, parked),
+                Stray::Message(packet, payload) => self.arrive_kept(packet, payload),
                 Stray::Other(kept) => self.again.push_back(kept),
             }
         }

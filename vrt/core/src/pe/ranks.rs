@@ -13,7 +13,7 @@ use crate::net::Packet;
 use crate::pe::Core;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, UnexpectedQueue};
-use crate::pe::receive::Parked;
+use crate::pe::receive::UnexpectedPayload;
 use vrt_slot::{Arena, SlotHeader, hooks};
 
 /// Where a rank is in its life; see the diagram in `rank`.
@@ -56,16 +56,16 @@ pub struct RankState {
     pub(crate) wait: Wait,
     pub(crate) posted: Posted,
     /// What it knows of each rank it talks to, and messages that came before their turn.
-    pub peers: Peers<(Packet, Parked)>,
+    pub peers: Peers<(Packet, UnexpectedPayload)>,
     /// Messages that have come, and for which no receive was posted.
     pub unexpected: UnexpectedQueue,
     pub(crate) flow: Flow,
     /// What was done on the contexts of its communicators.
     pub collectives: Begun,
     /// It offers itself to be moved, and waits.
-    pub offer: Option<Offer>,
+    pub at_sync: Option<AtSync>,
     /// Messages taken by matched probes and not received yet.
-    pub matched: Vec<Option<(Packet, Parked)>>,
+    pub matched: Vec<Option<(Packet, UnexpectedPayload)>>,
     /// Requests that nobody waits for any more and that were not done when they were given up.
     pub detached: Vec<u32>,
     /// What it waits for inside a call that is not `vrt`'s.
@@ -79,13 +79,13 @@ pub struct RankState {
     /// How often it had been resumed when it came by such a step.
     pub came_at: Option<u64>,
     /// How often it has offered itself to be moved.
-    pub offers: u32,
+    pub at_sync_calls: u32,
     /// What was found to keep it here when it last was to move.
     pub(crate) obstacle: Option<&'static str>,
     /// Why it could not go where it wanted to.
     pub refused: Option<&'static str>,
     /// Where it is to go when it next offers itself.
-    pub ordered: Option<u32>,
+    pub destination: Option<u32>,
     /// The state from which it began again here, until it asks for it.
     pub restored: Option<Encoded>,
     /// Bytes that its encoded state had the last time.
@@ -131,7 +131,7 @@ pub struct Encoded {
 
 /// A rank in `migrate`: its request, and where its encoded state lies in its slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer {
+pub struct AtSync {
     /// The request that is done when the rank may go on.
     pub request: u32,
     /// Address of the encoded state; 0 if it does not move by one.
@@ -441,15 +441,15 @@ impl RankState {
             reserving: None,
             wait: Wait::default(),
             counters: Counters::default(),
-            offer: None,
+            at_sync: None,
             coordinates: None,
             moves: 0,
             moved_in_step: false,
             came_at: None,
-            offers: 0,
+            at_sync_calls: 0,
             obstacle: None,
             refused: None,
-            ordered: None,
+            destination: None,
             restored: None,
             state_len: 0,
             collectives: Begun::default(),

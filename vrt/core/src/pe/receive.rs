@@ -31,7 +31,7 @@ pub enum Body {
 
 /// Where the data of a message is that waits for its receive.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum Parked {
+pub enum UnexpectedPayload {
     /// In its packet.
     Inline,
     /// A block of some PE's pool.
@@ -135,7 +135,7 @@ impl Core {
         }
         if !state.peers.is_next(packet.from, packet.sequence) {
             // SAFETY: as the caller promises.
-            let message = unsafe { self.park(packet, body) };
+            let message = unsafe { self.keep_payload(packet, body) };
             if let Some(state) = self.rank(packet.to) {
                 state.peers.keep_early(packet.from, packet.sequence, message);
             }
@@ -143,10 +143,10 @@ impl Core {
         }
         // SAFETY: as the caller promises.
         unsafe { self.match_message(packet, body) };
-        while let Some((packet, parked)) =
+        while let Some((packet, payload)) =
             self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
         {
-            self.match_parked(packet, parked);
+            self.match_unexpected(packet, payload);
         }
     }
 
@@ -171,9 +171,9 @@ impl Core {
     #[inline]
     pub(super) unsafe fn keep_unexpected(&mut self, packet: &Packet, body: Body) {
         let message = match body {
-            Body::Inline => (*packet, Parked::Inline),
+            Body::Inline => (*packet, UnexpectedPayload::Inline),
             // SAFETY: as the caller promises.
-            _ => unsafe { self.park(packet, body) },
+            _ => unsafe { self.keep_payload(packet, body) },
         };
         if let Some(state) = self.rank(packet.to) {
             if state.reserving.is_some() {
@@ -192,27 +192,27 @@ impl Core {
     }
 
     /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
-    pub(crate) fn arrive_parked(&mut self, packet: Packet, parked: Parked) {
+    pub(crate) fn arrive_kept(&mut self, packet: Packet, payload: UnexpectedPayload) {
         let Some(state) = self.rank(packet.to) else { return };
-        state.flow.pooled += pooled(&packet, parked);
+        state.flow.pooled += pooled(&packet, payload);
         if !state.peers.is_next(packet.from, packet.sequence) {
-            state.peers.keep_early(packet.from, packet.sequence, (packet, parked));
+            state.peers.keep_early(packet.from, packet.sequence, (packet, payload));
             return;
         }
-        self.match_parked(packet, parked);
-        while let Some((packet, parked)) =
+        self.match_unexpected(packet, payload);
+        while let Some((packet, payload)) =
             self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
         {
-            self.match_parked(packet, parked);
+            self.match_unexpected(packet, payload);
         }
     }
 
-    fn match_parked(&mut self, packet: Packet, parked: Parked) {
+    fn match_unexpected(&mut self, packet: Packet, payload: UnexpectedPayload) {
         let Some(state) = self.rank(packet.to) else { return };
         match state.posted.take(&key(&packet)) {
-            Some(request) => self.hand_to(packet, parked, request),
+            Some(request) => self.hand_to(packet, payload, request),
             None => {
-                state.unexpected.push(key(&packet), (packet, parked));
+                state.unexpected.push(key(&packet), (packet, payload));
                 let beyond = state.is_beyond();
                 if state.probing {
                     self.notify(packet.to, None);
@@ -229,16 +229,20 @@ impl Core {
     /// # Safety
     /// As [`arrive`](Self::arrive).
     #[inline]
-    pub(crate) unsafe fn park(&mut self, packet: &Packet, body: Body) -> (Packet, Parked) {
+    pub(crate) unsafe fn keep_payload(
+        &mut self,
+        packet: &Packet,
+        body: Body,
+    ) -> (Packet, UnexpectedPayload) {
         let len = packet.message_len() as usize;
         let mut kept = *packet;
-        let parked = match body {
-            Body::Inline => Parked::Inline,
+        let payload = match body {
+            Body::Inline => UnexpectedPayload::Inline,
             // SAFETY: `len` bytes are readable at `data`; the block is as long.
             Body::Here(data) => unsafe {
                 if len <= INLINE {
                     std::ptr::copy_nonoverlapping(data, kept.data.0.as_mut_ptr(), len);
-                    return (kept, Parked::Inline);
+                    return (kept, UnexpectedPayload::Inline);
                 }
                 let block = hooks::allocate_in(self.pool, len);
                 assert!(
@@ -252,12 +256,12 @@ impl Core {
                 if let Some(state) = self.rank(packet.to) {
                     state.flow.pooled += len;
                 }
-                Parked::Pool(block)
+                UnexpectedPayload::Pool(block)
             },
-            Body::InArena(data) => Parked::InArena(data.cast_mut()),
-            Body::Staged => Parked::Staged,
+            Body::InArena(data) => UnexpectedPayload::InArena(data.cast_mut()),
+            Body::Staged => UnexpectedPayload::Staged,
         };
-        (kept, parked)
+        (kept, payload)
     }
 
     /// Puts an arriving message into a receive.
@@ -279,22 +283,29 @@ impl Core {
         unsafe { self.copy_into(packet, data, request) };
     }
 
-    /// Puts a parked message into a receive.
-    pub(crate) fn fill_parked(&mut self, packet: &Packet, parked: Parked, request: u32) {
-        // SAFETY: a parked message's data is readable for its length: it lies in its packet, in a
+    /// Puts an unexpected message into a receive.
+    pub(crate) fn fill_unexpected(
+        &mut self,
+        packet: &Packet,
+        payload: UnexpectedPayload,
+        request: u32,
+    ) {
+        // SAFETY: an unexpected message's data is readable for its length: it lies in its packet, in a
         // pool block that is ours, or in the buffer of a sender who waits.
         unsafe {
-            match parked {
-                Parked::Inline => self.copy_into(packet, packet.data.0.as_ptr(), request),
-                Parked::Pool(block) => {
+            match payload {
+                UnexpectedPayload::Inline => {
+                    self.copy_into(packet, packet.data.0.as_ptr(), request)
+                }
+                UnexpectedPayload::Pool(block) => {
                     self.copy_into(packet, block, request);
                     self.free_pooled(packet, block);
                 }
-                Parked::InArena(data) => match self.shared.lease_of(packet.from) {
+                UnexpectedPayload::InArena(data) => match self.shared.lease_of(packet.from) {
                     Some(_leased) => self.copy_into(packet, data, request),
                     None => self.ask_for_data(packet, request),
                 },
-                Parked::Staged => self.ask_for_data(packet, request),
+                UnexpectedPayload::Staged => self.ask_for_data(packet, request),
             }
         }
     }
@@ -439,7 +450,7 @@ impl Core {
             return state.post(pattern, room);
         }
         let Room { buffer, capacity, signature } = room;
-        if let Some((packet, Parked::Inline)) = state.unexpected.first(&pattern)
+        if let Some((packet, UnexpectedPayload::Inline)) = state.unexpected.first(&pattern)
             && !packet.wants_finish
             && packet.signature == signature
         {
@@ -471,11 +482,11 @@ impl Core {
     /// As there.
     unsafe fn receive_kept(&mut self, pattern: Pattern, room: Room) -> Started {
         let state = self.running();
-        let Some((_, (packet, parked))) = state.unexpected.take(&pattern) else {
+        let Some((_, (packet, payload))) = state.unexpected.take(&pattern) else {
             return state.post(pattern, room);
         };
         let request = state.new_request(Request::receive(room, Some(pattern)));
-        self.fill_parked(&packet, parked, request);
+        self.fill_unexpected(&packet, payload, request);
         self.has_taken();
         self.outcome(request)
     }
@@ -522,8 +533,8 @@ impl Core {
     /// Takes a message out of matching; it is received by its number.
     pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(u32, Probed)> {
         let state = self.running();
-        let (_, (packet, parked)) = state.unexpected.take(&pattern)?;
-        let number = state.keep_matched((packet, parked));
+        let (_, (packet, payload)) = state.unexpected.take(&pattern)?;
+        let number = state.keep_matched((packet, payload));
         self.has_taken();
         Some((number, Probed::of(&packet)))
     }
@@ -535,9 +546,9 @@ impl Core {
     pub unsafe fn receive_matched(&mut self, number: u32, room: Room) -> Started {
         let state = self.running();
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
-        let Some((packet, parked)) = taken else { return Started::done() };
+        let Some((packet, payload)) = taken else { return Started::done() };
         let request = state.new_request(Request::receive(room, Some(key(&packet))));
-        self.fill_parked(&packet, parked, request);
+        self.fill_unexpected(&packet, payload, request);
         self.has_taken();
         self.outcome(request)
     }
@@ -582,14 +593,14 @@ impl Core {
             }
         }
         // SAFETY: the receive has got the message, which is the beginning of its buffer.
-        let message = unsafe { self.park(&packet, Body::Here(buffer)) };
+        let message = unsafe { self.keep_payload(&packet, Body::Here(buffer)) };
         self.offer_again(message);
         true
     }
 
     /// Drops a message that nobody will receive.
-    pub(crate) fn forget(&mut self, packet: &Packet, parked: Parked) {
-        if let Parked::Pool(block) = parked {
+    pub(crate) fn forget(&mut self, packet: &Packet, payload: UnexpectedPayload) {
+        if let UnexpectedPayload::Pool(block) = payload {
             // SAFETY: the block was this message's alone.
             unsafe { self.free_pooled(packet, block) };
         }

@@ -12,7 +12,7 @@
 
 use crate::mailbox::Pattern;
 use crate::net::Packet;
-use crate::pe::receive::{Body, Parked, key};
+use crate::pe::receive::{Body, UnexpectedPayload, key};
 use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
 
 /// How a receive stands whose memory is there now.
@@ -28,7 +28,7 @@ pub(crate) enum Landed {
 
 impl RankState {
     /// Takes a message out of matching; gives its number.
-    pub(super) fn keep_matched(&mut self, message: (Packet, Parked)) -> u32 {
+    pub(super) fn keep_matched(&mut self, message: (Packet, UnexpectedPayload)) -> u32 {
         let number = self.matched.iter().position(Option::is_none).unwrap_or_else(|| {
             self.matched.push(None);
             self.matched.len() - 1
@@ -62,14 +62,14 @@ impl Core {
     /// As [`land_or_wait`](Self::land_or_wait).
     pub(crate) unsafe fn land(&mut self, number: u32, room: Room) -> Landed {
         let message = self.running().matched.get(number as usize).copied().flatten();
-        let Some((packet, parked)) = message else { return Landed::Done(Completion::default()) };
-        let (is_here, _leased) = match parked {
-            Parked::Inline | Parked::Pool(_) => (true, None),
-            Parked::InArena(_) => {
+        let Some((packet, payload)) = message else { return Landed::Done(Completion::default()) };
+        let (is_here, _leased) = match payload {
+            UnexpectedPayload::Inline | UnexpectedPayload::Pool(_) => (true, None),
+            UnexpectedPayload::InArena(_) => {
                 let leased = self.shared.lease_of(packet.from);
                 (leased.is_some(), leased)
             }
-            Parked::Staged => (false, None),
+            UnexpectedPayload::Staged => (false, None),
         };
         let bytes = packet.message_len();
         if !is_here {
@@ -85,7 +85,7 @@ impl Core {
     /// A message has come for a receive without a buffer, which is done with it: the outcome's
     /// capacity is the message's number.
     #[cold]
-    pub(super) fn reserve(&mut self, message: (Packet, Parked), request: u32) {
+    pub(super) fn reserve(&mut self, message: (Packet, UnexpectedPayload), request: u32) {
         let packet = message.0;
         let Some(state) = self.rank(packet.to) else { return };
         let number = state.keep_matched(message);
@@ -104,13 +104,13 @@ impl Core {
     #[cold]
     pub(super) unsafe fn reserve_arriving(&mut self, packet: &Packet, body: Body, request: u32) {
         // SAFETY: as the caller promises.
-        let message = unsafe { self.park(packet, body) };
+        let message = unsafe { self.keep_payload(packet, body) };
         self.reserve(message, request);
     }
 
     /// The same for one that was sent here, to the request that it was found to be for.
     #[cold]
-    pub(super) fn reserve_kept(&mut self, message: (Packet, Parked)) {
+    pub(super) fn reserve_kept(&mut self, message: (Packet, UnexpectedPayload)) {
         let request = self.rank(message.0.to).and_then(|state| state.reserving.take());
         if let Some(request) = request {
             self.reserve(message, request);
@@ -118,23 +118,23 @@ impl Core {
     }
 
     /// Gives a kept message to the receive that has matched it.
-    pub(super) fn hand_to(&mut self, packet: Packet, parked: Parked, request: u32) {
+    pub(super) fn hand_to(&mut self, packet: Packet, payload: UnexpectedPayload, request: u32) {
         if request & RESERVES != 0 {
-            self.reserve((packet, parked), request & !RESERVES);
+            self.reserve((packet, payload), request & !RESERVES);
         } else {
-            self.fill_parked(&packet, parked, request);
+            self.fill_unexpected(&packet, payload, request);
         }
     }
 
     /// A message of the running rank goes to the next receive that asks for it, or is the first of
     /// the unexpected ones again.
-    pub(super) fn offer_again(&mut self, (packet, parked): (Packet, Parked)) {
+    pub(super) fn offer_again(&mut self, (packet, payload): (Packet, UnexpectedPayload)) {
         let me = self.current;
         let state = self.running();
         match state.posted.take(&key(&packet)) {
-            Some(next) => self.hand_to(packet, parked, next),
+            Some(next) => self.hand_to(packet, payload, next),
             None => {
-                state.unexpected.push_front(key(&packet), (packet, parked));
+                state.unexpected.push_front(key(&packet), (packet, payload));
                 self.notify(me, None);
             }
         }
@@ -151,8 +151,8 @@ impl Core {
 
     /// The running rank's program is over: nobody receives what is reserved, but its senders may wait.
     pub(crate) fn forget_reserved(&mut self) {
-        for (packet, parked) in std::mem::take(&mut self.running().matched).into_iter().flatten() {
-            self.forget(&packet, parked);
+        for (packet, payload) in std::mem::take(&mut self.running().matched).into_iter().flatten() {
+            self.forget(&packet, payload);
         }
     }
 

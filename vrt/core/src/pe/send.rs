@@ -19,7 +19,7 @@ use crate::net::remote::Transfer;
 use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::{Delivery, Request, copy_short};
-use crate::pe::receive::{Body, Parked};
+use crate::pe::receive::{Body, UnexpectedPayload};
 use crate::pe::{Core, RequestEnd, Started, Status};
 use vrt_slot::{Arena, hooks};
 
@@ -134,7 +134,7 @@ impl Core {
                         // SAFETY: the caller promises `len` bytes; there is room for as many.
                         unsafe { copy_short(data, (&raw mut word).cast(), len) };
                         packet.data = Data::words([word, 0, 0]);
-                        state.unexpected.push_to_list(key, (packet, Parked::Inline));
+                        state.unexpected.push_to_list(key, (packet, UnexpectedPayload::Inline));
                         let beyond = state.unexpected.is_beyond();
                         if state.probing {
                             self.notify(message.to, None);

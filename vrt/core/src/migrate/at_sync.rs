@@ -1,4 +1,4 @@
-//! Ranks that offer themselves to be moved, and ranks that go by their state.
+//! Ranks at a point where they may be moved (Charm++'s AtSync), and ranks that go by their state.
 //!
 //! A rank that moves by its state does so in a second step: it is told where to go, in the same call
 //! of `migrate` or before it, encodes its state, and leaves.
@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use super::{Migration, MoveBy, MovingRank, Stays, dispatch, ship};
-use crate::pe::{Awaiting, Core, Encoded, Engine, Offer, Request, Started, Status, Wait};
+use crate::pe::{AtSync, Awaiting, Core, Encoded, Engine, Request, Started, Status, Wait};
 use vrt_slot::{SlotHeader, external, hooks};
 
 /// What the ranks of a PE want, until somebody sees to it.
 #[derive(Debug, Default)]
-pub struct Offers {
+pub struct AtSyncRanks {
     /// Ranks that want to move, each with the PE to which.
-    pub(super) going: Vec<(u32, u32)>,
+    pub(super) pending_moves: Vec<(u32, u32)>,
     /// The ranks that wait in `migrate`, each with the number of that call.
     pub waiting: Vec<(u32, u32)>,
     /// Bytes of states that have gone by their ranks' own wish, and the time that took.
@@ -22,7 +22,7 @@ pub struct Offers {
     changed: bool,
 }
 
-impl Offers {
+impl AtSyncRanks {
     /// Whether something happened since this was last asked after which all ranks may wait.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
@@ -39,7 +39,7 @@ impl Migration {
     /// How the running rank would move if it offered itself now; `None`: not at all.
     pub fn would_move(&self, core: &mut Core) -> Option<MoveBy> {
         let move_by = self.rules.move_by?;
-        let called = !self.rules.periodic || core.running().ordered.is_some();
+        let called = !self.rules.periodic || core.running().destination.is_some();
         (called || move_by == MoveBy::InPlace).then_some(move_by)
     }
 
@@ -48,45 +48,45 @@ impl Migration {
     pub fn leave_for(&mut self, core: &mut Core, to: u32, (at, len): (usize, usize)) -> Started {
         let state = core.running();
         let request = state.new_request(Request::send());
-        state.offer = Some(Offer { request, at, len });
-        self.offers.going.push((core.current, to));
+        state.at_sync = Some(AtSync { request, at, len });
+        self.at_sync.pending_moves.push((core.current, to));
         self.look_soon(core);
         Started::pending(request)
     }
 
     /// The running rank offers itself to be moved.
-    pub fn offer(&mut self, core: &mut Core) -> Started {
+    pub fn at_sync(&mut self, core: &mut Core) -> Started {
         if self.rules.periodic {
             return Started::done();
         }
         let state = core.running();
         let request = state.new_request(Request::send());
-        state.offer = Some(Offer { request, at: 0, len: 0 });
-        state.offers = state.offers.wrapping_add(1);
-        self.offers.waiting.push((core.current, core.running().offers));
+        state.at_sync = Some(AtSync { request, at: 0, len: 0 });
+        state.at_sync_calls = state.at_sync_calls.wrapping_add(1);
+        self.at_sync.waiting.push((core.current, core.running().at_sync_calls));
         self.look_soon(core);
         Started::pending(request)
     }
 
     /// Something happened after which all ranks may wait in `migrate`.
     pub fn look_soon(&mut self, core: &mut Core) {
-        self.offers.changed = true;
+        self.at_sync.changed = true;
         core.call_soon();
     }
 
     /// Tells a rank to go to another PE by its state when it is in `migrate`.
-    pub fn order(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
+    pub fn set_destination(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
         self.may_go(core, rank, to)?;
-        core.rank(rank).ok_or(Stays::NotHere)?.ordered = Some(to);
+        core.rank(rank).ok_or(Stays::NotHere)?.destination = Some(to);
         Ok(())
     }
 }
 
 /// A rank that offered itself stays, or goes as it is: it goes on.
-pub fn end_offer(core: &mut Core, rank: u32) {
-    let offer = core.rank(rank).and_then(|state| state.offer.take());
-    if let Some(offer) = offer {
-        core.complete(rank, offer.request);
+pub fn end_at_sync(core: &mut Core, rank: u32) {
+    let at_sync = core.rank(rank).and_then(|state| state.at_sync.take());
+    if let Some(at_sync) = at_sync {
+        core.complete(rank, at_sync.request);
     }
 }
 
@@ -95,7 +95,7 @@ pub fn end_offer(core: &mut Core, rank: u32) {
 pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
     debug_assert_ne!(to, engine.id);
     let Some(state) = engine.rank(rank) else { return Err(Stays::NotHere) };
-    let Some(offer) = state.offer else { return Err(Stays::NotHere) };
+    let Some(at_sync) = state.at_sync else { return Err(Stays::NotHere) };
     let open = state.requests.iter().filter(|request| request.in_use).count();
     if open > 1 || state.matched.iter().any(Option::is_some) {
         return Err(Stays::Pinned("it has open requests besides `migrate`"));
@@ -105,7 +105,7 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     }
     let far = !engine.shared.is_near(to);
     // In this node the state waits in a pool; to another one it goes from where it is.
-    let at = if far { offer.at as *mut u8 } else { keep_in_pool(engine.pool, offer)? };
+    let at = if far { at_sync.at as *mut u8 } else { keep_in_pool(engine.pool, at_sync)? };
     if far && !engine.shared.send_away(rank) {
         return Err(Stays::InUse);
     }
@@ -114,8 +114,8 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     // again from it; then the others are given up.
     state.owned.communicators = 0;
     state.drop_restored();
-    state.restored = Some(Encoded { at, len: offer.len });
-    state.state_len = offer.len;
+    state.restored = Some(Encoded { at, len: at_sync.len });
+    state.state_len = at_sync.len;
     state.status = Status::Ready;
     state.awaiting = Awaiting::Nothing;
     state.awaited = std::ptr::null();
@@ -138,26 +138,26 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     moving.begins = true;
     if far {
         core.announce(rank, to, moving.moves);
-        let state = Encoded { at, len: offer.len };
+        let state = Encoded { at, len: at_sync.len };
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach_with(state) };
-        migration.send_memory(core, rank, to, &ship::lines(at as usize, offer.len));
+        migration.send_memory(core, rank, to, &ship::lines(at as usize, at_sync.len));
     }
-    tracing::trace!(rank, to, bytes = offer.len, "moves by its state");
+    tracing::trace!(rank, to, bytes = at_sync.len, "moves by its state");
     dispatch(core, rank, to, &mut moving);
-    Ok(offer.len as u64)
+    Ok(at_sync.len as u64)
 }
 
 /// Copies the encoded state of a rank into the pool of its PE.
-fn keep_in_pool(pool: *mut SlotHeader, offer: Offer) -> Result<*mut u8, Stays> {
+fn keep_in_pool(pool: *mut SlotHeader, at_sync: AtSync) -> Result<*mut u8, Stays> {
     // SAFETY: the pool is this PE's. The encoded state lies in the slot of the rank, which
     // waits; the copy is as long.
     unsafe {
-        let at = hooks::allocate_in(pool, offer.len);
+        let at = hooks::allocate_in(pool, at_sync.len);
         if at.is_null() {
             return Err(Stays::Pinned("there is no room for its encoded state"));
         }
-        std::ptr::copy_nonoverlapping(offer.at as *const u8, at, offer.len);
+        std::ptr::copy_nonoverlapping(at_sync.at as *const u8, at, at_sync.len);
         Ok(at)
     }
 }

@@ -31,8 +31,8 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site
         return;
     }
     vrt_slot::check::wipe();
-    operation::block_on_request(may_block, offer, None, site);
-    if let Some((to, bytes)) = encode_if_ordered(state, site) {
+    operation::block_on_request(may_block, at_sync, None, site);
+    if let Some((to, bytes)) = encode_if_told(state, site) {
         operation::block_on_request(may_block, |engine| leave_for(engine, to, &bytes), None, site);
     }
 }
@@ -42,20 +42,20 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T
     if !prepare(state, site) {
         return;
     }
-    if let Started::Pending(request, _) = pe::with(|pe| offer(&mut pe.engine)) {
-        Offered::of(request, site).await.or_refuse(site);
+    if let Started::Pending(request, _) = pe::with(|pe| at_sync(&mut pe.engine)) {
+        AtSync::of(request, site).await.or_refuse(site);
     }
-    if let Some((to, bytes)) = encode_if_ordered(state, site) {
+    if let Some((to, bytes)) = encode_if_told(state, site) {
         let started = pe::with(|pe| leave_for(&mut pe.engine, to, &bytes));
         if let Started::Pending(request, _) = started {
-            Offered::of(request, site).await.or_refuse(site);
+            AtSync::of(request, site).await.or_refuse(site);
         }
     }
 }
 
-fn offer(engine: &mut Engine) -> Started {
+fn at_sync(engine: &mut Engine) -> Started {
     let (migration, core) = engine.part::<Migration>();
-    migration.offer(core)
+    migration.at_sync(core)
 }
 
 /// `state` is the rank's encoded state, in its slot, if it goes by that.
@@ -64,19 +64,19 @@ fn leave_for(engine: &mut Engine, to: u32, state: &[u8]) -> Started {
     migration.leave_for(core, to, (state.as_ptr() as usize, state.len()))
 }
 
-/// An offer of the rank to be moved. Dropped early, it is withdrawn.
-struct Offered {
+/// The rank waits to be moved or told to stay. Dropped early, it does not wait any more.
+struct AtSync {
     request: u32,
     pending: Lasting,
 }
 
-impl Offered {
-    fn of(request: u32, site: Site) -> Offered {
-        Offered { request, pending: Lasting(Pending::new(request, site, None)) }
+impl AtSync {
+    fn of(request: u32, site: Site) -> AtSync {
+        AtSync { request, pending: Lasting(Pending::new(request, site, None)) }
     }
 }
 
-impl Future for Offered {
+impl Future for AtSync {
     type Output = Result<Completion, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -84,13 +84,13 @@ impl Future for Offered {
     }
 }
 
-impl Drop for Offered {
+impl Drop for AtSync {
     fn drop(&mut self) {
         if self.pending.is_under_way() {
             let request = self.request;
             pe::with(|pe| {
                 let state = pe.engine.running();
-                state.offer.take_if(|offer| offer.request == request);
+                state.at_sync.take_if(|at_sync| at_sync.request == request);
             });
         }
     }
@@ -112,14 +112,14 @@ fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) -> bool {
 }
 
 /// Where the rank is to go by its state, if so, and that state.
-fn encode_if_ordered<T: Serialize>(state: &T, site: Site) -> Option<(u32, Vec<u8>)> {
-    let to = pe::with(|pe| pe.engine.running().ordered.take())?;
+fn encode_if_told<T: Serialize>(state: &T, site: Site) -> Option<(u32, Vec<u8>)> {
+    let to = pe::with(|pe| pe.engine.running().destination.take())?;
     let began = Instant::now();
     let bytes = encode(state, site);
     let taken = began.elapsed();
     pe::with(|pe| {
         let migration = pe.engine.extension::<Migration>();
-        migration.offers.went_by_itself(0, taken);
+        migration.at_sync.went_by_itself(0, taken);
         // It will be decoded, too.
         migration.costs.copied(bytes.len() as u64, 2.0 * taken.as_secs_f64());
     });
