@@ -429,20 +429,39 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         pe::with(|pe| pe.engine.shared.lease_of(rank))
     }
 
+    #[inline]
     fn access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
         self.expect_access(rank, site);
         self.checked_access(rank, at, len, access, site);
     }
 
+    #[inline]
     fn checked_access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
         self.expect_place(rank, at, len, site);
         // SAFETY: the caller's own memory is borrowed during the call.
         unsafe {
             if !self.access_here(rank, at, len, access) {
-                let elsewhere = self.access_elsewhere(rank, at, len, access, site);
-                block_on_at(elsewhere, site);
+                self.wait_for_access(rank, at, len, access, site);
             }
         }
+    }
+
+    /// Does it in another node. A function of its own, so that an access in this node needs no room
+    /// for the future.
+    ///
+    /// # Safety
+    /// As [`access_here`](Self::access_here).
+    #[inline(never)]
+    unsafe fn wait_for_access(
+        &self,
+        rank: Rank,
+        at: usize,
+        len: usize,
+        access: Access,
+        site: Site,
+    ) {
+        // SAFETY: as the caller promises; this returns when the future is ready.
+        block_on_at(unsafe { self.access_elsewhere(rank, at, len, access, site) }, site);
     }
 
     async fn access_async(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
@@ -489,22 +508,28 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             .or_refuse(site);
     }
 
+    #[inline]
     fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {
+        let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
+        let end = at.checked_add(len);
+        if !target.zip(end).is_some_and(|(target, end)| end <= target.len) {
+            self.refuse_place(rank, at, len, site);
+        }
+    }
+
+    #[cold]
+    fn refuse_place(&self, rank: Rank, at: usize, len: usize, site: Site) -> ! {
         let me = self.comm.rank;
-        let Some(target) = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank))
-        else {
-            panic!(
-                "rank {me} in {}: rank {rank} is out of range: 0 to {} are allowed",
-                site,
+        match usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank)) {
+            None => panic!(
+                "rank {me} in {site}: rank {rank} is out of range: 0 to {} are allowed",
                 self.comm.size - 1
-            );
-        };
-        if at.checked_add(len).is_none_or(|end| end > target.len) {
-            panic!(
-                "rank {me} in {}: {len} values from {at} on do not lie in the window of \
+            ),
+            Some(target) => panic!(
+                "rank {me} in {site}: {len} values from {at} on do not lie in the window of \
                  rank {rank}, which has {}",
-                site, target.len
-            );
+                target.len
+            ),
         }
     }
 

@@ -330,6 +330,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         }
     }
 
+    #[inline]
     pub(super) fn expect_access(&self, rank: Rank, site: Site) {
         let allowed = match self.epoch.get() {
             Epoch::None => false,
@@ -337,10 +338,14 @@ impl<T: Equivalence + Copy> Window<'_, T> {
             Epoch::Started | Epoch::Locked => self.accessed.borrow().contains(&rank),
         };
         if !allowed {
-            let epoch = self.epoch.get();
-            let why = format!("the memory of rank {rank} may not be accessed now: {epoch:?}");
-            self.refuse(&why, site);
+            self.refuse_access(rank, site);
         }
+    }
+
+    #[cold]
+    fn refuse_access(&self, rank: Rank, site: Site) -> ! {
+        let epoch = self.epoch.get();
+        self.refuse(&format!("the memory of rank {rank} may not be accessed now: {epoch:?}"), site);
     }
 
     fn refuse(&self, why: &str, site: Site) -> ! {

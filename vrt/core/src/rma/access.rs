@@ -97,6 +97,7 @@ pub enum Access {
 /// # Safety
 /// The elements lie in the target's memory, which is in this node and which the owner keeps; the
 /// addresses in `access` are valid for as many elements.
+#[inline]
 pub unsafe fn access(target: &Target, offset: usize, count: usize, each: usize, access: Access) {
     let memory = (target.address.address() as *mut u8).wrapping_add(offset);
     // SAFETY: as the caller promises.
@@ -105,40 +106,74 @@ pub unsafe fn access(target: &Target, offset: usize, count: usize, each: usize, 
             Access::Put { from } => copy(from, memory, count * each),
             Access::Get { to } => copy(memory, to, count * each),
             Access::Accumulate { from, fetched, operator } => {
-                for i in 0..count * each / each.max(1) {
-                    let (at, from) = (memory.add(i * each), from.add(i * each));
-                    let mut before = [0u8; MOST];
-                    fold(target, at, from, operator, &mut before);
-                    if !fetched.is_null() {
-                        let to = fetched.add(i * each);
-                        std::ptr::copy_nonoverlapping(before.as_ptr(), to, operator.scalar.size());
-                    }
-                }
+                accumulate(target, memory, count, each, from, fetched, operator);
             }
             Access::CompareAndSwap { expected, value, before } => {
-                let word = |at: *const u8| {
-                    let mut word = [0u8; 8];
-                    std::ptr::copy_nonoverlapping(at, word.as_mut_ptr(), each);
-                    u64::from_le_bytes(word)
-                };
-                let (wanted, value) = (word(expected), word(value));
-                let swap = |was: u64| (was == wanted).then_some(value);
-                let was = if (memory as usize).is_multiple_of(each) {
-                    update(memory, each, swap)
-                } else {
-                    // No word of the processor's: as with folds, nobody else may be at it.
-                    let _lock = target.control().lock_element();
-                    let mut was = [0u8; 8];
-                    copy(memory, was.as_mut_ptr(), each);
-                    let was = u64::from_le_bytes(was);
-                    if let Some(new) = swap(was) {
-                        copy(new.to_le_bytes().as_ptr(), memory, each);
-                    }
-                    was
-                };
-                std::ptr::copy_nonoverlapping(was.to_le_bytes().as_ptr(), before, each);
+                compare_and_swap(target, memory, each, expected, value, before);
             }
         }
+    }
+}
+
+/// # Safety
+/// As [`access`].
+unsafe fn accumulate(
+    target: &Target,
+    memory: *mut u8,
+    count: usize,
+    each: usize,
+    from: *const u8,
+    fetched: *mut u8,
+    operator: Operator,
+) {
+    for i in 0..count * each / each.max(1) {
+        // SAFETY: as the caller promises, for each of the elements.
+        unsafe {
+            let (at, from) = (memory.add(i * each), from.add(i * each));
+            let mut before = [0u8; MOST];
+            fold(target, at, from, operator, &mut before);
+            if !fetched.is_null() {
+                let to = fetched.add(i * each);
+                std::ptr::copy_nonoverlapping(before.as_ptr(), to, operator.scalar.size());
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`access`].
+unsafe fn compare_and_swap(
+    target: &Target,
+    memory: *mut u8,
+    each: usize,
+    expected: *const u8,
+    value: *const u8,
+    before: *mut u8,
+) {
+    // SAFETY: the three addresses are valid for an element, which has at most 8 bytes, and so is the
+    // place in the target's memory.
+    unsafe {
+        let word = |at: *const u8| {
+            let mut word = [0u8; 8];
+            std::ptr::copy_nonoverlapping(at, word.as_mut_ptr(), each);
+            u64::from_le_bytes(word)
+        };
+        let (wanted, value) = (word(expected), word(value));
+        let swap = |was: u64| (was == wanted).then_some(value);
+        let was = if (memory as usize).is_multiple_of(each) {
+            update(memory, each, swap)
+        } else {
+            // No word of the processor's: as with folds, nobody else may be at it.
+            let _lock = target.control().lock_element();
+            let mut was = [0u8; 8];
+            copy(memory, was.as_mut_ptr(), each);
+            let was = u64::from_le_bytes(was);
+            if let Some(new) = swap(was) {
+                copy(new.to_le_bytes().as_ptr(), memory, each);
+            }
+            was
+        };
+        std::ptr::copy_nonoverlapping(was.to_le_bytes().as_ptr(), before, each);
     }
 }
 
@@ -204,6 +239,7 @@ unsafe fn update(at: *mut u8, size: usize, f: impl Fn(u64) -> Option<u64>) -> u6
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `len` bytes.
+#[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     let words = if (from as usize | to as usize).is_multiple_of(8) { len / 8 } else { 0 };
     // SAFETY: as the caller promises; words are aligned.
