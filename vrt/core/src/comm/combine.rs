@@ -86,25 +86,40 @@ type Key = (u32, u32);
 /// The operations under way on a PE.
 ///
 /// Ranks come to the same operation one after the other, so the one that somebody came to last is
-/// at hand, and no search is needed for it.
-#[derive(Debug, Default)]
+/// current, and no search is needed for it.
+#[derive(Debug)]
 pub struct Combining {
-    /// The operation at hand. Without a key it is an empty one, to be used next.
-    current: Box<CombineState>,
+    /// Those under way, and empty ones, to be used next.
+    operations: Vec<CombineState>,
+    /// Which of them is current. Without a key it is an empty one.
+    current: usize,
     key: Option<Key>,
-    others: FxHashMap<Key, Box<CombineState>>,
+    /// Where those are that are under way and have not been current all the time.
+    listed: FxHashMap<Key, usize>,
     /// Short packets for operations that no rank of this PE has begun: a few, in the order in
     /// which they came.
     early: VecDeque<Packet>,
-    #[expect(
-        clippy::vec_box,
-        reason = "an operation goes from here to `open` and back, which would copy it"
-    )]
-    spare: Vec<Box<CombineState>>,
+    /// Which operations are empty, beside the current one.
+    spare: Vec<usize>,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,
     /// Which ranks take part in the operations of each context.
     pub groups: Groups,
+}
+
+impl Default for Combining {
+    fn default() -> Combining {
+        Combining {
+            operations: vec![CombineState::default()],
+            current: 0,
+            key: None,
+            listed: FxHashMap::default(),
+            early: VecDeque::new(),
+            spare: Vec::new(),
+            outgoing: Vec::new(),
+            groups: Groups::default(),
+        }
+    }
 }
 
 /// A rank that wants the result.
@@ -279,7 +294,7 @@ impl Combining {
     ) -> Option<Started> {
         let Spec { unit, context, .. } = *spec;
         let known = self.key == Some((context, number));
-        if known || !self.others.is_empty() || core.shared.home(core.current) != core.id {
+        if known || !self.listed.is_empty() || core.shared.home(core.current) != core.id {
             return None;
         }
         let is_root = spec.root == Some(spec.rank);
@@ -339,7 +354,7 @@ impl Combining {
                 self.take_early(core, (context, number));
             }
         }
-        let operation = &mut *self.current;
+        let operation = &mut self.operations[self.current];
         if let Some(known) = &operation.spec
             && !known.agrees_with(spec)
         {
@@ -619,34 +634,36 @@ impl Combining {
     /// Whether a packet of an operation may wait until it is begun.
     #[inline]
     fn is_early(&self, key: Key) -> bool {
-        self.key != Some(key) && self.others.is_empty() && self.early.len() < MOST_EARLY
+        self.key != Some(key) && self.listed.is_empty() && self.early.len() < MOST_EARLY
     }
 
     /// An operation, begun or not.
-    #[inline]
+    #[inline(always)]
     fn operation(&mut self, context: u32, number: u32) -> &mut CombineState {
         if self.key != Some((context, number)) {
             self.make_current((context, number));
         }
-        &mut self.current
+        &mut self.operations[self.current]
     }
 
+    #[inline(never)]
     fn make_current(&mut self, key: Key) {
-        if self.key.is_none() && self.others.is_empty() {
-            self.key = Some(key);
-            return;
+        if let Some(before) = self.key
+            && !std::mem::replace(&mut self.operations[self.current].is_listed, true)
+        {
+            self.listed.insert(before, self.current);
         }
-        let next = self.others.remove(&key);
-        match self.key.replace(key) {
-            Some(before) => {
-                let next = next.or_else(|| self.spare.pop()).unwrap_or_default();
-                self.others.insert(before, std::mem::replace(&mut self.current, next));
+        let is_empty = self.key.replace(key).is_none();
+        if let Some(at) = self.listed.get(&key).copied() {
+            let before = std::mem::replace(&mut self.current, at);
+            if is_empty {
+                self.spare.push(before);
             }
-            None => {
-                if let Some(next) = next {
-                    self.spare.push(std::mem::replace(&mut self.current, next));
-                }
-            }
+        } else if !is_empty {
+            self.current = self.spare.pop().unwrap_or_else(|| {
+                self.operations.push(CombineState::default());
+                self.operations.len() - 1
+            });
         }
     }
 
@@ -671,6 +688,9 @@ impl Combining {
             let arrived = operation.arrived;
             operation.clear();
             self.groups.contributed(&spec, arrived);
+        }
+        if std::mem::take(&mut self.operations[self.current].is_listed) {
+            self.listed.remove(&(context, number));
         }
         self.key = None;
     }

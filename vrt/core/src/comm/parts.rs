@@ -43,6 +43,8 @@ pub(super) struct CombineState {
     /// What the other PEs say that it is.
     pub(super) others: Option<Disagreement>,
     pub(super) waiting: Vec<Waiting>,
+    /// Whether it is found by its key when another one is current.
+    pub(super) is_listed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
