@@ -131,6 +131,33 @@ pub(super) trait Bytes: 'static {
     fn finish_all(&mut self) {}
 }
 
+/// Where nothing is sent or received.
+impl Bytes for () {
+    #[inline(always)]
+    fn lie_in_buffers(&self) -> bool {
+        true
+    }
+}
+
+impl<S: ?Sized> Sent<S> for () {
+    type Elements = SystemDatatype;
+
+    #[inline(always)]
+    fn of(_: Option<&S>, _: bool) {}
+
+    #[inline(always)]
+    fn elements(_: Option<&S>) -> Option<SystemDatatype> {
+        None
+    }
+}
+
+impl<S: ?Sized, R: ?Sized> Room<S, R> for () {
+    #[inline(always)]
+    fn of(_: Option<&mut R>, _: Option<&S>, _: bool, _: AllApart<'_>) {}
+
+    fn settle(_: &mut R, _: Vec<Apart>) {}
+}
+
 /// Bytes to send, made from a buffer of type `S`; none of them if there is no buffer.
 pub(super) trait Sent<S: ?Sized>: Bytes {
     type Elements: Datatype;

@@ -19,19 +19,19 @@ pub(super) fn outs(parts: &[Incoming]) -> Vec<Out> {
 pub(super) struct Barrier;
 
 impl Description for Barrier {
-    type From = Outgoing;
-    type To = Incoming;
+    type From = ();
+    type To = ();
 
     #[inline(always)]
-    fn check(&self, _: &Caller<'_>, _: &Outgoing, _: &mut Incoming) -> Option<Combined> {
+    fn check(&self, _: &Caller<'_>, _: &(), _: &mut ()) -> Option<Combined> {
         Some(Combined::barrier())
     }
 
     async unsafe fn run(
         &self,
         begun: &Running<'_>,
-        _: &Outgoing,
-        _: &Incoming,
+        _: &(),
+        _: &(),
     ) -> Result<(), Error> {
         // SAFETY: there are no bytes.
         unsafe { begun.collective.barrier() }.await

@@ -29,6 +29,9 @@ const PACKETS_PER_RING: usize = 64;
 const MANY: usize = 512;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Lines of a suspended rank's stack that it touches soon: the frames of the call that suspended it,
+/// which are some 400 bytes of a collective operation.
+const STACK_LINES: usize = 8;
 /// Time between two turns of tokio.
 pub(super) const TOKIO_PERIOD: Duration = Duration::from_micros(100);
 
@@ -407,7 +410,7 @@ impl Core {
         if let Some(state) = state(2) {
             // SAFETY: ranks that are ready are suspended, and their slots this PE's.
             let stack = unsafe { Body::live_stack(state.slot) }.start;
-            (0..4).for_each(|line| fetch(stack + line * LINE));
+            (0..STACK_LINES).for_each(|line| fetch(stack + line * LINE));
         }
     }
 
