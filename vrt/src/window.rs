@@ -512,7 +512,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {
         let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
         let end = at.checked_add(len);
-        if !target.zip(end).is_some_and(|(target, end)| end <= target.len) {
+        if target.zip(end).is_none_or(|(target, end)| end > target.len) {
             self.refuse_place(rank, at, len, site);
         }
     }

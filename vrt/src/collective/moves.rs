@@ -27,12 +27,7 @@ impl Description for Barrier {
         Some(Combined::barrier())
     }
 
-    async unsafe fn run(
-        &self,
-        begun: &Running<'_>,
-        _: &(),
-        _: &(),
-    ) -> Result<(), Error> {
+    async unsafe fn run(&self, begun: &Running<'_>, _: &(), _: &()) -> Result<(), Error> {
         // SAFETY: there are no bytes.
         unsafe { begun.collective.barrier() }.await
     }
