@@ -28,14 +28,14 @@ use std::cell::Cell;
 use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::expect_type;
 pub use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{PHASE_BITS, Spec, combine};
-pub use crate::comm::combined::Combined;
+use crate::comm::combine::{PHASE_BITS, combine};
+use crate::comm::combined::check_agreement;
+pub use crate::comm::combined::{Combined, combine_now};
 use crate::comm::operator::Operator;
 use crate::comm::reduce_op::ReduceOp;
 use crate::error::{Error, Site};
-use crate::layout::Signature;
 use crate::mailbox::Pattern;
-use crate::operation::{self, MayBlock, Pending};
+use crate::operation::{self, Pending};
 use crate::pe::{self, Completion, Mode, Outbound, Started};
 
 /// From how many bytes on an all_reduce of 2^k ranks halves its data.
@@ -563,7 +563,7 @@ impl Collective {
 
     async unsafe fn combine(&self, phase: u32, combined: &Combined) -> Result<(), Error> {
         let number = Some((self.number() << PHASE_BITS) | phase);
-        let spec = spec(&self.comm, combined);
+        let spec = combined.spec(&self.comm);
         let (input, out) = (combined.input.0, combined.out.0);
         // SAFETY: as the caller promises.
         let started = pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input, out) });
@@ -671,61 +671,5 @@ impl Collective {
             return Err(Error::ContributionLength { from, bytes, rank: self.rank(), expected });
         }
         Ok(())
-    }
-}
-
-/// A small operation of a blocking rank, without a future, if the data is small enough: false when
-/// it is not.
-///
-/// # Errors
-/// Ranks have begun different operations, or contribute different lengths or types.
-///
-/// # Safety
-/// The buffers are valid for their lengths during the call.
-#[inline(always)]
-pub unsafe fn combine_now(
-    may_block: MayBlock,
-    comm: &CommunicatorHandle,
-    site: Site,
-    combined: &Combined,
-) -> Result<bool, Error> {
-    if !combined.is_small(comm.size as usize) {
-        return Ok(false);
-    }
-    let spec = spec(comm, combined);
-    let (input, out) = (combined.input.0, combined.out.0);
-    // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
-    let outcome = operation::block_on_request(may_block, start, None, site);
-    check_agreement(&outcome, &spec)?;
-    Ok(true)
-}
-
-#[inline]
-fn spec(comm: &CommunicatorHandle, &Combined { what, root, input, .. }: &Combined) -> Spec {
-    Spec {
-        what,
-        root: root.map(|root| root as u32),
-        context: comm.context + 1,
-        rank: comm.rank as u32,
-        size: comm.size as u32,
-        first: comm.first(),
-        unit: input.1,
-        signature: if input.1 == 0 { Signature::ANY } else { input.2 },
-    }
-}
-
-#[inline]
-fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), Error> {
-    if outcome.is_cancelled() { Err(disagreement(outcome, spec)) } else { Ok(()) }
-}
-
-#[cold]
-fn disagreement(theirs: &Completion, own: &Spec) -> Error {
-    Error::Disagreement {
-        own_bytes: own.unit,
-        own: own.signature,
-        bytes: theirs.bytes,
-        theirs: Signature::from_number(theirs.tag as u16),
     }
 }

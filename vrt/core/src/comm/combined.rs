@@ -1,11 +1,17 @@
-//! Operations on small data, as PEs combine them: what each one is, and what is small.
+//! Operations on small data, as PEs combine them: what each one is, what is small, and the call of one
+//! that needs no future.
 //!
 //! Futures and blocking calls that need none ask the same question here, so that ranks whose forms of
 //! an operation differ take the same way.
 
+use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{MAX_UNIT, What};
+use crate::comm::combine::{MAX_UNIT, Spec, What, combine};
 use crate::comm::operator::Operator;
+use crate::error::{Error, Site};
+use crate::layout::Signature;
+use crate::operation::{self, MayBlock};
+use crate::pe::{self, Completion};
 
 /// Most bytes that one rank's result of a small operation may have.
 const SMALL: usize = 32 << 10;
@@ -69,5 +75,62 @@ impl Combined {
                 What::Exchange => unit > 0,
                 What::Reduce(_) | What::Broadcast => true,
             }
+    }
+    /// What this rank says of it to its PE.
+    #[inline]
+    pub(super) fn spec(&self, comm: &CommunicatorHandle) -> Spec {
+        let unit = self.input.1;
+        Spec {
+            what: self.what,
+            root: self.root.map(|root| root as u32),
+            context: comm.context + 1,
+            rank: comm.rank as u32,
+            size: comm.size as u32,
+            first: comm.first(),
+            unit,
+            signature: if unit == 0 { Signature::ANY } else { self.input.2 },
+        }
+    }
+}
+
+/// A small operation of a blocking rank, without a future, if the data is small enough: false when
+/// it is not.
+///
+/// # Errors
+/// Ranks have begun different operations, or contribute different lengths or types.
+///
+/// # Safety
+/// The buffers are valid for their lengths during the call.
+#[inline(always)]
+pub unsafe fn combine_now(
+    may_block: MayBlock,
+    comm: &CommunicatorHandle,
+    site: Site,
+    combined: &Combined,
+) -> Result<bool, Error> {
+    if !combined.is_small(comm.size as usize) {
+        return Ok(false);
+    }
+    let spec = combined.spec(comm);
+    let (input, out) = (combined.input.0, combined.out.0);
+    // SAFETY: as the caller promises.
+    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
+    let outcome = operation::block_on_request(may_block, start, None, site);
+    check_agreement(&outcome, &spec)?;
+    Ok(true)
+}
+
+#[inline]
+pub(super) fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), Error> {
+    if outcome.is_cancelled() { Err(disagreement(outcome, spec)) } else { Ok(()) }
+}
+
+#[cold]
+fn disagreement(theirs: &Completion, own: &Spec) -> Error {
+    Error::Disagreement {
+        own_bytes: own.unit,
+        own: own.signature,
+        bytes: theirs.bytes,
+        theirs: Signature::from_number(theirs.tag as u16),
     }
 }

@@ -10,7 +10,8 @@
 //! | `run` | the loop: ready ranks, progress, tokio's turns |
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
 //! | `contexts` | what a rank has done on its communicators |
-//! | `ranks` | a rank's state in the PE, its requests, waking it |
+//! | `ranks` | a rank's state in the PE, waking it |
+//! | `requests` | operations that are not done, what they put where, what came of them |
 //! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
@@ -37,6 +38,7 @@ mod ranks;
 mod ready;
 mod receive;
 mod report;
+mod requests;
 mod reserve;
 mod run;
 mod send;
@@ -50,20 +52,15 @@ pub use extension::{Extension, Extensions, Handlers};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub use locks::Locks;
-pub use ranks::AtSync;
-pub use ranks::Counters;
-pub use ranks::Owned;
-pub(crate) use ranks::RESERVES;
-pub use ranks::RankState;
-pub use ranks::Wait;
-pub use ranks::{Awaited, Completion, Encoded, Request, RequestEnd, Started, Status};
-pub(crate) use ranks::{Awaiting, Blocked, copy_short};
-pub use ranks::{Room, WindowPart};
+pub use ranks::{AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart};
+pub(crate) use ranks::{Awaiting, Blocked};
 use ready::ReadyQueue;
 pub use receive::Body;
 pub use receive::Probed;
 pub use receive::UnexpectedPayload;
 pub use report::waits;
+pub use requests::{Completion, Request, RequestEnd, Room, Started};
+pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
 pub use run::{Outcome, now as cycle_counter, run};
 pub use send::{Mode, Outbound};

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Site};
+use crate::error::Site;
 use crate::layout::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
@@ -14,7 +14,8 @@ use crate::pe::Core;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, UnexpectedQueue};
 use crate::pe::receive::UnexpectedPayload;
-use vrt_slot::{Arena, SlotHeader, hooks};
+use crate::pe::requests::{Completion, RESERVES, Request, Room, Started, copy_short};
+use vrt_slot::{SlotHeader, hooks};
 
 /// Where a rank is in its life; see the diagram in `rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,26 +180,6 @@ pub(super) enum Delivery {
     TooEarly,
 }
 
-/// A bit of the number under which a receive without a buffer waits for its message (`reserve`). So
-/// those with one need not be asked.
-pub(crate) const RESERVES: u32 = 1 << 31;
-
-/// Copies bytes that are most often one number.
-///
-/// # Safety
-/// Both are valid for `len` bytes. They may overlap: a message to oneself.
-#[inline(always)]
-pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if len == 8 {
-            to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
-        } else if len > 0 {
-            std::ptr::copy(from, to, len);
-        }
-    }
-}
-
 /// What a rank waits for, for the table of a deadlock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
@@ -223,200 +204,6 @@ pub struct Awaited {
     pub outcome: Cell<Option<Completion>>,
     /// For people.
     pub(crate) wait: Wait,
-}
-
-/// How an operation that was just started stands.
-#[derive(Clone, Copy, Debug)]
-pub enum Started {
-    /// It is done.
-    Done(Completion),
-    /// It goes on under this request number. The rest is zeros, so that no leftovers of the PE
-    /// come along into ranks' frames.
-    Pending(u32, [u32; 5]),
-}
-
-impl Started {
-    /// An operation that had nothing to wait for.
-    #[inline(always)]
-    pub fn done() -> Started {
-        Started::Done(Completion::default())
-    }
-
-    /// An operation that goes on under a request number.
-    #[inline(always)]
-    pub fn pending(request: u32) -> Started {
-        Started::Pending(request, [0; 5])
-    }
-}
-
-const _: () = assert!(size_of::<Started>() == size_of::<Completion>());
-
-/// The outcome of a request. For a send only its being done matters.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Completion {
-    /// Rank in the communicator.
-    pub source: i32,
-    /// Tag of the message.
-    pub tag: i32,
-    /// Length of the message, which may be more than the buffer's.
-    pub bytes: u64,
-    /// Length of the receive's buffer. If it ended with a message of another type, the signatures
-    /// of both instead: see [`types`](Completion::types).
-    pub capacity: u64,
-    /// Whether it was done, taken back or refused.
-    pub(crate) ended: RequestEnd,
-}
-
-/// Where a receive puts what comes.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// Where the message's bytes go; null only if `capacity` is 0.
-    pub buffer: *mut u8,
-    /// Its length in bytes.
-    pub capacity: usize,
-    /// What the elements are that are received.
-    pub signature: Signature,
-}
-
-impl Room {
-    /// Room for what the runtime itself sends.
-    pub fn untyped(buffer: *mut u8, capacity: usize) -> Room {
-        Room { buffer, capacity, signature: Signature::ANY }
-    }
-}
-
-/// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and
-/// padding would take along whatever the PE had in its registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u64)]
-pub enum RequestEnd {
-    /// What was asked for was done.
-    #[default]
-    Normally,
-    /// It was taken back, or refused by another PE: ranks disagree, or a window has no such place.
-    Cancelled,
-    /// The message is of another type than the receive: nothing was received.
-    OtherType,
-}
-
-// Two halves and three whole words, and the option's flag is one of `ended`'s other values.
-const _: () = assert!(size_of::<Option<Completion>>() == 4 * size_of::<u64>());
-
-impl Completion {
-    /// The operation was cancelled, or cannot be done.
-    pub fn is_cancelled(&self) -> bool {
-        self.ended == RequestEnd::Cancelled
-    }
-
-    /// Of a receive that ended with a message of another type: the message's and its own.
-    pub fn types(&self) -> Option<(Signature, Signature)> {
-        let of = |shift: u32| Signature::from_number((self.capacity >> shift) as u16);
-        (self.ended == RequestEnd::OtherType).then(|| (of(0), of(16)))
-    }
-
-    /// The message was longer than the buffer.
-    #[inline]
-    pub(crate) fn is_truncated(&self) -> bool {
-        self.bytes > self.capacity
-    }
-
-    /// The outcome of a receive, unless its message did not fit it.
-    ///
-    /// # Errors
-    /// The message is longer than the buffer, or of another type.
-    #[inline]
-    pub fn fitting(self) -> Result<Completion, Error> {
-        if self.ended == RequestEnd::OtherType || self.is_truncated() {
-            return Err(self.misfit());
-        }
-        Ok(self)
-    }
-
-    /// Why the message of a receive does not fit it.
-    #[cold]
-    #[inline(never)]
-    fn misfit(self) -> Error {
-        let Completion { source: source_rank, tag, bytes, capacity, .. } = self;
-        match self.types() {
-            Some((sent, received)) => {
-                Error::MessageType { source_rank, tag, bytes, sent, received }
-            }
-            None => Error::Truncated { source_rank, tag, bytes, capacity },
-        }
-    }
-}
-
-/// An operation of a rank that is not done, or whose outcome was not taken yet.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Request {
-    /// The number is taken, until somebody takes the outcome.
-    pub(crate) in_use: bool,
-    /// The outcome is there.
-    pub(crate) done: bool,
-    /// Memory that is used by the process where the operation began, and by no other.
-    pub outside: bool,
-    /// `buffer` is a copy of what is sent, which goes when it is not needed any more.
-    pub copy: bool,
-    /// A receive that has no buffer yet: its message is reserved for it (`reserve`).
-    pub reserves: bool,
-    /// A transfer reads or writes the message's memory, so that it stays where it is.
-    pub direct: bool,
-    /// What a receive expects the message's elements to be.
-    pub signature: Signature,
-    /// The receive's buffer.
-    #[serde(with = "crate::net::address")]
-    pub buffer: *mut u8,
-    /// What its rank gets; before it is done, `capacity` is the length of a receive's buffer.
-    pub(crate) outcome: Completion,
-    /// Bytes of a staged message that have come.
-    pub received: u64,
-    /// What a posted receive asked for.
-    pub pattern: Option<Pattern>,
-}
-
-impl Request {
-    /// A send that is not done.
-    pub(crate) fn send() -> Request {
-        Request {
-            in_use: true,
-            done: false,
-            outside: false,
-            copy: false,
-            reserves: false,
-            direct: false,
-            signature: Signature::ANY,
-            buffer: std::ptr::null_mut(),
-            outcome: Completion::default(),
-            received: 0,
-            pattern: None,
-        }
-    }
-
-    /// A receive into `room` that is not done; one that is posted says its pattern.
-    pub(crate) fn receive(room: Room, pattern: Option<Pattern>) -> Request {
-        let Room { buffer, capacity, signature } = room;
-        let outcome = Completion { capacity: capacity as u64, ..Completion::default() };
-        let outside = capacity > 0 && !Arena::contains(buffer as usize);
-        Request { buffer, outcome, pattern, outside, signature, ..Request::send() }
-    }
-
-    /// How many bytes of a message of so many go into the buffer: none if the message is of another
-    /// type, which is noted.
-    #[inline(always)]
-    pub fn room_for(&mut self, len: u64, theirs: Signature) -> usize {
-        if !self.signature.fits(theirs, len) {
-            return self.refuse(theirs);
-        }
-        len.min(self.outcome.capacity) as usize
-    }
-
-    #[cold]
-    fn refuse(&mut self, theirs: Signature) -> usize {
-        let (theirs, own) = (u64::from(theirs.number()), u64::from(self.signature.number()));
-        self.outcome.ended = RequestEnd::OtherType;
-        self.outcome.capacity = theirs | own << 16;
-        0
-    }
 }
 
 impl RankState {

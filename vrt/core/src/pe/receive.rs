@@ -9,7 +9,8 @@ use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
-use crate::pe::ranks::{Delivery, Request, Room};
+use crate::pe::ranks::Delivery;
+use crate::pe::requests::{Request, Room};
 use crate::pe::{Completion, Core, Engine, RESERVES, RequestEnd, Started, copy_short};
 use vrt_slot::hooks;
 

@@ -18,8 +18,9 @@ use crate::net::local::{MAX_PAYLOAD, SHORT_CHUNK};
 use crate::net::remote::Transfer;
 use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
-use crate::pe::ranks::{Delivery, Request, copy_short};
+use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
+use crate::pe::requests::{Request, copy_short};
 use crate::pe::{Core, RequestEnd, Started, Status};
 use vrt_slot::{Arena, hooks};
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use crate::pe::Core;
-use crate::pe::ranks::Request;
+use crate::pe::requests::Request;
 
 /// Nanoseconds of the system's monotonic clock, which is the same in all processes.
 pub fn monotonic() -> u64 {
