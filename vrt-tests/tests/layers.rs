@@ -95,14 +95,16 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// The crates of the runtime: a name, and the folder of its source.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 9] = [
     ("vrt-shm", "vrt/shm/src"),
+    ("vrt-load", "vrt/load/src"),
     ("vrt-slot", "vrt/slot/src"),
     ("vrt-core", "vrt/core/src"),
     ("vrt-balance", "vrt/balance/src"),
     ("vrt-net-mpi", "vrt/net-mpi/src"),
     ("vrt-launch", "vrt/launch/src"),
     ("vrt", "vrt/src"),
+    ("vrt-abi", "vrt/abi/src"),
 ];
 
 fn top() -> &'static Path {

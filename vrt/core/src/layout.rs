@@ -55,13 +55,20 @@ impl Layout {
     /// One built-in value.
     pub fn scalar(scalar: Scalar) -> Layout {
         let (size, extent) = (scalar.size(), scalar.extent() as isize);
+        let (steps, end): (Arc<[Step]>, _) = match scalar.gap() {
+            None => (Arc::new([Step::Copy { offset: 0, len: size }]), size),
+            Some(gap) => {
+                let location = Step::Copy { offset: gap.end as isize, len: size - gap.start };
+                (Arc::new([Step::Copy { offset: 0, len: gap.start }, location]), size + gap.len())
+            }
+        };
         Layout {
-            steps: Arc::new([Step::Copy { offset: 0, len: size }]),
+            steps,
             size,
             lower: 0,
             upper: extent,
             true_lower: 0,
-            true_upper: size as isize,
+            true_upper: end as isize,
             align: scalar.align(),
             content: Content::All(scalar),
             signature: Signature::of_scalar(scalar),
@@ -258,6 +265,15 @@ impl Layout {
                 }
             }
             left > 0
+        });
+    }
+
+    /// Calls `f` with the place and length of each piece of `count` elements that lies together, in the order
+    /// in which they are packed; places are counted from the address of the first element.
+    pub fn pieces(&self, count: usize, f: &mut impl FnMut(isize, usize)) {
+        self.runs(0, count, &mut |run| {
+            (0..run.count as isize).for_each(|i| f(run.at + i * run.stride, run.len));
+            true
         });
     }
 

@@ -206,6 +206,11 @@ impl Config {
         network::exchanges(protocol, self.loggp.as_deref())
     }
 
+    /// Whether ranks are moved by a strategy.
+    pub fn balances(&self) -> bool {
+        self.lb.is_some()
+    }
+
     /// Whether the user wants to see what can be given to `--lb`.
     pub(crate) fn asks_for_strategies(&self) -> bool {
         self.lb.as_deref() == Some("list")
@@ -235,7 +240,8 @@ impl Config {
 
     pub(crate) fn slot_sizes(&self) -> SlotSizes {
         let bytes = |size: Option<Size>| size.map(|Size(bytes)| bytes);
-        SlotSizes { stack: bytes(self.stack), heap: bytes(self.slot), pes: self.pes() as usize }
+        let (pes, image) = (self.pes() as usize, vrt_slot::image::size());
+        SlotSizes { stack: bytes(self.stack), heap: bytes(self.slot), pes, image }
     }
 
     pub(crate) fn options(&self) -> Options {

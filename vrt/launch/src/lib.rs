@@ -46,6 +46,11 @@ use vrt_slot::{rank, report};
 /// The configuration is wrong.
 const STATUS_USAGE: u8 = 2;
 
+/// By this section `vrtrun` knows a program that becomes a job by itself.
+#[used]
+#[unsafe(link_section = ".note.vrt")]
+static MARK: [u8; 4] = *b"vrt\0";
+
 /// Why a job did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {

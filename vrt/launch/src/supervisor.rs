@@ -34,6 +34,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     vrt_slot::want_huge_pages(config.wants_huge_pages());
     let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
     let _release = Release;
+    map_images(arena, ranks)?;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     let events = (0..pes).map(|_| local::eventfd()).collect::<Result<Vec<_>, _>>()?;
@@ -47,6 +48,12 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     // SAFETY: the PEs have ended, and this process has nothing in it.
     unsafe { shared.unmap() };
     Ok(status)
+}
+
+/// Maps the program that ranks run images of, if they do.
+pub(crate) fn map_images(arena: &Arena, ranks: u32) -> Result<(), LaunchError> {
+    vrt_slot::image::map(arena, ranks as usize)
+        .map_err(|source| LaunchError::System { what: "map the program for each rank", source })
 }
 
 /// Gives the arena of a job back when its PEs have ended.
@@ -235,6 +242,7 @@ fn fork_all(
                 what: "map the arena of another node",
                 source,
             })?;
+            map_images(arena, config.ranks())?;
         }
         let shared = shared.in_node(node);
         // SAFETY: this process has one thread, so the child may go on in Rust code.

@@ -24,7 +24,49 @@ use crate::external::system_calls::two;
 use crate::external::threads::lets_go_of;
 use crate::external::{acquires, acquires_at, acquires_from, loads, releases};
 use crate::held::Kind;
-use crate::interpose::{Real, keeps_signal_stack, process_wide};
+use crate::interpose::{InFront, Real, keeps_signal_stack, process_wide};
+use crate::{folders, image_thread, interval_timers, signals};
+
+/// The functions of this crate that are defined in front of libc's, for who binds programs to them.
+pub fn in_front() -> impl Iterator<Item = &'static InFront> {
+    macro_rules! functions {
+        ($meaning:literal: $($module:ident::$name:ident),*) => {
+            &[$(InFront {
+                name: stringify!($name),
+                meaning: $meaning,
+                address: crate::$module::$name as *const (),
+            }),*]
+        };
+    }
+    static MEMORY: &[InFront] = functions!(
+        "allocates": hooks::malloc, hooks::calloc, hooks::realloc, hooks::reallocarray, hooks::free,
+        hooks::memalign, hooks::posix_memalign, hooks::aligned_alloc, hooks::valloc, hooks::pvalloc,
+        hooks::malloc_usable_size
+    );
+    static ANSWERS: &[InFront] = functions!("answers": answers::strtok);
+    static OTHERS: &[InFront] = &[
+        InFront { name: "vfork", meaning: "is_refused", address: vfork as *const () },
+        InFront {
+            name: "pthread_create",
+            meaning: "starts_thread",
+            address: crate::external::threads::pthread_create as *const (),
+        },
+        InFront {
+            name: "thrd_create",
+            meaning: "starts_thread",
+            address: crate::external::threads::thrd_create as *const (),
+        },
+    ];
+    TABLE.iter().chain(MEMORY).chain(ANSWERS).chain(OTHERS)
+}
+
+/// What is here in the place of a function of libc's for ranks that run images alone.
+pub fn for_images(name: &str) -> Option<*const ()> {
+    image_thread::provided(name)
+        .or_else(|| signals::provided(name))
+        .or_else(|| folders::provided(name))
+        .or_else(|| interval_timers::provided(name))
+}
 
 macro_rules! calls {
     ($(
@@ -62,10 +104,14 @@ macro_rules! calls {
             }
         }
     )*
-        /// Name and meaning of each call of the table.
-        #[cfg(test)]
-        const TABLE: &[(&str, &str)] =
-            &[$((stringify!($name), stringify!($meaning))),*];
+        /// The calls of the table: name, meaning, and the function here.
+        pub(crate) const TABLE: &[InFront] = &[$(
+            InFront {
+                name: stringify!($name),
+                meaning: stringify!($meaning),
+                address: $name as *const (),
+            },
+        )*];
     };
 }
 
@@ -388,11 +434,12 @@ mod tests {
 
     #[test]
     fn each_call_stands_in_the_table_once() {
-        let names: BTreeSet<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+        let names: BTreeSet<&str> = TABLE.iter().map(|call| call.name).collect();
         assert_eq!(names.len(), TABLE.len());
-        assert!(
-            TABLE.contains(&("fopen", "opens_stream"))
-                && TABLE.contains(&("dup2", "duplicates_onto"))
+        let means = |name| TABLE.iter().find(|call| call.name == name).map(|call| call.meaning);
+        assert_eq!(
+            (means("fopen"), means("dup2")),
+            (Some("opens_stream"), Some("duplicates_onto"))
         );
     }
 }

@@ -12,9 +12,12 @@ use std::task::Waker;
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::layout::PAGE;
 use crate::rank::Program;
+use crate::resident::resident;
 use crate::thread::{self, ThreadRank};
-use crate::{Arena, SlotHeader, SlotId, allocator, hooks};
+use crate::{Arena, SlotHeader, SlotId, allocator, hooks, image};
+use vrt_load::thread_pointer;
 
 /// The suspended program of a rank, in its slot's header.
 pub enum Body {
@@ -122,7 +125,16 @@ impl Body {
             };
             let coroutine = &raw mut this.coroutine;
             hooks::use_heap(slot);
+            let own = thread_pointer::get();
+            let pointer = (*slot).thread_pointer.get();
+            if pointer != 0 {
+                image::enter(slot, pointer, own);
+            }
             let result = (*coroutine).resume(());
+            // Also of a rank that has just got one.
+            if (*slot).thread_pointer.get() != 0 {
+                thread_pointer::set(own);
+            }
             hooks::use_heap(std::ptr::null_mut());
             match result {
                 CoroutineResult::Yield(()) => Resumed::Suspended,
@@ -158,9 +170,19 @@ impl Body {
     /// The calling PE owns the slot and the rank is suspended.
     pub unsafe fn live_stack(slot: *mut SlotHeader) -> std::ops::Range<usize> {
         // SAFETY: as the caller promises.
-        match unsafe { &*(*slot).body.get() } {
-            Body::Suspended(this) => this.stack_pointer.get()..this.first_frame.get() & !15,
-            Body::None | Body::Thread(_) => 0..0,
+        let (body, id) = unsafe { (&*(*slot).body.get(), (*slot).id()) };
+        let Body::Suspended(this) = body else { return 0..0 };
+        let (pointer, end) = (this.stack_pointer.get(), this.first_frame.get() & !15);
+        let own = Arena::current().map(|arena| arena.layout.stack_limit(id)..end + 16);
+        match own {
+            // It runs on a stack of its program's (`swapcontext`), which lies in its heap; what its own
+            // stack still has is not known, but for pages that it never used.
+            Some(own) if !own.contains(&pointer) => {
+                let mut used = Vec::new();
+                resident(own.start.next_multiple_of(PAGE)..own.end & !(PAGE - 1), &mut used);
+                used.first().map_or(own.end & !(PAGE - 1), |first| first.start)..end
+            }
+            _ => pointer..end,
         }
     }
 
@@ -174,7 +196,8 @@ impl Body {
         const SAVED: usize = 256;
         // SAFETY: as the caller promises.
         let Body::Suspended(this) = (unsafe { &*(*slot).body.get() }) else { return (0, 0..0) };
-        let pointer = this.stack_pointer.get();
+        // SAFETY: as the caller promises.
+        let pointer = unsafe { Body::live_stack(slot) }.start;
         // The coroutine keeps its stack pointer to itself.
         let start = (&raw const this.coroutine) as usize;
         let words = (start..start + size_of_val(&this.coroutine)).step_by(size_of::<usize>());

@@ -178,8 +178,12 @@ impl SlotHeap {
     /// The caller owns the slot; `block` is live in this heap.
     #[inline]
     pub unsafe fn free(&mut self, block: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: as the caller promises; where it is wrong, the word in front of the block is some word of
+        // the slot's.
         unsafe {
+            if !is_live(block) {
+                refuse("free", block);
+            }
             self.blocks -= 1;
             self.bytes -= usable_size(block);
             self.dl.c_free(block);
@@ -189,8 +193,11 @@ impl SlotHeap {
     /// # Safety
     /// The caller owns the slot; `block` is live in this heap.
     pub(crate) unsafe fn reallocate(&mut self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: as above.
         unsafe {
+            if !is_live(block) {
+                refuse("realloc", block);
+            }
             let before = usable_size(block);
             let moved = self.dl.c_realloc(block, size);
             if !moved.is_null() {
@@ -211,6 +218,28 @@ pub unsafe fn usable_size(block: *mut u8) -> usize {
     // SAFETY: see above; this is the `head` field of dlmalloc's chunk.
     let head = unsafe { block.cast::<usize>().sub(1).read() };
     (head & !7) - size_of::<usize>()
+}
+
+/// Whether the word in front of a block says that it is in use: dlmalloc takes that flag away when a block is
+/// freed. What is damaged, or was never a block, is noticed most of the time.
+///
+/// # Safety
+/// The block is in a slot.
+#[inline]
+unsafe fn is_live(block: *mut u8) -> bool {
+    const IN_USE: usize = 2;
+    // SAFETY: see `usable_size`. A block is aligned, so the word is too where it counts.
+    (block as usize).is_multiple_of(16)
+        && unsafe { block.cast::<usize>().sub(1).read() } & IN_USE != 0
+}
+
+/// Ends the process for a block that is none; who crashed is said when it does.
+#[cold]
+fn refuse(call: &str, block: *mut u8) -> ! {
+    crate::report::say(format_args!(
+        "{call}({block:?}): this is no live block of memory; was it freed before?"
+    ));
+    std::process::abort()
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Arena, SlotHeader, forked, heap, outside};
+use crate::{Arena, SlotHeader, forked, heap, image, outside};
 
 thread_local! {
     static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
@@ -50,10 +50,14 @@ pub fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
 }
 
-/// Runs `f` on the PE's outside heap: what it allocates, a rank may hold. `f` must not suspend the
+/// Runs `f`, a call of libc's, on the PE's outside heap: what it allocates, a rank may hold. The libc that a
+/// rank has of its own keeps nothing for others: what that allocates is the rank's. `f` must not suspend the
 /// rank.
 #[inline(always)]
 pub fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
+    if image::has_libc() && image::base_of_running().is_some() {
+        return f();
+    }
     runtime_heap(|| outside::within(f))
 }
 
@@ -91,6 +95,9 @@ pub fn set_pe_of_thread(pe: u32) {
     PE.set(pe);
 }
 
+/// More bytes than any machine has.
+const MOST: usize = 1 << 46;
+
 /// Says on stderr that the running rank's heap is full. Called inside the allocator: it allocates
 /// nothing.
 pub(crate) fn report_full_heap(asked: usize, size: usize) {
@@ -100,6 +107,12 @@ pub(crate) fn report_full_heap(asked: usize, size: usize) {
     }
     // SAFETY: non-null means that the slot's rank runs on this thread.
     let rank = unsafe { (*slot).rank.get() };
+    // A program may try sizes, and look what it gets: what no machine has is not reported, and the same
+    // rank not twice.
+    static LAST: AtomicU32 = AtomicU32::new(u32::MAX);
+    if asked > MOST || LAST.swap(rank, Ordering::Relaxed) == rank {
+        return;
+    }
     crate::report::say(format_args!(
         "rank {rank}: its heap is full: {asked} more bytes do not fit into a slot of {} MiB; \
          raise --slot (VRT_SLOT)",

@@ -2,26 +2,85 @@
 //! [`calls`](super::calls). And `exit`: a rank that exits with 0 has ended; with anything else it
 //! ends the job.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::hooks::{in_rank, outside_heap, runtime_heap};
+use crate::image;
 
-/// The next definition of a symbol, looked up once.
+/// A function that is defined in front of libc's.
+#[derive(Clone, Copy, Debug)]
+pub struct InFront {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does beside what libc's does.
+    pub meaning: &'static str,
+    /// Where it is.
+    pub address: *const (),
+}
+
+// SAFETY: the address of a function.
+unsafe impl Sync for InFront {}
+
+/// The next definition of a symbol, looked up once: libc's, or that of the libc that a rank has of its
+/// own.
 pub struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
+    /// Where it is in an image, or one of the two below.
+    offset: AtomicUsize,
 }
+
+/// It was not looked up.
+const UNKNOWN: usize = 0;
+/// The image has none.
+const NONE: usize = 1;
 
 impl Real {
     /// Of this name.
     pub const fn new(name: &'static CStr) -> Real {
-        Real { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+        let address = AtomicPtr::new(std::ptr::null_mut());
+        Real { name, address, offset: AtomicUsize::new(UNKNOWN) }
     }
 
-    /// The address of libc's function.
+    /// The address of libc's function: for a rank with a libc of its own that one's.
     #[inline(always)]
     pub fn get(&self) -> *mut c_void {
+        if image::has_libc()
+            && let Some(own) = self.in_image()
+        {
+            return own;
+        }
+        self.of_process()
+    }
+
+    /// The function in the running rank's image.
+    #[inline(never)]
+    fn in_image(&self) -> Option<*mut c_void> {
+        thread_local! {
+            /// This thread looks a function up: what is needed for that is the process's.
+            static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
+        }
+        let base = image::base_of_running()?;
+        if self.offset.load(Ordering::Relaxed) == UNKNOWN {
+            if IS_LOOKING.replace(true) {
+                return None;
+            }
+            let name = self.name.to_str().unwrap_or_default();
+            let found = runtime_heap(|| image::plan()?.symbol_in("libc.so", name));
+            self.offset.store(found.unwrap_or(NONE), Ordering::Relaxed);
+            IS_LOOKING.set(false);
+        }
+        match self.offset.load(Ordering::Relaxed) {
+            NONE => None,
+            offset => Some((base + offset) as *mut c_void),
+        }
+    }
+
+    /// The address of the process's own function.
+    #[inline(always)]
+    pub fn of_process(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Relaxed);
         if !known.is_null() { known } else { self.look_up() }
     }

@@ -1,8 +1,8 @@
 //! Where things lie in the arena.
 //!
 //! ```text
-//! near ranges, one per slot, side by side          far ranges, a slot     outside heaps, a PE
-//! | ... | guard | stack <--top--> header | near heap | ... | far heap | ... | outside heap | ...
+//! near ranges, one per slot, side by side          far ranges      images       outside heaps, a PE
+//! | ... | guard | stack <--top--> header | near heap | ... | far | ... | image | ... | outside | ...
 //!                           ^ hot page, staggered
 //! ```
 //!
@@ -11,13 +11,16 @@
 //! *staggered* by pages and cache lines from slot to slot, since equal page offsets fight for the
 //! same TLB and cache sets (measured: 96 ns a switch unstaggered, 19 ns staggered, 1,024 ranks).
 //! The rest of the heap is a second, far range, so that near ranges stay close together and share
-//! page-table pages when there are very many ranks. What a PE allocates outside of its ranks lies
-//! in ranges of their own behind those (see [`outside`](super::outside)).
+//! page-table pages when there are very many ranks. Where ranks run a program that is loaded for each
+//! of them, its [`image`](super::image) is a third range of the slot. What a PE allocates outside of its
+//! ranks lies in ranges of their own behind those (see [`outside`](super::outside)).
 
 use crate::SlotId;
 
 pub const PAGE: usize = 4096;
 const MIB: usize = 1 << 20;
+/// The strictest alignment of an image.
+const IMAGE: usize = 64 << 10;
 /// Offset in the hot page at which the stack ends and the header begins.
 const TOP_IN_PAGE: usize = 2048;
 /// Outside heaps begin at multiples of this, which is what their allocator hands out to threads.
@@ -32,6 +35,8 @@ pub struct SlotSizes {
     pub heap: Option<usize>,
     /// PEs that have a heap outside of ranks.
     pub pes: usize,
+    /// Bytes of the image of the program that a rank runs; 0 where ranks share one.
+    pub image: usize,
 }
 
 /// A layout that cannot be.
@@ -83,6 +88,8 @@ pub struct Layout {
     pub(crate) far_stride: usize,
     near_stride: usize,
     far_base: usize,
+    image_base: usize,
+    image_stride: usize,
     outside_base: usize,
     outside_stride: usize,
     pes: usize,
@@ -120,6 +127,8 @@ impl Layout {
             far_stride: far,
             near_stride,
             far_base: 0,
+            image_base: 0,
+            image_stride: sizes.image.next_multiple_of(PAGE),
             outside_base: 0,
             // Threads get segments; a PE that has to do with little address space has few threads.
             outside_stride: (16 * far).clamp(8 * SEGMENT, 64 << 30).next_multiple_of(SEGMENT),
@@ -137,13 +146,15 @@ impl Layout {
         self.base = base;
         self.far_base = (base + self.near_stride * self.slots).next_multiple_of(2 * MIB);
         let far_end = self.far_base + self.far_stride * self.slots;
-        self.outside_base = far_end.next_multiple_of(SEGMENT);
+        self.image_base = far_end.next_multiple_of(IMAGE);
+        let images_end = self.image_base + self.image_stride * self.slots;
+        self.outside_base = images_end.next_multiple_of(SEGMENT);
     }
 
     /// Bytes to map, whatever the base.
     pub fn size(&self) -> usize {
-        let slots = self.near_stride * self.slots + 2 * MIB + self.far_stride * self.slots;
-        slots + SEGMENT + self.outside_stride * self.pes
+        let each = self.near_stride + self.far_stride + self.image_stride;
+        each * self.slots + 2 * MIB + IMAGE + SEGMENT + self.outside_stride * self.pes
     }
 
     /// The address behind the arena.
@@ -182,7 +193,12 @@ impl Layout {
         (start, start + self.far_stride)
     }
 
-    /// The ranges (start, length) of a slot that ever get pages.
+    /// Where the image of a slot's rank begins.
+    pub fn image(&self, slot: SlotId) -> usize {
+        self.image_base + slot.0 as usize * self.image_stride
+    }
+
+    /// The ranges (start, length) of a slot that ever get pages, but for its image.
     pub fn used_ranges(&self, slot: SlotId) -> ((usize, usize), (usize, usize)) {
         let low = self.stack_limit(slot);
         let (_, near_end) = self.near_heap(slot, 0);
@@ -218,8 +234,11 @@ impl Layout {
     pub fn slot_at(&self, address: usize) -> SlotId {
         let slot = if address < self.far_base {
             (address - self.base) / self.near_stride
-        } else {
+        } else if address < self.image_base {
             (address - self.far_base) / self.far_stride
+        } else {
+            // Behind the last one, too, where nothing lies.
+            ((address - self.image_base) / self.image_stride.max(1)).min(self.slots - 1)
         };
         SlotId(slot as u32)
     }
@@ -249,7 +268,8 @@ mod tests {
         ]
         .into_iter()
         .map(|(slots, stack)| {
-            let sizes = SlotSizes { stack, heap: None, pes: 2 };
+            let sizes =
+                SlotSizes { stack, pes: 2, image: slots % 2 * 10_000, ..Default::default() };
             Layout::new(0x2000_0000_0000, slots, &sizes, sizes.far_size(slots)).unwrap()
         })
         .collect()
@@ -274,7 +294,14 @@ mod tests {
                 }
                 let (far, far_end) = l.far_heap(s);
                 assert_eq!((l.slot_at(far), l.slot_at(far_end - 1)), (s, s));
-                assert!(far_end <= l.end());
+                assert!(far_end <= l.image(SlotId(0)));
+                if l.image_stride > 0 {
+                    let image = l.image(s);
+                    let last = image + l.image_stride - 1;
+                    assert_eq!((l.slot_at(image), l.slot_at(last)), (s, s));
+                    assert!(image.is_multiple_of(PAGE) && last < l.outside_base);
+                    assert_eq!(l.outside_at(last), None);
+                }
                 assert!(l.in_guard(guard) && !l.in_guard(l.stack_limit(s)) && !l.in_guard(far));
                 end = end.max(heap_end);
                 assert_eq!((l.outside_at(far_end - 1), l.outside_at(heap)), (None, None));

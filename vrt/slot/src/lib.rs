@@ -32,6 +32,7 @@
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
 //! | `rank` | a rank: its life, and what the layer above does for it |
 //! | `coroutine` | the suspended program in a slot |
+//! | `image` | the program that a rank runs, where each has its own copy |
 //! | `thread` | a rank that is a thread of the process |
 //! | `locals` | what a rank keeps for the runtime in its own heap |
 //! | `waker` | wakers of ranks |
@@ -58,23 +59,30 @@ pub mod check;
 mod coroutine;
 pub mod exit_guard;
 pub mod external;
+mod folders;
 pub mod foreign;
 mod forked;
 pub mod heap;
 mod held;
 pub mod hooks;
+pub mod image;
+pub mod image_thread;
 pub mod interpose;
+mod interval_timers;
 mod layout;
 pub mod live;
 pub mod locals;
 pub mod outside;
 pub mod rank;
 pub mod report;
+mod resident;
 pub mod search;
+pub mod signals;
 mod slot;
 pub mod thread;
 mod waker;
 
+pub use calls::{for_images, in_front};
 pub use held::Held;
 pub use layout::{Layout, LayoutError, SlotSizes};
 pub use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
@@ -284,6 +292,8 @@ impl Arena {
             // SAFETY: a page-aligned range of our own shared mapping, no longer in use.
             unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) };
         }
+        // SAFETY: as the caller promises.
+        unsafe { image::discard(self, slot) };
     }
 }
 

@@ -1,13 +1,13 @@
 //! What is live in a slot: the memory that has to travel when the rank goes to another node.
 //!
-//! That is the stack from where the rank suspended up to its top, the header behind it, and the
-//! heap without its large free chunks. The allocator keeps a header in front of each chunk, and in
+//! That is the stack from where the rank suspended up to its top, the header behind it, the heap
+//! without its large free chunks, and what of its image was ever touched. The allocator keeps a header in front of each chunk, and in
 //! free ones links behind it, so a walk from chunk to chunk finds what can be left out. Where the
 //! heap is nearly all in use nothing is looked for.
 
 use crate::layout::PAGE;
 use crate::rank::Body;
-use crate::{Arena, SlotHeader};
+use crate::{Arena, SlotHeader, image};
 
 /// Ranges begin and end at multiples of this: what goes through a ring is never shorter.
 pub const LINE: usize = 64;
@@ -42,6 +42,7 @@ pub unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
                 walk(used, |start, end| live.add(start, end));
             }
         }
+        image::touched(slot).into_iter().for_each(|part| live.add(part.start, part.end));
     }
     live.0
 }

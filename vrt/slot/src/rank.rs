@@ -63,8 +63,8 @@ pub fn suspend() {
     crate::coroutine::suspend();
 }
 
-/// Ends the current rank (status 0) or the job, from `exit`.
-pub(crate) fn exit_rank(status: i32) -> ! {
+/// Ends the current rank (status 0) or the job, as `exit` does.
+pub fn exit_rank(status: i32) -> ! {
     if let Some(runtime) = RUNTIME.get() {
         (runtime.exit)(status);
     }

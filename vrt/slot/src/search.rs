@@ -45,7 +45,8 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use crate::rank::Body;
-use crate::{Arena, SlotHeader, SlotId, hooks};
+use crate::resident::is_resident;
+use crate::{Arena, SlotHeader, SlotId, hooks, image};
 use blocks::Blocks;
 use roots::Roots;
 
@@ -82,6 +83,8 @@ enum Holder {
     Stack(usize),
     /// In its heap.
     Heap(usize),
+    /// In the data of its image.
+    Image(usize),
     /// In a static or thread-local variable, or in memory that such a one refers to.
     Static,
     /// In the memory of another rank of the PE.
@@ -114,6 +117,7 @@ impl fmt::Display for Reference {
         match self.from {
             Holder::Stack(at) => write!(f, "its stack ({at} bytes above its end) refers to ")?,
             Holder::Heap(at) => write!(f, "its heap (at {at:#x}) refers to ")?,
+            Holder::Image(at) => write!(f, "a global variable (at {at:#x}) refers to ")?,
             Holder::Static => {
                 write!(f, "a static or thread-local variable of the program refers to ")?
             }
@@ -320,7 +324,10 @@ impl Search {
         };
         let outcome = if journey == Journey::InNode {
             // SAFETY: see above.
-            unsafe { seen.heap(&blocks) };
+            unsafe {
+                seen.image(slot);
+                seen.heap(&blocks);
+            }
             seen.found
         } else {
             // SAFETY: see above.
@@ -357,6 +364,11 @@ unsafe fn stack_of(arena: &Arena, slot: *mut SlotHeader) -> Range {
     let (live, id) = unsafe { (Body::live_stack(slot), (*slot).id()) };
     if live.is_empty() {
         return (0, 0);
+    }
+    // A rank that waits actively handles orders to move others on its own stack.
+    let here = (&raw const live).addr();
+    if (arena.layout.stack_limit(id)..live.end).contains(&here) {
+        return (here & !7, live.end);
     }
     // SAFETY: as the caller promises.
     let (low, _) = unsafe { Body::saved(slot) };
@@ -423,15 +435,33 @@ impl Seen<'_> {
         }
     }
 
+    /// Searches the data of the rank's image.
+    ///
+    /// # Safety
+    /// As [`Search::obstacle`].
+    unsafe fn image(&mut self, slot: *mut SlotHeader) {
+        for part in image::of_program(slot) {
+            // SAFETY: as the caller promises.
+            unsafe { self.words((part.start, part.end), Holder::Image) };
+        }
+    }
+
     /// # Safety
     /// The block is live in the rank's heap.
     unsafe fn block(&mut self, block: Range) {
+        // SAFETY: as the caller promises.
+        unsafe { self.words(block, Holder::Heap) };
+    }
+
+    /// # Safety
+    /// The range is readable.
+    unsafe fn words(&mut self, range: Range, holder: fn(usize) -> Holder) {
         let arena = self.arena;
         // SAFETY: as the caller promises.
         unsafe {
-            words::each_in_arena(arena, block, |at, word| {
+            words::each_in_arena(arena, range, |at, word| {
                 if let Some(to) = self.target(arena, word) {
-                    self.note(Holder::Heap(at), to);
+                    self.note(holder(at), to);
                 }
                 self.found.is_none()
             });
@@ -518,7 +548,9 @@ impl Seen<'_> {
             }
             let (_, beside) = Body::saved(slot);
             self.block((beside.start, beside.end));
+            self.image(slot);
             self.reached.push((*slot).locals.get() as usize);
+            self.reached.push((*slot).guest.get() as usize);
             loop {
                 while let Some(address) = self.reached.pop() {
                     if let Some(number) = blocks.number_at(address)
@@ -584,20 +616,5 @@ unsafe fn holds_one_of(arena: &Arena, slot: *mut SlotHeader, lost: &[Range]) -> 
         };
         let _ = look(stack_of(arena, slot)) || Blocks::of(slot).iter().any(look);
         found.then(|| (*slot).rank.get())
-    }
-}
-
-/// Whether a page of the arena has ever been written and not been given back; or may have been, where
-/// the system could have swapped it out.
-fn is_resident(address: usize) -> bool {
-    let mut resident = 0u8;
-    // SAFETY: asks about one page of our mapping; zeros are a valid answer of the system's.
-    unsafe {
-        let page = (address & !4095) as *mut libc::c_void;
-        if libc::mincore(page, 4096, (&raw mut resident).cast()) != 0 || resident & 1 != 0 {
-            return true;
-        }
-        let mut system: libc::sysinfo = std::mem::zeroed();
-        libc::sysinfo(&mut system) != 0 || system.freeswap < system.totalswap
     }
 }

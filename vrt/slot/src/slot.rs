@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use vrt_shm::RemoteFreeList;
 
 use crate::Arena;
+use crate::folders::Folder;
 use crate::heap::SlotHeap;
 use crate::held::Held;
 use crate::layout::PAGE;
 use crate::locals::Locals;
 use crate::rank::Body;
+use crate::signals::Signals;
 
 /// A slot's number: equal to the rank's in a job, any free one in `run_local`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +36,17 @@ pub struct SlotHeader {
     pub wakers: AtomicI32,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub locals: Cell<*mut Locals>,
+    /// The thread pointer that the rank runs with; 0: its PE's.
+    pub(crate) thread_pointer: Cell<usize>,
+    /// The PE whose thread-local variables the rank's thread block has copies of.
+    pub(crate) thread_locals_of: Cell<u32>,
+    /// What a rank that runs an image has set about signals, or null; and whether one waits for it.
+    pub(crate) signals: Cell<*mut Signals>,
+    pub(crate) has_signal: Cell<bool>,
+    /// Its working folder and mask, if it has changed them.
+    pub(crate) folder: Cell<*mut Folder>,
+    /// What the face of a rank that runs an image keeps for it, or null.
+    pub guest: Cell<*mut std::ffi::c_void>,
     /// Blocks freed by others.
     pub remote: RemoteFreeList,
     /// The heap, all of whose state is here and in the slot.
@@ -66,6 +79,12 @@ impl SlotHeader {
                 held: Held::default(),
                 kept_by: Cell::new(0),
                 locals: Cell::new(std::ptr::null_mut()),
+                thread_pointer: Cell::new(0),
+                thread_locals_of: Cell::new(0),
+                signals: Cell::new(std::ptr::null_mut()),
+                has_signal: Cell::new(false),
+                folder: Cell::new(std::ptr::null_mut()),
+                guest: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),
                 heap: UnsafeCell::new(SlotHeap::new(
                     arena.layout.near_heap(slot, size_of::<SlotHeader>()),

@@ -9,7 +9,7 @@ use crate::blocking::suspend::{may_suspend, sleep_until};
 use crate::pe;
 use vrt_slot::external::system_calls::by_number;
 use vrt_slot::external::threads::lets_go_of;
-use vrt_slot::interpose::Real;
+use vrt_slot::interpose::{InFront, Real};
 
 /// Calls libc's own function of a name and type.
 macro_rules! libcs {
@@ -19,6 +19,32 @@ macro_rules! libcs {
         // SAFETY: libc's function of this name has this type; the caller keeps its contract.
         unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())($($arg),*) }
     }};
+}
+
+/// The functions here that are defined in front of libc's, for who binds programs to them.
+pub fn in_front() -> &'static [InFront] {
+    macro_rules! functions {
+        ($($name:ident),*) => {
+            &[$(InFront {
+                name: stringify!($name),
+                meaning: "suspends",
+                address: $name as *const (),
+            }),*]
+        };
+    }
+    static ALL: &[InFront] = functions!(
+        syscall,
+        nanosleep,
+        clock_nanosleep,
+        usleep,
+        sleep,
+        poll,
+        ppoll,
+        select,
+        pselect,
+        pthread_join
+    );
+    ALL
 }
 
 /// Nanoseconds between two looks whether a thread has ended: the first, and the longest.

@@ -99,9 +99,6 @@ thread_local! {
     static PARKER: Cell<usize> = const { Cell::new(0) };
     /// The next futex that this thread waits for is that word.
     static LEARNING: Cell<bool> = const { Cell::new(false) };
-    /// Ranks of this PE that are suspended here, and those of them that are parked.
-    static BLOCKED_HERE: Cell<u32> = const { Cell::new(0) };
-    static PARKED_HERE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs `f` on the table, on the process's heap.
@@ -296,8 +293,10 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     }
     let look_again = if parked { next_look() } else { None };
     let until = [deadline, look_again].into_iter().flatten().min();
-    BLOCKED_HERE.set(BLOCKED_HERE.get() + 1);
-    PARKED_HERE.set(PARKED_HERE.get() + u32::from(parked));
+    pe::with(|pe| {
+        pe.engine.at_locks.blocked += 1;
+        pe.engine.at_locks.parked += u32::from(parked);
+    });
     let is_gone = |table: &mut WaitTable| {
         let there = table.waiters.get(&call.address);
         !there.is_some_and(|there| there.iter().any(|waiter| waiter.ticket == ticket))
@@ -305,8 +304,10 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
     let woken = suspend_until("a lock", Some(call.address), until, || table(is_gone))
         // Woken at the last moment: whoever did so counts on it.
         || !table(|table| table.remove(call.address, ticket));
-    BLOCKED_HERE.set(BLOCKED_HERE.get() - 1);
-    PARKED_HERE.set(PARKED_HERE.get() - u32::from(parked));
+    pe::with(|pe| {
+        pe.engine.at_locks.blocked -= 1;
+        pe.engine.at_locks.parked -= u32::from(parked);
+    });
     WAITING.fetch_sub(1, Ordering::SeqCst);
     count_waiting(call.address, |n| n.fetch_sub(1, Ordering::SeqCst));
     if parked {
@@ -401,13 +402,11 @@ impl Locks for Futexes {
             before - count(table)
         });
         WAITING.fetch_sub(forgotten, Ordering::SeqCst);
-        BLOCKED_HERE.set(0);
-        PARKED_HERE.set(0);
     }
 
-    fn before_sleep(&self) {
+    fn before_sleep(&self, parked: u32) {
         let address = PARKER.get();
-        if PARKED_HERE.get() == 0 || address == 0 {
+        if parked == 0 || address == 0 {
             return;
         }
         if word(address).load(Ordering::SeqCst) == EMPTY {
@@ -417,10 +416,6 @@ impl Locks for Futexes {
         if word(address).load(Ordering::SeqCst) == NOTIFIED {
             resume(take_out(address, usize::MAX, u32::MAX));
         }
-    }
-
-    fn are_awaited(&self) -> bool {
-        BLOCKED_HERE.get() > 0
     }
 
     fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32> {

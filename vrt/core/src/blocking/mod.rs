@@ -24,4 +24,5 @@ mod calls;
 mod futex;
 mod suspend;
 
+pub use calls::in_front;
 pub use futex::Futexes;

@@ -10,10 +10,11 @@
 //! | `table` | the communicators of a rank, by number |
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
+//! | `inter` | communicators between two groups |
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
 //! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
-//! | `operator`, `reduce_op` | what reductions apply |
+//! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
 pub mod algorithms;
@@ -24,6 +25,8 @@ mod combined;
 pub mod create;
 mod groups;
 pub mod handle;
+pub mod inter;
+mod long_double;
 pub mod operator;
 mod parts;
 pub mod reduce_op;

@@ -1,5 +1,6 @@
 //! The predefined reductions on built-in types (MPI-4.1 section 6.9.2).
 
+use crate::comm::long_double::{self, F80};
 use crate::layout::Scalar;
 
 /// A predefined reduction.
@@ -56,9 +57,17 @@ impl Operator {
         }
         match self.scalar {
             Scalar::Bool => bitwise || logical,
-            Scalar::F32 | Scalar::F64 => !(bitwise || logical || location),
-            Scalar::C32 | Scalar::C64 => matches!(self.op, Op::Sum | Op::Product),
-            Scalar::F32At | Scalar::F64At | Scalar::I32At | Scalar::I64At => location,
+            Scalar::F80 | Scalar::C80 | Scalar::F80At if !long_double::IS_KNOWN => false,
+            Scalar::F32 | Scalar::F64 | Scalar::F80 => !(bitwise || logical || location),
+            Scalar::C32 | Scalar::C64 | Scalar::C80 => matches!(self.op, Op::Sum | Op::Product),
+            Scalar::F32At
+            | Scalar::F64At
+            | Scalar::I32At
+            | Scalar::I64At
+            | Scalar::I16At
+            | Scalar::F80At
+            | Scalar::F32Pair
+            | Scalar::F64Pair => location,
             _ => !location,
         }
     }
@@ -113,10 +122,16 @@ impl Operator {
                 (op, Scalar::Bool) => boolean(op, blocks),
                 (op, Scalar::C32) => complex::<f32>(op, blocks),
                 (op, Scalar::C64) => complex::<f64>(op, blocks),
-                (op, Scalar::F32At) => located::<f32>(op, blocks),
-                (op, Scalar::F64At) => located::<f64>(op, blocks),
-                (op, Scalar::I32At) => located::<i32>(op, blocks),
-                (op, Scalar::I64At) => located::<i64>(op, blocks),
+                (op, Scalar::F32At) => located::<f32, i32>(op, blocks),
+                (op, Scalar::F64At) => located::<f64, i32>(op, blocks),
+                (op, Scalar::I32At) => located::<i32, i32>(op, blocks),
+                (op, Scalar::I64At) => located::<i64, i32>(op, blocks),
+                (op, Scalar::I16At) => located::<i16, i32>(op, blocks),
+                (op, Scalar::F80) => float::<F80>(op, blocks),
+                (op, Scalar::C80) => complex::<F80>(op, blocks),
+                (op, Scalar::F80At) => located::<F80, i32>(op, blocks),
+                (op, Scalar::F32Pair) => located::<f32, f32>(op, blocks),
+                (op, Scalar::F64Pair) => located::<f64, f64>(op, blocks),
             }
         }
     }
@@ -239,6 +254,15 @@ impl Float for f64 {
     }
 }
 
+impl Float for F80 {
+    fn larger(self, other: Self) -> Self {
+        if self >= other || other.is_nan() { self } else { other }
+    }
+    fn smaller(self, other: Self) -> Self {
+        if self <= other || other.is_nan() { self } else { other }
+    }
+}
+
 /// # Safety
 /// As [`Operator::fold_pairs`] for elements of type `T`.
 unsafe fn float<T: Float>(op: Op, blocks: Blocks<'_>) {
@@ -289,21 +313,21 @@ where
 /// A value and its location as they are packed.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
-struct At<T> {
+struct At<T, L> {
     value: T,
-    location: i32,
+    location: L,
 }
 
 /// # Safety
 /// As [`Operator::fold_pairs`] for located values of type `T`.
-unsafe fn located<T: Copy + PartialOrd>(op: Op, blocks: Blocks<'_>) {
+unsafe fn located<T: Copy + PartialOrd, L: Copy + PartialOrd>(op: Op, blocks: Blocks<'_>) {
     let wins = |a: T, b: T| if op == Op::MaxLocation { a > b } else { a < b };
-    let choose = |a: At<T>, b: At<T>| {
-        let (x, y) = (a.value, b.value);
-        if wins(x, y) || (!wins(y, x) && a.location <= b.location) { a } else { b }
+    let choose = |a: At<T, L>, b: At<T, L>| {
+        let ((x, at_x), (y, at_y)) = ((a.value, a.location), (b.value, b.location));
+        if wins(x, y) || (!wins(y, x) && at_x <= at_y) { a } else { b }
     };
     // SAFETY: as the caller promises.
-    unsafe { blocks.each::<At<T>>(choose) };
+    unsafe { blocks.each::<At<T, L>>(choose) };
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Built-in values: what reductions and one-sided operations know of elements.
 
+use std::ops::Range;
+
 /// A built-in value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
@@ -38,11 +40,23 @@ pub enum Scalar {
     I32At,
     /// `Located<i64>`
     I64At,
+    /// `Located<i16>`
+    I16At,
+    /// C's `long double` on x86-64, an x87 number in 16 bytes.
+    F80,
+    /// Complex numbers of two of these.
+    C80,
+    /// Such a number with its location.
+    F80At,
+    /// Fortran's pairs: a value and a location that is a `f32`, too.
+    F32Pair,
+    /// The same of `f64`.
+    F64Pair,
 }
 
 impl Scalar {
     /// All of them, in their order.
-    pub const ALL: [Scalar; 17] = [
+    pub const ALL: [Scalar; 23] = [
         Scalar::U8,
         Scalar::U16,
         Scalar::U32,
@@ -60,6 +74,12 @@ impl Scalar {
         Scalar::F64At,
         Scalar::I32At,
         Scalar::I64At,
+        Scalar::I16At,
+        Scalar::F80,
+        Scalar::C80,
+        Scalar::F80At,
+        Scalar::F32Pair,
+        Scalar::F64Pair,
     ];
 
     /// The Rust type.
@@ -82,6 +102,12 @@ impl Scalar {
             Scalar::F64At => "Located<f64>",
             Scalar::I32At => "Located<i32>",
             Scalar::I64At => "Located<i64>",
+            Scalar::I16At => "Located<i16>",
+            Scalar::F80 => "long double",
+            Scalar::C80 => "long double complex",
+            Scalar::F80At => "long double and location",
+            Scalar::F32Pair => "two f32",
+            Scalar::F64Pair => "two f64",
         }
     }
 
@@ -92,6 +118,10 @@ impl Scalar {
             Scalar::F64At => Some((Scalar::F64, Scalar::I32)),
             Scalar::I32At => Some((Scalar::I32, Scalar::I32)),
             Scalar::I64At => Some((Scalar::I64, Scalar::I32)),
+            Scalar::I16At => Some((Scalar::I16, Scalar::I32)),
+            Scalar::F80At => Some((Scalar::F80, Scalar::I32)),
+            Scalar::F32Pair => Some((Scalar::F32, Scalar::F32)),
+            Scalar::F64Pair => Some((Scalar::F64, Scalar::F64)),
             _ => None,
         }
     }
@@ -104,9 +134,12 @@ impl Scalar {
             Scalar::U16 | Scalar::I16 => 2,
             Scalar::U32 | Scalar::I32 | Scalar::F32 => 4,
             Scalar::U64 | Scalar::I64 | Scalar::F64 | Scalar::C32 => 8,
-            Scalar::C64 => 16,
-            Scalar::F32At | Scalar::I32At => 8,
+            Scalar::C64 | Scalar::F80 | Scalar::F64Pair => 16,
+            Scalar::C80 => 32,
+            Scalar::I16At => 6,
+            Scalar::F32At | Scalar::I32At | Scalar::F32Pair => 8,
             Scalar::F64At | Scalar::I64At => 12,
+            Scalar::F80At => 20,
         }
     }
 
@@ -114,8 +147,18 @@ impl Scalar {
     #[inline(always)]
     pub const fn extent(self) -> usize {
         match self {
+            Scalar::I16At => 8,
             Scalar::F64At | Scalar::I64At => 16,
+            Scalar::F80At => 32,
             _ => self.size(),
+        }
+    }
+
+    /// The bytes between a value and its location in memory, if they do not follow each other.
+    pub(crate) const fn gap(self) -> Option<Range<usize>> {
+        match self {
+            Scalar::I16At => Some(2..4),
+            _ => None,
         }
     }
 
@@ -158,8 +201,9 @@ impl Scalar {
     /// The alignment of one in memory, in bytes.
     pub(crate) const fn align(self) -> usize {
         match self {
-            Scalar::C32 | Scalar::F32At | Scalar::I32At => 4,
-            Scalar::C64 | Scalar::F64At | Scalar::I64At => 8,
+            Scalar::C32 | Scalar::F32At | Scalar::I32At | Scalar::I16At | Scalar::F32Pair => 4,
+            Scalar::C64 | Scalar::F64At | Scalar::I64At | Scalar::F64Pair => 8,
+            Scalar::C80 | Scalar::F80At => 16,
             _ => self.size(),
         }
     }

@@ -50,6 +50,8 @@ impl Signature {
         match scalar {
             // Two of them.
             Scalar::I32At => Signature(Scalar::I32 as u16 + 1),
+            Scalar::F32Pair => Signature(Scalar::F32 as u16 + 1),
+            Scalar::F64Pair => Signature(Scalar::F64 as u16 + 1),
             _ => Signature(scalar as u16 + 1),
         }
     }

@@ -207,7 +207,7 @@ impl Pe {
     /// Announces the sleep, then looks once more. `tasks`: tokio has some, which may do anything.
     fn fall_asleep(&mut self, how: Sleep, tasks: bool) -> Asleep {
         self.release_rings();
-        self.engine.locks.before_sleep();
+        self.engine.locks.before_sleep(self.engine.at_locks.parked);
         self.doorbell().announce(how);
         let over = self.engine.shared.job().ended() != Ended::Not
             || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
@@ -302,7 +302,7 @@ impl Core {
     }
 
     fn has_blocked_ranks(&self) -> bool {
-        self.locks.are_awaited() || self.injected.others_wait()
+        self.at_locks.blocked > 0 || self.injected.others_wait()
     }
 
     fn nothing_can_happen(&self) -> bool {

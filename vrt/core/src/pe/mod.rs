@@ -51,7 +51,7 @@ pub(crate) use contexts::ContextUse;
 pub use extension::{Extension, Extensions, Handlers};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
-pub use locks::Locks;
+pub use locks::{AtLocks, Locks};
 pub use ranks::{AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart};
 pub(crate) use ranks::{Awaiting, Blocked};
 use ready::ReadyQueue;
@@ -151,6 +151,8 @@ pub struct Core {
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
     locks: &'static dyn Locks,
+    /// How many ranks wait for these.
+    pub at_locks: AtLocks,
     /// When the PE began, by the cycle counter and the clock.
     began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.
@@ -286,6 +288,7 @@ impl Pe {
             timers: timers::Timers::default(),
             injected,
             locks,
+            at_locks: AtLocks::default(),
             began: (run::now(), std::time::Instant::now()),
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,

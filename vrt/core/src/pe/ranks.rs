@@ -369,6 +369,16 @@ impl RankState {
         self.requests[number as usize].done
     }
 
+    /// The running rank has changed something that it may await itself.
+    pub fn look_again(&mut self) {
+        self.notified = true;
+    }
+
+    /// The outcome of a request that is done; it stays.
+    pub fn outcome_of(&self, number: u32) -> Completion {
+        self.requests[number as usize].outcome
+    }
+
     /// Notes that the running rank waits for a request (`None`: for anything that may come).
     pub fn await_request(&mut self, number: Option<u32>, wait: Wait) {
         self.awaiting = match (self.awaiting, number) {

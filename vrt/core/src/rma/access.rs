@@ -178,7 +178,7 @@ unsafe fn compare_and_swap(
 }
 
 /// Most bytes of a built-in value.
-const MOST: usize = 16;
+const MOST: usize = 32;
 
 /// Folds one element; `before` gets what it was.
 ///

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::crash::Fault;
-use vrt_slot::hooks;
 use vrt_slot::report::{say, write_out};
+use vrt_slot::{hooks, image};
 
 /// Frames that are kept from the crash outwards, and from the outermost inwards.
 const INNER: usize = 64;
@@ -212,7 +212,8 @@ fn describe(fault: &Fault, frames: &Frames, full: bool) -> String {
     let (inner, outer, left_out) = frames.kept();
     let here = std::env::current_dir().unwrap_or_default();
     let last = (String::new(), 0);
-    let mut lines = Lines { text: &mut text, here, number: 0, last, full, ended: false };
+    let (ended, images) = (false, Vec::new());
+    let mut lines = Lines { text: &mut text, here, number: 0, last, full, ended, images };
     for (n, address) in inner.enumerate() {
         // Addresses but the first are those of instructions behind calls.
         lines.add(if n == 0 { address + 1 } else { address });
@@ -236,6 +237,8 @@ struct Lines<'a> {
     full: bool,
     /// What follows is not the program's.
     ended: bool,
+    /// Files of which ranks have images.
+    images: Vec<(PathBuf, addr2line::Loader)>,
 }
 
 impl Lines<'_> {
@@ -243,7 +246,10 @@ impl Lines<'_> {
         if self.ended {
             return;
         }
-        let mut known = false;
+        let mut known = match image::locate(address) {
+            Some((file, place)) => self.add_frames_of_image(file, place - 1),
+            None => false,
+        };
         // SAFETY: this process has one thread.
         unsafe {
             backtrace::resolve_unsynchronized(address as *mut c_void, |symbol| {
@@ -254,6 +260,42 @@ impl Lines<'_> {
         if !known {
             self.add_line(format!("{:#x} (no symbol)", address.wrapping_sub(1)));
         }
+    }
+
+    /// Adds the functions at an address of a program's or library's file of which a rank has an image;
+    /// whether they are known.
+    fn add_frames_of_image(&mut self, file: &Path, address: u64) -> bool {
+        let known = self.images.iter().position(|(path, _)| path == file);
+        let at = known.or_else(|| {
+            let loader = addr2line::Loader::new(file).ok()?;
+            self.images.push((file.to_path_buf(), loader));
+            Some(self.images.len() - 1)
+        });
+        let Some((_, loader)) = at.map(|at| &self.images[at]) else { return false };
+        let mut lines = Vec::new();
+        if let Ok(mut frames) = loader.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let Some(name) = frame.function else { continue };
+                let name =
+                    name.demangle().map_or_else(|_| "?".to_owned(), |name| name.into_owned());
+                let place = frame.location.and_then(|place| Some((place.file?, place.line?)));
+                let place = place.map(|(file, line)| {
+                    let file = Path::new(file);
+                    let file = file.strip_prefix(&self.here).unwrap_or(file);
+                    format!("\n             at {}:{line}", file.display())
+                });
+                lines.push(name + &place.unwrap_or_default());
+            }
+        }
+        if lines.is_empty()
+            && let Some(symbol) = loader.find_symbol(address)
+        {
+            let name = addr2line::demangle_auto(symbol.into(), None);
+            lines.push(format!("{name} (in {})", file.display()));
+        }
+        let is_known = !lines.is_empty();
+        lines.into_iter().for_each(|line| self.add_line(line));
+        is_known
     }
 
     fn add_symbol(&mut self, address: usize, symbol: &backtrace::Symbol) {

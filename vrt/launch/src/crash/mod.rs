@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use vrt_core::net::shared::{Ended, JobState};
 use vrt_core::pe;
 use vrt_slot::report::{STATUS_RUNTIME, say};
-use vrt_slot::{Arena, hooks};
+use vrt_slot::{Arena, hooks, image, signals};
 
 /// The signals of a process that has done something wrong.
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
@@ -230,6 +230,7 @@ impl Fault {
             && !self.was_sent()
             && Arena::contains(self.address)
             && matches!(self.signal, libc::SIGSEGV | libc::SIGBUS)
+            && image::module_at(self.address).is_none()
         {
             if self.signal == libc::SIGBUS {
                 say(format_args!(
@@ -282,6 +283,10 @@ impl Fault {
 }
 
 extern "C" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes both.
+    if unsafe { signals::handle_fault(signal, info, context) } {
+        return;
+    }
     // What the rank may not do, the handler may; and it waits without giving way to other ranks.
     let heap = hooks::use_heap(std::ptr::null_mut());
     // SAFETY: the kernel passes both.

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{owner, register};
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
+use crate::image_thread::{self, InImage};
 use crate::interpose::Real;
 
 /// What a thread begins with, with the result that C's or POSIX's threads have.
@@ -100,6 +101,7 @@ extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     NUMBER.set(number);
     WHOSE.set(Whose::Rank(slot));
     let _ends = Ends::of(number);
+    let _in_image = InImage::enter(slot);
     start(argument)
 }
 
@@ -110,6 +112,7 @@ struct Ends(Option<usize>);
 impl Ends {
     fn of(number: usize) -> Ends {
         extern "C" fn ended(number: *mut c_void) {
+            image_thread::release();
             register::take(Kind::Thread, number as usize);
         }
         static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
@@ -131,6 +134,7 @@ impl Ends {
 impl Drop for Ends {
     fn drop(&mut self) {
         if let Some(number) = self.0 {
+            image_thread::release();
             register::take(Kind::Thread, number);
         }
     }
@@ -190,7 +194,7 @@ pub unsafe extern "C" fn pthread_create(
     // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
     // stored when the call has succeeded.
     starts_thread(start, argument, is_detached, |start, argument| unsafe {
-        let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
+        let create = std::mem::transmute::<*mut c_void, Create>(REAL.of_process());
         let status = create(thread, attributes, start, argument);
         (status, if status == 0 { *thread } else { 0 })
     })
@@ -227,7 +231,7 @@ pub unsafe extern "C" fn thrd_create(
     // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
     // stored when the call has succeeded.
     starts_thread(start, argument, false, |start, argument| unsafe {
-        let create = std::mem::transmute::<*mut c_void, Create>(REAL.get());
+        let create = std::mem::transmute::<*mut c_void, Create>(REAL.of_process());
         let status = create(thread, start, argument);
         (status, if status == 0 { *thread } else { 0 })
     })

@@ -36,6 +36,12 @@ pub(super) unsafe fn each_in_arena(
     mut f: impl FnMut(usize, usize) -> bool,
 ) {
     let bounds = Bounds { base: arena.layout.base, size: arena.layout.size() };
+    // Of the stack that this runs on a copy could overlap what is copied.
+    if (start..end).contains(&(&raw const bounds).addr()) {
+        // SAFETY: as the caller promises.
+        unsafe { each((start, end), |at, word| !bounds.contain(word) || f(at, word)) };
+        return;
+    }
     let mut at = start.next_multiple_of(WORD);
     // SAFETY: groups and words lie in the range.
     unsafe {

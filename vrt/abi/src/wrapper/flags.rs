@@ -1,0 +1,206 @@
+//! What the compiler has to be told beside the user's arguments.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::Prefix;
+
+/// How far the compiler goes with its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has no input: it is asked something.
+    Nothing,
+    /// It does not link, or links to something that takes no libraries.
+    Compile,
+    /// It links.
+    Link,
+}
+
+/// Options with which the compiler does not link, or not to a program or library.
+const NO_LINK: &str = "-c -S -E -M -MM -fsyntax-only --precompile -r -Wl,-r";
+
+/// Options with which the compiler says something and does nothing, and beginnings of such.
+const ASKED: &str = "--version --help --target-help -dumpversion -dumpfullversion -dumpmachine \
+                     -dumpspecs";
+const ASKED_PREFIXES: &[&str] = &["-print-", "--print-", "--help="];
+
+/// Options whose value is the next argument.
+const WITH_VALUE: &str = "-o -x -I -L -D -U -B -F -T -u -z -e -A -G -include -imacros -isystem \
+    -iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot -imultilib -MF -MT -MQ \
+    -Xlinker -Xpreprocessor -Xassembler -Xclang -mllvm -target -arch -framework -aux-info \
+    -dumpbase -dumpbase-ext -dumpdir -wrapper --param --sysroot -Tbss -Tdata -Ttext -rpath -soname";
+
+/// Options with which a program has a fixed address, or no dynamic linker.
+const FIXED_ADDRESS: &str = "-no-pie -nopie -static --static -static-pie";
+
+/// Options with which the user says what is linked, so that nothing is added.
+const OTHER_OUTPUT: &str = "-shared --shared -dynamiclib -pie --pie";
+
+impl Stage {
+    /// How far the compiler goes with these arguments.
+    pub fn of(arguments: &[OsString]) -> Stage {
+        let mut input = false;
+        let mut stage = Stage::Link;
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            if is_one_of(argument, ASKED) || begins_with(argument, ASKED_PREFIXES) {
+                return Stage::Nothing;
+            } else if is_one_of(argument, NO_LINK) {
+                stage = Stage::Compile;
+            } else if is_one_of(argument, WITH_VALUE) {
+                arguments.next();
+            } else if argument == "-" || begins_with(argument, &["-l"]) {
+                input = true;
+            } else {
+                input |= !begins_with(argument, &["-"]);
+            }
+        }
+        if input { stage } else { Stage::Nothing }
+    }
+}
+
+/// The option by which the user asks for a program that cannot be moved, if there is one.
+pub fn fixed_address(arguments: &[OsString]) -> Option<&'static str> {
+    let mut known = FIXED_ADDRESS.split_whitespace();
+    known.find(|option| arguments.iter().any(|argument| argument == option))
+}
+
+/// What stands before the user's arguments, and behind them.
+pub fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
+    let before = vec![joined("-I", &prefix.include())];
+    let after = match stage {
+        Stage::Link => vec![
+            joined("-L", &prefix.lib()),
+            joined("-Wl,-rpath,", &prefix.lib()),
+            "-lmpi_abi".into(),
+        ],
+        _ => Vec::new(),
+    };
+    [before, after]
+}
+
+/// The user's arguments with what belongs around them.
+///
+/// Programs have to be position-independent. Many compilers make them so by default, others are
+/// told, where the user's options, which come behind and win, do not say anything else.
+pub fn around(prefix: &Prefix, stage: Stage, arguments: Vec<OsString>) -> Vec<OsString> {
+    let [mut before, after] = flags(prefix, stage);
+    before.push("-fPIE".into());
+    let decided = |argument: &OsString| {
+        is_one_of(argument, OTHER_OUTPUT) || is_one_of(argument, FIXED_ADDRESS)
+    };
+    if stage == Stage::Link && !arguments.iter().any(decided) {
+        before.push("-pie".into());
+    }
+    [before, arguments, after].concat()
+}
+
+/// Arguments in a line, in quotation marks where a blank or another letter needs them. The marks
+/// begin behind the option, as build systems expect it: `-I"/a b"`.
+pub fn shown(arguments: &[OsString]) -> String {
+    let quoted = arguments.iter().map(|argument| {
+        let argument = argument.to_string_lossy();
+        let plain = |c: char| c.is_alphanumeric() || "-_=+.,:/@%".contains(c);
+        if !argument.is_empty() && argument.chars().all(plain) {
+            return argument.into_owned();
+        }
+        let options = ["-I", "-L", "-Wl,"];
+        let option = options.into_iter().find(|option| argument.starts_with(option));
+        let (option, value) = argument.split_at(option.map_or(0, str::len));
+        let mut quoted = format!("{option}\"");
+        for c in value.chars() {
+            if matches!(c, '"' | '\\' | '$' | '`') {
+                quoted.push('\\');
+            }
+            quoted.push(c);
+        }
+        quoted.push('"');
+        quoted
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut argument = OsString::from(option);
+    argument.push(path);
+    argument
+}
+
+fn is_one_of(argument: &OsStr, options: &str) -> bool {
+    options.split_whitespace().any(|option| argument == OsStr::new(option))
+}
+
+fn begins_with(argument: &OsStr, prefixes: &[&str]) -> bool {
+    let argument = argument.as_encoded_bytes();
+    prefixes.iter().any(|prefix| argument.starts_with(prefix.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn stages() {
+        let cases = [
+            ("", Stage::Nothing),
+            ("-v", Stage::Nothing),
+            ("--version a.c", Stage::Nothing),
+            ("-print-search-dirs", Stage::Nothing),
+            ("-dumpmachine", Stage::Nothing),
+            ("-dumpbase a.c b.c", Stage::Link),
+            ("-O2 -o a -I include -D X=1", Stage::Nothing),
+            ("-Q --help=target", Stage::Nothing),
+            ("a.c", Stage::Link),
+            ("-o a a.o -lm", Stage::Link),
+            ("-lm", Stage::Link),
+            ("-x c -", Stage::Link),
+            ("@arguments", Stage::Link),
+            ("-shared -fPIC a.c -o liba.so", Stage::Link),
+            ("-MD -MF a.d a.c", Stage::Link),
+            ("-c a.c", Stage::Compile),
+            ("a.c -S", Stage::Compile),
+            ("-E -dM -x c /dev/null", Stage::Compile),
+            ("-MM a.c", Stage::Compile),
+            ("-fsyntax-only a.c", Stage::Compile),
+            ("-r a.o b.o -o c.o", Stage::Compile),
+            ("-o -c a.c", Stage::Link),
+        ];
+        for (line, stage) in cases {
+            assert_eq!(Stage::of(&words(line)), stage, "{line}");
+        }
+    }
+
+    #[test]
+    fn programs_are_position_independent_unless_the_user_says_else() {
+        let prefix = Prefix::at("/p");
+        let line = |line: &str| shown(&around(&prefix, Stage::of(&words(line)), words(line)));
+        let link = "-L/p/lib -Wl,-rpath,/p/lib -lmpi_abi";
+        assert_eq!(line("a.c -o a"), format!("-I/p/include -fPIE -pie a.c -o a {link}"));
+        assert_eq!(line("-c -fPIC a.c"), "-I/p/include -fPIE -c -fPIC a.c");
+        for option in ["-shared", "-no-pie", "-static", "-static-pie", "-pie"] {
+            let expected = format!("-I/p/include -fPIE {option} a.c {link}");
+            assert_eq!(line(&format!("{option} a.c")), expected);
+        }
+    }
+
+    #[test]
+    fn fixed_addresses_are_seen() {
+        assert_eq!(fixed_address(&words("a.c -no-pie -O2")), Some("-no-pie"));
+        assert_eq!(fixed_address(&words("a.c -static")), Some("-static"));
+        assert_eq!(fixed_address(&words("a.c -shared -static-libgcc")), None);
+    }
+
+    #[test]
+    fn blanks_are_quoted_behind_the_option() {
+        let prefix = Prefix::at("/a b");
+        assert_eq!(
+            shown(&flags(&prefix, Stage::Link).concat()),
+            r#"-I"/a b/include" -L"/a b/lib" -Wl,"-rpath,/a b/lib" -lmpi_abi"#
+        );
+        assert_eq!(shown(&["-DX=\"$y\"".into(), "".into()]), r#""-DX=\"\$y\"" """#);
+    }
+}

@@ -1,0 +1,168 @@
+//! What the compilers `vrtcc` and `vrtcxx` do: they run another compiler with the header and the
+//! stub library, and have the options by which build systems ask for its flags.
+//!
+//! Header and stub library are files of a [`Prefix`], which the first call makes. A program that is
+//! built with them is an ordinary one: position-independent, linked to `libmpi_abi.so.1`.
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     vrt_abi::wrapper::main(vrt_abi::wrapper::Language::C)
+//! }
+//! ```
+
+mod arguments;
+mod compiler;
+mod error;
+mod flags;
+mod prefix;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fmt};
+
+pub use error::Error;
+pub use prefix::Prefix;
+
+use arguments::{Job, Query};
+use compiler::Compiler;
+use flags::{Stage, flags};
+
+/// What a wrapper compiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C, by `vrtcc`.
+    C,
+    /// C++, by `vrtcxx`.
+    Cxx,
+}
+
+impl Language {
+    /// The wrapper's name.
+    pub fn wrapper(self) -> &'static str {
+        match self {
+            Language::C => "vrtcc",
+            Language::Cxx => "vrtcxx",
+        }
+    }
+
+    /// The environment variable that names the compiler.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Language::C => "VRT_CC",
+            Language::Cxx => "VRT_CXX",
+        }
+    }
+
+    /// The compiler that is used if the variable is not set.
+    pub fn compiler(self) -> &'static str {
+        match self {
+            Language::C => "cc",
+            Language::Cxx => "c++",
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::C => "C",
+            Language::Cxx => "C++",
+        })
+    }
+}
+
+/// The wrapper, with the arguments of this process. It returns only where no compiler was run in
+/// the place of this process: when a question is answered, or something is wrong.
+pub fn main(language: Language) -> ExitCode {
+    match run(language, env::args_os().skip(1).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody could be told that standard error is gone.
+            let _ = writeln!(io::stderr(), "{}: {error}", language.wrapper());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(language: Language, arguments: Vec<OsString>) -> Result<(), Error> {
+    match Job::parse(arguments)? {
+        Job::Compile(arguments) => {
+            let compiler = Compiler::of(language)?;
+            let stage = Stage::of(&arguments);
+            if stage == Stage::Nothing {
+                return Err(compiler.exec(arguments));
+            }
+            let prefix = Prefix::find(language)?;
+            if let (Stage::Link, Some(option)) = (stage, flags::fixed_address(&arguments)) {
+                let _ = writeln!(
+                    io::stderr(),
+                    "{}: warning: vrtrun cannot run what is linked with `{option}`: ranks of one \
+                     process need programs that can be anywhere",
+                    language.wrapper()
+                );
+            }
+            Err(compiler.exec(flags::around(&prefix, stage, arguments)))
+        }
+        Job::Answer(query, arguments) => {
+            let answer = answer(language, query, &arguments)?;
+            writeln!(io::stdout(), "{answer}").map_err(Error::Output)
+        }
+        Job::Install(directory) => {
+            let directory = std::path::absolute(&directory).unwrap_or(directory);
+            let prefix = Prefix::make(&directory, language)?;
+            writeln!(io::stdout(), "{}", prefix.path().display()).map_err(Error::Output)
+        }
+    }
+}
+
+/// What is printed for a question; the arguments are the others.
+fn answer(language: Language, query: Query, arguments: &[OsString]) -> Result<String, Error> {
+    let prefix = || Prefix::find(language);
+    let shown = |path: PathBuf| path.display().to_string();
+    Ok(match query {
+        Query::Command => {
+            let compiler = Compiler::of(language)?;
+            let (prefix, stage) = (prefix()?, Stage::of(arguments));
+            // Without a file to compile, the question is for the flags: those of a link.
+            let arguments = match stage {
+                Stage::Nothing => {
+                    let [before, after] = flags(&prefix, Stage::Link);
+                    [before, arguments.to_vec(), after].concat()
+                }
+                _ => flags::around(&prefix, stage, arguments.to_vec()),
+            };
+            format!("{} {}", compiler.shown(), flags::shown(&arguments))
+        }
+        Query::CompileCommand | Query::LinkCommand => {
+            let [before, after] = flags(&prefix()?, Stage::Link);
+            let flags = if query == Query::CompileCommand { before } else { after };
+            format!("{} {}", Compiler::of(language)?.shown(), flags::shown(&flags))
+        }
+        Query::CompileFlags => flags::shown(&flags(&prefix()?, Stage::Compile)[0]),
+        Query::LinkFlags => flags::shown(&flags(&prefix()?, Stage::Link)[1]),
+        Query::IncludeDirectories => shown(prefix()?.include()),
+        Query::LibraryDirectories => shown(prefix()?.lib()),
+        Query::Libraries => "mpi_abi".to_owned(),
+        Query::Compiler => Compiler::of(language)?.shown(),
+        Query::Version => format!(
+            "{}: vrt {}, MPI {}.{} (Language: {language})",
+            language.wrapper(),
+            env!("CARGO_PKG_VERSION"),
+            crate::constants::MPI_VERSION,
+            crate::constants::MPI_SUBVERSION
+        ),
+        Query::Prefix => shown(prefix()?.path().to_owned()),
+        Query::Help => arguments::help(language),
+    })
+}
+
+/// Where a program is: as it is, or where `PATH` says.
+fn find_program(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return name.exists().then(|| name.to_owned());
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
+}

@@ -1,0 +1,128 @@
+//! Loads a program and its libraries many times into one process: each copy, called an *image*,
+//! lies at an address of its own, with globals and thread-locals of its own.
+//!
+//! Programs are what compilers make by default: position independent executables for x86-64 Linux
+//! with glibc, or shared objects with a function `main`. Nothing in them has to know that they are
+//! images.
+//!
+//! Everything is worked out once, in a [`Plan`]: which libraries there are, where they lie in an
+//! image, what each reference is bound to. An image is then its code, mapped from the files so that
+//! all images share it, and a copy of its initial data, with its address added to some words. That
+//! takes microseconds, and no more memory than the pages that are written.
+//!
+//! ```
+//! # #[cfg(not(target_arch = "x86_64"))]
+//! # fn main() {}
+//! # #[cfg(target_arch = "x86_64")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use vrt_load::{Entry, Options, Plan, thread_pointer, thread_reserve};
+//!
+//! // A program that counts in a global and in a thread-local.
+//! let folder = tempfile::tempdir()?;
+//! let (source, program) = (folder.path().join("count.c"), folder.path().join("count.so"));
+//! std::fs::write(&source, "int a; __thread int b = 10; int main(void) { return ++a + ++b; }")?;
+//! let mut compiler = std::process::Command::new("cc");
+//! compiler.args(["-shared", "-fPIC", "-o"]).arg(&program).arg(&source);
+//! assert!(compiler.status()?.success());
+//!
+//! let plan = Plan::open(&program, &Options {
+//!     provided: &|_| None,
+//!     is_provided: &|_| false,
+//!     refused: &|library| library.starts_with("libmpi.so").then(|| "not this one".into()),
+//!     shared: &|library| library.starts_with("libc.so"),
+//!     thread_reserve: thread_reserve()?,
+//! })?;
+//! let Entry::Main(main) = plan.entry() else { unreachable!("it is a shared object") };
+//!
+//! // Memory for two images.
+//! let size = plan.size().next_multiple_of(plan.alignment());
+//! let memory = unsafe {
+//!     libc::mmap(
+//!         std::ptr::null_mut(),
+//!         2 * size + plan.alignment(),
+//!         libc::PROT_READ | libc::PROT_WRITE,
+//!         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+//!         -1,
+//!         0,
+//!     )
+//! };
+//! assert_ne!(memory, libc::MAP_FAILED);
+//! let first = (memory as usize).next_multiple_of(plan.alignment());
+//!
+//! for image in [first, first + size] {
+//!     // SAFETY: the memory is ours; code of an image runs with the image's thread pointer.
+//!     unsafe {
+//!         plan.map_code(image)?;
+//!         plan.fill(image);
+//!         let main = std::mem::transmute::<usize, extern "C" fn() -> i32>(image + main);
+//!         let own = thread_pointer::get();
+//!         thread_pointer::set(plan.thread_pointer(image));
+//!         let counts = [main(), main()];
+//!         thread_pointer::set(own);
+//!         assert_eq!(counts, [12, 14]);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Who defines what
+//!
+//! A reference is bound to the program's definition, else to that of a private library, else to what
+//! the caller [provides](Options::provided), else to libc's, private or the process's. Libraries are
+//! *private*, so that each image has one, unless the caller wants them [shared](Options::shared). Whoever
+//! makes libc private makes libm private, too, as that sets libc's `errno`; and calls
+//! `__libc_early_init(true)` of the private one before anything else in an image.
+//!
+//! What a runtime has to provide, because it concerns one image and not the process:
+//!
+//! | symbol | because |
+//! |---|---|
+//! | `__libc_start_main` | programs call it at their entry: it calls constructors and `main` |
+//! | `exit`, `__cxa_atexit`, `__cxa_finalize` | an image ends, not the process |
+//! | `__cxa_thread_atexit_impl` | so do an image's threads |
+//! | `_dl_find_object` | exceptions unwind through images ([`Plan::find_module`]) |
+//! | `malloc` and the like | if memory is an image's own |
+//!
+//! The process's own libgcc unwinds through images as well if the program that loads them defines
+//! `_dl_find_object`; before GCC 12 it was `dl_iterate_phdr`. `__tls_get_addr` is bound to [`thread_pointer::tls_get_addr`] by itself.
+//!
+//! # Thread-locals
+//!
+//! Each image has a [thread block](Plan::thread_pointer), with which its code runs. It looks like
+//! that of the thread that made it, so functions of the process can be called, but sees copies of
+//! their thread-locals: a runtime puts the real thread pointer back where that matters. The
+//! thread-locals of images lie in room below the thread pointer that the process does not use; see
+//! [`thread_reserve`].
+//!
+//! # What cannot be loaded
+//!
+//! Programs linked to fixed addresses or statically, thread-locals through descriptors
+//! (`-mtls-dialect=gnu2`), relocations in code: [`LoadError`] says what to do. `dlopen` by an image
+//! is the process's, and does not make a library private.
+
+mod closure;
+mod elf;
+mod error;
+mod file;
+mod image;
+mod layout;
+mod lifecycle;
+mod memory;
+mod plan;
+mod process;
+mod process_thread;
+mod relocate;
+mod reserve;
+mod resolvers;
+mod search;
+mod start;
+mod symbols;
+mod thread_block;
+pub mod thread_pointer;
+
+pub use error::{LoadError, MissingSymbol};
+pub use layout::{Code, PAGE};
+pub use plan::{Entry, Module, Options, Plan};
+pub use process_thread::Specific;
+pub use reserve::{ReserveError, thread_reserve};

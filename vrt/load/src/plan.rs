@@ -1,0 +1,436 @@
+//! The plan: everything that is worked out once, and what makes images of it.
+
+use std::ffi::c_char;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use object::elf;
+use object::read::elf::{ProgramHeader, Sym};
+
+use crate::closure::{Closure, Linkage};
+use crate::elf::{ENDIAN, Elf};
+use crate::file::MappedFile;
+use crate::image::Shape;
+use crate::layout::{Code, Layout, Place, add_range};
+use crate::lifecycle::Lifecycle;
+use crate::memory::Template;
+use crate::process_thread::{ProcessThread, Specific};
+use crate::relocate::Relocated;
+use crate::thread_block::{ThreadBlock, ThreadLocals};
+use crate::{LoadError, resolvers, start, symbols};
+
+/// What the caller has to say of names.
+///
+/// Libraries are asked for by the name of their file: `libm.so.6`.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// What the runtime provides: the address, in this process, of a function or variable. It is
+    /// asked for every reference that the program and its private libraries do not define
+    /// themselves, and comes before libc's definition.
+    pub provided: &'a dyn Fn(&str) -> Option<usize>,
+    /// Whether all that is needed of a library is provided, so that it is not loaded.
+    pub is_provided: &'a dyn Fn(&str) -> bool,
+    /// Why a library must not be loaded.
+    pub refused: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether there is to be one of a library in the process, not one in each image.
+    pub shared: &'a dyn Fn(&str) -> bool,
+    /// Bytes right below the thread pointer that the process does not use in any thread: what
+    /// [`thread_reserve`](crate::thread_reserve) says. With 0, no image can have thread-locals.
+    pub thread_reserve: usize,
+}
+
+/// How a program is entered. Offsets are those of the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A program: [`Plan::start`] goes there. It will call `__libc_start_main`.
+    Start(usize),
+    /// A shared object: its function `main`, to be called like any other.
+    Main(usize),
+}
+
+/// A program or library of which each image has a copy. Offsets are those of the image.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its name: as it names itself (`DT_SONAME`), else that of its file.
+    pub name: String,
+    /// Where it lies.
+    pub span: Range<usize>,
+    /// What is added to an address of its file to have the offset, modulo 2^64. It is the beginning
+    /// of its span, but for libraries that are linked to addresses of their own.
+    pub bias: usize,
+    /// Where its program headers are, if they are in memory, and how many.
+    pub program_headers: Option<(usize, usize)>,
+    /// Its table for unwinding (`.eh_frame_hdr`).
+    pub unwind_table: Option<usize>,
+}
+
+/// A program with its private libraries, ready to be made into images.
+///
+/// An image is made of memory of the caller's, in this order: [`map_code`](Plan::map_code) or
+/// [`copy_code`](Plan::copy_code), [`fill`](Plan::fill), then with its thread pointer the
+/// [`constructors`](Plan::constructors), and its [`entry`](Plan::entry). The plan does not change,
+/// and any thread may use it.
+pub struct Plan {
+    files: Vec<MappedFile>,
+    modules: Vec<Module>,
+    shape: Shape,
+    /// Pages that are written.
+    data: Vec<Range<usize>>,
+    lifecycle: Lifecycle,
+    entry: Entry,
+}
+
+impl Plan {
+    /// Reads a program and its libraries, binds everything, and runs the resolvers of indirect
+    /// functions.
+    ///
+    /// Libraries that the process shares are loaded into it now, so later changes of what the
+    /// process has loaded do not count. What is provided has to stay where it is as long as images
+    /// are made.
+    ///
+    /// # Errors
+    /// The program cannot be loaded; see there.
+    pub fn open(program: &Path, options: &Options) -> Result<Plan, LoadError> {
+        if !cfg!(target_arch = "x86_64") {
+            let architecture = std::env::consts::ARCH;
+            return Err(LoadError::UnsupportedArchitecture { architecture });
+        }
+        let closure = Closure::open(program, options)?;
+        let elves = closure.files.iter().map(Elf::parse).collect::<Result<Vec<_>, _>>()?;
+        let layout = Layout::new(&elves)?;
+        let entry = entry(&elves[0], &layout.places[0])?;
+        let locals = ThreadLocals::new(&elves, options.thread_reserve)?;
+        let block = ThreadBlock::new(ProcessThread::measure(), options.thread_reserve, &locals);
+        let mut relocated = Relocated::new(&elves, &layout, &locals, &block, options)?;
+        let order = closure.initialization_order();
+        let lifecycle = Lifecycle::new(&elves, &layout.places, &order)?;
+        let (thread_pointer, len) = block.place(layout.len);
+        let template = Template::default();
+        let mut shape = Shape { layout, block, thread_pointer, len, template };
+        shape.set_memory(&relocated, &elves)?;
+        if resolvers::run(&shape, &closure.files, &order, &mut relocated)? {
+            shape.set_memory(&relocated, &elves)?;
+        }
+        let mut data = shape.layout.data.clone();
+        for pages in shape.block.pages(thread_pointer) {
+            add_range(&mut data, pages);
+        }
+        let modules = elves.iter().zip(&closure.linkages).zip(&shape.layout.places);
+        let modules = modules.map(|((elf, linkage), place)| Module::new(elf, linkage, place));
+        let modules = modules.collect();
+        Ok(Plan { files: closure.files, modules, shape, data, lifecycle, entry })
+    }
+
+    /// Bytes of one image, with its thread block: whole pages.
+    pub fn size(&self) -> usize {
+        self.shape.len
+    }
+
+    /// What the address of an image has to be a multiple of: a page, or what the program's data
+    /// wants, up to 64 KiB.
+    pub fn alignment(&self) -> usize {
+        self.shape.layout.alignment
+    }
+
+    /// The pieces of code, in ascending order. They are equal in all images.
+    pub fn code(&self) -> &[Code] {
+        &self.shape.layout.code
+    }
+
+    /// The pages that are written: data with relocations, what is zero at first, and the thread
+    /// block but for the unused part of its reserve. They are what differs between images. What is
+    /// in neither [`code`](Self::code) nor here is unused.
+    pub fn data(&self) -> &[Range<usize>] {
+        &self.data
+    }
+
+    /// The modules: the program, then its private libraries as they were found, in ascending order.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// Whether images have a library of their own whose name begins so.
+    pub fn has_private(&self, prefix: &str) -> bool {
+        self.modules[1..].iter().any(|module| module.name.starts_with(prefix))
+    }
+
+    /// How many mappings of the process an image costs whose code is mapped; those between pieces
+    /// of code are counted. An image whose code is copied costs none.
+    pub fn mappings(&self) -> usize {
+        self.shape.layout.mappings(self.shape.len)
+    }
+
+    /// How many words of an image hold addresses in it.
+    pub fn address_count(&self) -> usize {
+        self.shape.template.address_count()
+    }
+
+    /// Maps the code of an image from the files, readable and executable.
+    ///
+    /// # Errors
+    /// The system refuses; most likely the process has as many mappings as `vm.max_map_count`
+    /// allows. Some of the code may be mapped then.
+    ///
+    /// # Safety
+    /// `[base, base + size)` is the caller's, and `base` a multiple of the alignment. What is
+    /// mapped there in place of code is replaced.
+    pub unsafe fn map_code(&self, base: usize) -> io::Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.map_code(&self.files, base) }
+    }
+
+    /// Copies the code of an image.
+    ///
+    /// # Safety
+    /// `[base, base + size)` is the caller's and writable, and `base` a multiple of the alignment.
+    /// To be run, it has to be executable.
+    pub unsafe fn copy_code(&self, base: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.copy_code(&self.files, base) }
+    }
+
+    /// Writes the data of an image, and its thread block as a copy of the calling thread's. Pages
+    /// that are zero at first are not touched.
+    ///
+    /// # Safety
+    /// `[base, base + size)` is the caller's, its data is writable and zero, and `base` a multiple
+    /// of the alignment.
+    pub unsafe fn fill(&self, base: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.fill(base) }
+    }
+
+    /// The thread pointer with which an image runs.
+    pub fn thread_pointer(&self, base: usize) -> usize {
+        base + self.shape.thread_pointer
+    }
+
+    /// Says by which number the image's libc knows its thread: by it locks know their owner. At first it
+    /// is that of the thread which filled the image.
+    ///
+    /// # Safety
+    /// The image was filled.
+    pub unsafe fn set_thread_number(&self, base: usize, number: i32) {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.block.process().set_number(self.thread_pointer(base), number) }
+    }
+
+    /// Makes the thread block of an image fit another thread that goes on with it, in this process
+    /// or in another: takes over the process's thread-locals, and its table of dynamic
+    /// thread-locals. The image's own thread-locals stay, and so do the stack protector's canary, the
+    /// key of saved pointers and the thread's number.
+    ///
+    /// # Safety
+    /// The image was filled and does not run; `from` is the thread pointer of a thread of this
+    /// process that does not end meanwhile, and not that of an image.
+    pub unsafe fn refresh_thread_block(&self, base: usize, from: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.block.refresh(self.thread_pointer(base), from) }
+    }
+
+    /// Where an image has what concerns the process and not the program: copies of thread-locals,
+    /// which [`refresh_thread_block`](Self::refresh_thread_block) replaces, and the control block.
+    pub fn of_process(&self) -> [Range<usize>; 2] {
+        let pointer = self.shape.thread_pointer;
+        [self.shape.block.process_locals(pointer), pointer..self.shape.len]
+    }
+
+    /// Bytes of a thread block for a further thread of an image.
+    pub fn thread_block_size(&self) -> usize {
+        self.shape.block.size()
+    }
+
+    /// Makes a thread block for a further thread of an image, with new thread-locals. Returns its
+    /// thread pointer.
+    ///
+    /// # Safety
+    /// The image was filled. The memory at `at` is the caller's, writable, and as long as
+    /// [`thread_block_size`](Self::thread_block_size) says. `from` is the thread pointer of a
+    /// thread of this process that does not end meanwhile, and not that of an image.
+    pub unsafe fn fill_thread_block(&self, base: usize, at: usize, from: usize) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.block.make(base, at, from) }
+    }
+
+    /// Takes thread-specific data out of the block of a thread pointer: the number of each key, and its
+    /// value. It is for who ends a thread, and calls the functions that belong to the keys.
+    ///
+    /// # Safety
+    /// The thread pointer is one of [`thread_pointer`](Self::thread_pointer) or
+    /// [`fill_thread_block`](Self::fill_thread_block), and its thread is the caller or does not run.
+    pub unsafe fn take_specific(&self, pointer: usize) -> Vec<(usize, Specific)> {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.block.process().take_specific(pointer) }
+    }
+
+    /// Addresses of the functions that run before the program, in their order: dependencies first.
+    /// They are called with the thread pointer set, with the number of arguments, the arguments,
+    /// and the environment.
+    ///
+    /// # Safety
+    /// The image was filled, and stays as long as the iterator is used.
+    pub unsafe fn constructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
+        // SAFETY: as the caller promises.
+        unsafe { self.lifecycle.constructors(base) }
+    }
+
+    /// Addresses of the functions that run after the program, in their order, which is the reverse.
+    /// They are called without arguments.
+    ///
+    /// # Safety
+    /// As [`constructors`](Self::constructors).
+    pub unsafe fn destructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
+        // SAFETY: as the caller promises.
+        unsafe { self.lifecycle.destructors(base) }
+    }
+
+    /// How the program is entered.
+    pub fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    /// Enters a program as the kernel would, with the image's thread pointer, on the stack that is
+    /// in use. If the entry is that of a shared object, the process aborts.
+    ///
+    /// # Safety
+    /// The image is complete, and the strings live as long as it does. `environment` ends with a
+    /// null pointer. Nobody waits for the calling function to return.
+    pub unsafe fn start(
+        &self,
+        base: usize,
+        arguments: &[*mut c_char],
+        environment: *const *const c_char,
+    ) -> ! {
+        let Entry::Start(entry) = self.entry else { std::process::abort() };
+        let headers = self.modules[0].program_headers;
+        let headers = headers.map(|(offset, count)| (base + offset, count));
+        let name = arguments.first().map_or(std::ptr::null(), |name| name.cast_const());
+        let auxiliary = start::Auxiliary::new(headers, base + entry, name);
+        let mut count = 0;
+        // SAFETY: as the caller promises.
+        unsafe {
+            while !(*environment.add(count)).is_null() {
+                count += 1;
+            }
+            let environment = std::slice::from_raw_parts(environment, count);
+            let thread_pointer = self.thread_pointer(base);
+            start::enter(base + entry, thread_pointer, arguments, environment, &auxiliary)
+        }
+    }
+
+    /// The offset of a symbol that a private module defines, in its default version; of several the
+    /// first module's. Thread-locals and indirect functions have none. It is looked for in tables
+    /// of thousands, so keep what is found.
+    pub fn symbol(&self, name: &str) -> Option<usize> {
+        (0..self.modules.len()).find_map(|module| self.symbol_of(module, name))
+    }
+
+    /// The same of the private library whose name begins so: `libc.so` for a private libc.
+    pub fn symbol_in(&self, prefix: &str, name: &str) -> Option<usize> {
+        let modules = self.modules.iter().enumerate().skip(1);
+        let mut modules = modules.filter(|(_, module)| module.name.starts_with(prefix));
+        modules.find_map(|(number, _)| self.symbol_of(number, name))
+    }
+
+    fn symbol_of(&self, module: usize, name: &str) -> Option<usize> {
+        let elf = Elf::parse(&self.files[module]).ok()?;
+        let value = default_symbol(&elf, name.as_bytes())?;
+        Some(self.shape.layout.places[module].offset(value))
+    }
+
+    /// The symbol that an offset of the image belongs to: its name, and where it begins. Only symbols count
+    /// that others can be bound to.
+    pub fn symbol_at(&self, offset: usize) -> Option<(String, usize)> {
+        let number = self.modules.iter().position(|module| module.span.contains(&offset))?;
+        let elf = Elf::parse(&self.files[number]).ok()?;
+        let place = &self.shape.layout.places[number];
+        let symbols = elf.symbols().iter().filter(|symbol| symbols::is_in_image(symbol));
+        let (symbol, start) = symbols
+            .map(|symbol| (symbol, place.offset(symbol.st_value(ENDIAN))))
+            .filter(|(symbol, start)| {
+                let len = (symbol.st_size(ENDIAN) as usize).max(1);
+                (*start..start.saturating_add(len)).contains(&offset)
+            })
+            .max_by_key(|(_, start)| *start)?;
+        Some((String::from_utf8_lossy(elf.name(symbol).ok()?).into_owned(), start))
+    }
+
+    /// The module that has an offset of the image, for those who unwind stacks.
+    pub fn find_module(&self, offset: usize) -> Option<&Module> {
+        let behind = self.modules.partition_point(|module| module.span.start <= offset);
+        self.modules[..behind].last().filter(|module| module.span.contains(&offset))
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.modules.iter().map(|module| &module.name).collect();
+        formatter
+            .debug_struct("Plan")
+            .field("modules", &names)
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a program begins.
+fn entry(program: &Elf, place: &Place) -> Result<Entry, LoadError> {
+    let path = || program.path().to_path_buf();
+    if program.is_program() {
+        return Ok(Entry::Start(place.offset(program.entry())));
+    }
+    if program.has_flag_1(elf::DF_1_PIE) {
+        return Err(LoadError::StaticPie { path: path() });
+    }
+    match default_symbol(program, b"main") {
+        Some(main) => Ok(Entry::Main(place.offset(main))),
+        None => Err(LoadError::NoMain { path: path() }),
+    }
+}
+
+/// The address of a module's own symbol, in its default version.
+fn default_symbol(module: &Elf, name: &[u8]) -> Option<u64> {
+    let symbols = module.symbols().iter().enumerate();
+    let mut symbols = symbols.filter(|(index, symbol)| {
+        let is_other = matches!(symbol.st_type(), elf::STT_TLS | elf::STT_GNU_IFUNC);
+        symbols::is_default(symbol, module.version(*index)) && !is_other
+    });
+    let found = symbols.find(|(_, symbol)| module.name(symbol).is_ok_and(|own| own == name));
+    found.map(|(_, symbol)| symbol.st_value(ENDIAN))
+}
+
+impl Shape {
+    /// Takes over what is known of the memory.
+    fn set_memory(&mut self, relocated: &Relocated, modules: &[Elf]) -> Result<(), LoadError> {
+        let (memory, locals) = relocated.memory(modules, &self.layout)?;
+        self.template = memory.template();
+        self.block.set_initial(locals.template());
+        Ok(())
+    }
+}
+
+impl Module {
+    fn new(module: &Elf, linkage: &Linkage, place: &Place) -> Module {
+        let path = linkage.path.clone();
+        let file_name = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = match linkage.name.is_empty() {
+            true => file_name(),
+            false => linkage.name.clone(),
+        };
+        let within = |address| Some(place.offset(address)).filter(|at| place.span.contains(at));
+        let (headers, count) = module.program_headers();
+        let unwind_table = module.segment(elf::PT_GNU_EH_FRAME);
+        Module {
+            name,
+            path,
+            span: place.span.clone(),
+            bias: place.bias,
+            program_headers: headers.and_then(within).map(|offset| (offset, count)),
+            unwind_table: unwind_table.and_then(|segment| within(segment.p_vaddr(ENDIAN))),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What the process has itself: symbols of its libraries, and where their files are.
+
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::elf::{ENDIAN, Symbol};
+
+/// The version of symbols by which the parts of glibc know each other.
+pub(crate) const PRIVATE_VERSION: &[u8] = b"GLIBC_PRIVATE";
+
+/// Whether a library of images has to be the very file that the process uses, if it uses one: the
+/// parts of glibc fit their own loader alone, of which there is one in the process.
+pub(crate) fn must_be_its_own(library: &str) -> bool {
+    library.starts_with("libc.so")
+}
+
+/// Whether the name is that of the system's loader.
+pub(crate) fn is_loader(library: &str) -> bool {
+    library.starts_with("ld-linux")
+}
+
+/// The address of a symbol of the process.
+pub(crate) fn symbol(name: &[u8], version: Option<&[u8]>) -> Option<usize> {
+    let name = CString::new(name).ok()?;
+    let Some(version) = version else {
+        return address(|| {
+            // SAFETY: a string that ends with zero.
+            unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+        });
+    };
+    let version = CString::new(version).ok()?;
+    let versioned = address(|| {
+        // SAFETY: strings that end with zero.
+        unsafe { libc::dlvsym(libc::RTLD_DEFAULT, name.as_ptr(), version.as_ptr()) }
+    });
+    // A library without versions serves references of any version; `dlvsym` does not look there.
+    versioned.or_else(|| symbol(name.as_bytes(), None).filter(|found| is_without_versions(*found)))
+}
+
+/// What a look-up says; zero can be the value of a symbol, but then nobody needs its address.
+fn address(look_up: impl FnOnce() -> *mut c_void) -> Option<usize> {
+    let found = look_up() as usize;
+    (found != 0).then_some(found)
+}
+
+/// What the system's loader keeps of a library, as far as it is public.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const libc::c_char,
+    dynamic: *const [usize; 2],
+}
+
+unsafe extern "C" {
+    fn dladdr1(
+        address: *const c_void,
+        info: *mut libc::Dl_info,
+        extra: *mut *mut c_void,
+        flags: c_int,
+    ) -> c_int;
+}
+const RTLD_DL_SYMENT: c_int = 1;
+const RTLD_DL_LINKMAP: c_int = 2;
+
+/// What the system's loader says of an address; null if it knows nothing.
+fn described(address: usize, what: c_int) -> *mut c_void {
+    let mut extra: *mut c_void = std::ptr::null_mut();
+    // SAFETY: plain numbers, which the function sets.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: pointers to locals of the right types.
+    let known = unsafe { dladdr1(address as *const c_void, &mut info, &mut extra, what) };
+    if known == 0 { std::ptr::null_mut() } else { extra }
+}
+
+/// Whether the library that has this address gives no versions to its symbols.
+fn is_without_versions(address: usize) -> bool {
+    let map = described(address, RTLD_DL_LINKMAP).cast::<LinkMap>();
+    if map.is_null() {
+        return false;
+    }
+    // SAFETY: the loader's own description of a library that stays loaded; its dynamic section ends
+    // with a zero tag.
+    unsafe {
+        let mut entry = (*map).dynamic;
+        while !entry.is_null() && (*entry)[0] != 0 {
+            if (*entry)[0] == object::elf::DT_VERSYM as usize {
+                return false;
+            }
+            entry = entry.add(1);
+        }
+    }
+    true
+}
+
+/// How long a variable of the process is, if a symbol says so.
+pub(crate) fn len_of(address: usize) -> Option<usize> {
+    let symbol = described(address, RTLD_DL_SYMENT).cast::<Symbol>();
+    // SAFETY: a symbol of a library that stays loaded.
+    (!symbol.is_null()).then(|| unsafe { (*symbol).st_size.get(ENDIAN) as usize })
+}
+
+/// Loads a library for the process, so that its symbols are found by [`symbol`]; the error is what
+/// the system's loader says.
+pub(crate) fn load(library: &Path) -> Result<(), String> {
+    let name = CString::new(library.as_os_str().as_bytes());
+    let name = name.map_err(|_| "its name has a zero byte".to_string())?;
+    // SAFETY: a string that ends with zero. Constructors of the library run, as the caller wants.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    if !handle.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the string lives until the next call of this thread.
+    let message = unsafe {
+        let message = libc::dlerror();
+        if message.is_null() { c"no reason given" } else { CStr::from_ptr(message) }
+    };
+    Err(message.to_string_lossy().into_owned())
+}
+
+/// Whether the process has a library of this name; if so, its symbols are found from now on.
+pub(crate) fn has(library: &str) -> bool {
+    let Ok(name) = CString::new(library) else { return false };
+    let flags = libc::RTLD_NOW | libc::RTLD_GLOBAL | libc::RTLD_NOLOAD;
+    // SAFETY: a string that ends with zero; nothing is loaded.
+    !unsafe { libc::dlopen(name.as_ptr(), flags) }.is_null()
+}
+
+/// The file of a library that the process has loaded, by the file's name.
+pub(crate) fn file_of(library: &str) -> Option<PathBuf> {
+    let mut found = None;
+    for_each_module(|module| {
+        if module.dlpi_name.is_null() || found.is_some() {
+            return;
+        }
+        // SAFETY: the loader's own string, which ends with zero.
+        let name = unsafe { CStr::from_ptr(module.dlpi_name) };
+        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+        if path.file_name() == Some(OsStr::new(library)) {
+            found = Some(path.to_path_buf());
+        }
+    });
+    found
+}
+
+/// Calls a function for each module of the process, the program first.
+pub(crate) fn for_each_module(mut visit: impl FnMut(&libc::dl_phdr_info)) {
+    unsafe extern "C" fn each(
+        info: *mut libc::dl_phdr_info,
+        _len: libc::size_t,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the pointer that is handed over below, and the loader's own description.
+        unsafe { (*visit.cast::<&mut dyn FnMut(&libc::dl_phdr_info)>())(&*info) };
+        0
+    }
+    let mut visit: &mut dyn FnMut(&libc::dl_phdr_info) = &mut visit;
+    let visit: *mut &mut dyn FnMut(&libc::dl_phdr_info) = &mut visit;
+    // SAFETY: the function takes exactly this pointer, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(each), visit.cast()) };
+}

@@ -1,0 +1,142 @@
+//! Room right below the thread pointer that nothing of the process uses.
+//!
+//! The code of an ordinary program has the distances of its thread-locals from the thread pointer
+//! in its instructions, and the linker counts them from there downwards. Where a process loads such
+//! programs, its own program has to leave that room free, in all of its threads. It does if the
+//! last of its own thread-locals is a large one that nobody uses: then that lies right below the
+//! thread pointer.
+//!
+//! This file defines it. Linkers put it last because of the name of its section:
+//!
+//! * GNU ld has a rule of its own for `.tcommon`, behind all other thread-locals.
+//! * Others (rustc uses lld) make an output section of each unknown name, and order those of one kind
+//!   as they met them. As this file has an empty place in `.tbss`, too, they met that first.
+//!
+//! Both sections are kept where [`thread_reserve`] is linked, which refers to them. It measures
+//! where the reserve really is, so a linker that orders otherwise is found out. A program needs
+//! nothing but to call it: no build script, no arguments of the linker. The function has to be in
+//! the program itself, not in a shared library.
+
+/// Bytes of the reserve.
+const RESERVE: usize = 64 << 10;
+
+/// The reserve is not where it has to be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReserveError {
+    /// Something else lies between the reserve and the thread pointer.
+    #[error(
+        "the {RESERVE} bytes that are to be free right below the thread pointer end {distance} \
+         bytes too early in the program's thread-locals: link with GNU ld (-C link-arg=-fuse-ld=bfd) or \
+         lld (-C link-arg=-fuse-ld=lld)"
+    )]
+    NotLast {
+        /// Bytes of thread-locals behind the reserve.
+        distance: usize,
+    },
+    /// The reserve is in the thread-locals of a library.
+    #[error(
+        "the {RESERVE} bytes that are to be free right below the thread pointer are not in the \
+         program's thread-locals: link this library statically into the program"
+    )]
+    NotInProgram,
+    /// There is no reserve on this processor.
+    #[error(
+        "programs can be loaded on x86_64 alone, and only there is room below the thread pointer"
+    )]
+    UnsupportedArchitecture,
+}
+
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".p2align 3",
+    ".globl vrt_load_anchor",
+    ".hidden vrt_load_anchor",
+    "vrt_load_anchor:",
+    ".zero 8",
+    ".popsection",
+    ".pushsection .tcommon,\"awT\",@nobits",
+    ".p2align 6",
+    ".globl vrt_load_reserve",
+    ".hidden vrt_load_reserve",
+    "vrt_load_reserve:",
+    ".zero {reserve}",
+    ".popsection",
+    reserve = const RESERVE,
+);
+
+/// The distance of the reserve's beginning from the thread pointer.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn offset() -> usize {
+    let (reserve, _anchor): (usize, usize);
+    // SAFETY: reads two words of the program's table, which hold distances from the thread pointer.
+    unsafe {
+        std::arch::asm!(
+            "mov {reserve}, qword ptr [rip + vrt_load_reserve@gottpoff]",
+            "mov {anchor}, qword ptr [rip + vrt_load_anchor@gottpoff]",
+            reserve = out(reg) reserve,
+            anchor = out(reg) _anchor,
+            options(nostack, pure, readonly)
+        )
+    }
+    reserve
+}
+
+/// How many bytes right below the thread pointer are free in all threads of this process, for
+/// [`Options::thread_reserve`](crate::Options::thread_reserve).
+///
+/// # Errors
+/// The linker put other thread-locals of the program there.
+#[cfg(target_arch = "x86_64")]
+pub fn thread_reserve() -> Result<usize, ReserveError> {
+    use object::elf;
+
+    use crate::process;
+
+    let pointer = crate::thread_pointer::get();
+    let start = pointer.wrapping_add(offset());
+    let mut program = None;
+    let mut is_first = true;
+    process::for_each_module(|module| {
+        if !std::mem::take(&mut is_first) || module.dlpi_tls_data.is_null() {
+            return;
+        }
+        // SAFETY: the loader's own description of the program.
+        let headers =
+            unsafe { std::slice::from_raw_parts(module.dlpi_phdr, usize::from(module.dlpi_phnum)) };
+        let locals = headers.iter().find(|header| header.p_type == elf::PT_TLS);
+        program = locals.map(|locals| {
+            let start = module.dlpi_tls_data as usize;
+            start..start + locals.p_memsz as usize
+        });
+    });
+    let program = program.ok_or(ReserveError::NotInProgram)?;
+    if !program.contains(&start) {
+        return Err(ReserveError::NotInProgram);
+    }
+    match program.end - (start + RESERVE) {
+        0 => Ok((pointer - start) & !63),
+        distance => Err(ReserveError::NotLast { distance }),
+    }
+}
+
+/// How many bytes right below the thread pointer are free: none on this processor.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn thread_reserve() -> Result<usize, ReserveError> {
+    Err(ReserveError::UnsupportedArchitecture)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_has_a_reserve_in_every_thread() {
+        assert_eq!(thread_reserve(), Ok(RESERVE));
+        assert_eq!(std::thread::spawn(thread_reserve).join().unwrap(), Ok(RESERVE));
+    }
+}

@@ -1,0 +1,260 @@
+//! The thread block of an image: what a thread pointer stands for.
+//!
+//! ```text
+//!   lower addresses                                                        thread pointer
+//!        |                                                                       |
+//!        | room | thread-locals of | - - - reserve - - - - - - - - - - - - - - - | control
+//!        |      | the process      |   unused    | libraries' | program's        | block
+//! ```
+//!
+//! The block looks like that of a thread of the process: the same thread-locals at the same
+//! distances from the thread pointer, with the values that they had when the block was made, and
+//! the same control block (glibc's `struct pthread`). So code of the process can run with it. Below
+//! the thread pointer the process has a reserve that it does not use; the private modules have
+//! their thread-locals there, at the same distances in all images, so that all relocations for them
+//! are constants.
+//!
+//! The program is the nearest, because the linker put its distances into its code.
+
+use std::ops::Range;
+use std::path::Path;
+
+use object::elf;
+use object::read::elf::ProgramHeader;
+
+use crate::LoadError;
+use crate::elf::{ENDIAN, Elf};
+use crate::layout::{PAGE, add_range};
+use crate::memory::Template;
+use crate::process_thread::ProcessThread;
+
+/// Where the thread-locals of private modules are.
+#[derive(Default)]
+pub(crate) struct ThreadLocals {
+    /// By module: how far its block begins below the thread pointer. 0 for modules without.
+    pub distances: Vec<usize>,
+    /// Bytes right below the thread pointer that are in use.
+    pub len: usize,
+    /// What the thread pointer has to be a multiple of.
+    pub alignment: usize,
+}
+
+impl ThreadLocals {
+    /// Puts the modules' thread-locals below each other, and checks that they fit.
+    pub fn new(modules: &[Elf], reserve: usize) -> Result<ThreadLocals, LoadError> {
+        let mut locals = ThreadLocals { alignment: 64, ..ThreadLocals::default() };
+        let mut largest: (usize, &Path) = (0, Path::new(""));
+        for module in modules {
+            let Some(segment) = module.segment(elf::PT_TLS) else {
+                locals.distances.push(0);
+                continue;
+            };
+            let alignment = (segment.p_align(ENDIAN) as usize).max(1);
+            let len = segment.p_memsz(ENDIAN) as usize;
+            if !alignment.is_power_of_two() || alignment > PAGE || len > isize::MAX as usize / 2 {
+                return Err(module.malformed("its thread-locals cannot be aligned so"));
+            }
+            let before = locals.len;
+            locals.len = distance(before, segment.p_vaddr(ENDIAN) as usize, len, alignment);
+            locals.alignment = locals.alignment.max(alignment);
+            locals.distances.push(locals.len);
+            largest = largest.max((locals.len - before, module.path()));
+        }
+        if locals.len > reserve {
+            return Err(LoadError::ThreadLocalsTooLarge {
+                program: modules.first().map(|m| m.path().to_path_buf()).unwrap_or_default(),
+                needed: locals.len,
+                reserve,
+                largest: largest.0,
+                largest_of: largest.1.to_path_buf(),
+            });
+        }
+        Ok(locals)
+    }
+
+    /// The offset of a module's thread-local from the thread pointer, modulo 2^64.
+    pub fn offset(&self, module: usize, value: u64) -> u64 {
+        value.wrapping_sub(self.distances[module] as u64)
+    }
+}
+
+/// How far below the thread pointer a block begins, of which `before` bytes are taken.
+///
+/// The linker and the system's loader use the same formula: the least distance at which the block
+/// lies as its address in the file is aligned.
+fn distance(before: usize, address: usize, len: usize, alignment: usize) -> usize {
+    let least = before + len;
+    least + (address.wrapping_add(least).wrapping_neg() & (alignment - 1))
+}
+
+/// What thread blocks of images consist of, and how they are made.
+pub(crate) struct ThreadBlock {
+    process: ProcessThread,
+    /// Bytes that a block has below the thread pointer.
+    below: usize,
+    /// Bytes right below the thread pointer that the process does not use.
+    reserve: usize,
+    /// Bytes right below the thread pointer that private modules use.
+    private: usize,
+    alignment: usize,
+    /// The initial thread-locals of the private modules, from the lowest on.
+    initial: Template,
+}
+
+impl ThreadBlock {
+    pub fn new(process: ProcessThread, reserve: usize, locals: &ThreadLocals) -> ThreadBlock {
+        let below = process.room.max(process.locals).max(reserve);
+        let alignment = process.alignment.max(locals.alignment);
+        let below = below.next_multiple_of(alignment);
+        let initial = Template::default();
+        ThreadBlock { process, below, reserve, private: locals.len, alignment, initial }
+    }
+
+    /// Sets what the private modules' thread-locals begin with.
+    pub fn set_initial(&mut self, initial: Template) {
+        self.initial = initial;
+    }
+
+    /// What the process says of a thread-local of its own: its offset from the thread pointer.
+    pub fn offset_in_process(&self, address: usize) -> Option<isize> {
+        self.process.offset_of(address)
+    }
+
+    /// Puts a block behind `start` bytes of an image: the offset of the thread pointer, and the end
+    /// of the image, whole pages.
+    ///
+    /// The control block ends where the image does, so that it shares its page with the
+    /// thread-locals.
+    pub fn place(&self, start: usize) -> (usize, usize) {
+        let tail = self.process.control.next_multiple_of(64);
+        let mut end = (start + self.below + tail).next_multiple_of(PAGE);
+        let pointer = |end: usize| (end - tail) & !(self.alignment - 1);
+        if pointer(end) < start + self.below {
+            end += self.alignment.next_multiple_of(PAGE);
+        }
+        (pointer(end), end)
+    }
+
+    /// The pages of a block that are written, for a thread pointer.
+    pub fn pages(&self, pointer: usize) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        let of_process = pointer - self.process.locals.max(self.reserve)..pointer - self.reserve;
+        let private = pointer - self.private..pointer + self.process.control;
+        for range in [of_process, private] {
+            if !range.is_empty() {
+                let pages = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
+                add_range(&mut ranges, pages);
+            }
+        }
+        ranges
+    }
+
+    /// Where the block of a thread pointer has the process's thread-locals.
+    pub fn process_locals(&self, pointer: usize) -> Range<usize> {
+        pointer - self.process.locals.max(self.reserve)..pointer - self.reserve
+    }
+
+    /// Bytes that [`make`](Self::make) needs.
+    pub fn size(&self) -> usize {
+        self.alignment + self.below + self.process.control
+    }
+
+    /// Makes a block in memory of [`size`](Self::size) bytes. Returns its thread pointer.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill); the memory need not be zero.
+    pub unsafe fn make(&self, image: usize, at: usize, from: usize) -> usize {
+        let pointer = (at + self.below).next_multiple_of(self.alignment);
+        // SAFETY: inside of the memory that the caller gives.
+        unsafe {
+            ((pointer - self.private) as *mut u8).write_bytes(0, self.private);
+            self.fill(image, pointer, from);
+        }
+        pointer
+    }
+
+    /// Makes the block of a thread pointer `to`, for the image at `image`, as a copy of the block
+    /// of the thread pointer `from`.
+    ///
+    /// # Safety
+    /// `from` is the thread pointer of a thread of this process that does not end meanwhile. The
+    /// memory around `to` is the caller's; where private thread-locals go it is zero.
+    pub unsafe fn fill(&self, image: usize, to: usize, from: usize) {
+        // SAFETY: the caller's memory around `to`.
+        unsafe {
+            self.copy_locals(to, from);
+            self.initial.write(to - self.private, image);
+            self.process.copy_control(to, from);
+        }
+    }
+
+    /// Takes over the process's thread-locals from another thread pointer. The stack protector's canary
+    /// and the key of pointers stay, as they are on the stack and in memory, and so does the number by
+    /// which locks know their owner.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill); `to` is the thread pointer of a block.
+    pub unsafe fn refresh(&self, to: usize, from: usize) {
+        // SAFETY: the caller's block.
+        unsafe {
+            self.copy_locals(to, from);
+            self.process.copy_dynamic(to, from);
+        }
+    }
+
+    /// What a thread block of the process looks like.
+    pub fn process(&self) -> &ProcessThread {
+        &self.process
+    }
+
+    /// # Safety
+    /// As [`fill`](Self::fill).
+    unsafe fn copy_locals(&self, to: usize, from: usize) {
+        let Some(len) = self.process.locals.checked_sub(self.reserve) else { return };
+        // SAFETY: both blocks have these bytes below the thread pointer, and are two.
+        unsafe {
+            let to = (to - self.process.locals) as *mut u8;
+            to.copy_from((from - self.process.locals) as *const u8, len);
+            self.process.forget_restartable(to as usize + self.process.locals);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_aligned_as_in_their_files() {
+        // Nothing to align.
+        assert_eq!(distance(0, 0, 12, 4), 12);
+        assert_eq!(distance(0, 0x1000, 13, 16), 16);
+        // The file has it 8 behind a multiple of 64, so it ends there, too.
+        assert_eq!(distance(0, 0x3008, 8, 64), 56);
+        assert_eq!(distance(0, 0x3008, 56, 64), 56);
+        assert_eq!(distance(0, 0x3008, 57, 64), 120);
+        for address in [0usize, 8, 24, 0x1010, 0x2fff] {
+            for len in [1, 7, 64, 100] {
+                for alignment in [1usize, 8, 64, 4096] {
+                    let at = distance(100, address, len, alignment);
+                    assert!(at >= 100 + len && at < 100 + len + alignment);
+                    // The thread pointer is a multiple of the alignment.
+                    assert_eq!(at.wrapping_neg() % alignment, address % alignment);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_ends_with_the_image() {
+        let mut process = ProcessThread::default();
+        (process.room, process.control) = (70_000, 2304);
+        for alignment in [64, 256, 4096] {
+            let locals = ThreadLocals { alignment, len: 100, ..ThreadLocals::default() };
+            let block = ThreadBlock::new(process.clone(), 65_536, &locals);
+            let (pointer, end) = block.place(5 * PAGE);
+            assert!(pointer.is_multiple_of(alignment) && end.is_multiple_of(PAGE));
+            assert!(pointer >= 5 * PAGE + block.below && pointer + 2304 <= end);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Buffers of programs: an address, a count and a datatype, as the bytes that messages have.
+
+use std::ffi::c_void;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::layout::Signature;
+use vrt_core::pe::Room;
+
+use crate::datatype::Use;
+use crate::fault::{Outcome, refuse};
+use crate::numbers::{self, Whole};
+use crate::process::Process;
+
+/// Types are not compared: programs that mean the same bytes by two types (a `double` sent as
+/// `MPI_BYTE`) run with every MPI.
+pub(crate) const UNTYPED: Signature = Signature::ANY;
+
+/// What is sent: bytes that lie together, or a packed copy.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) at: *const u8,
+    pub(crate) len: usize,
+    /// The copy, which stays until the message has gone.
+    pub(crate) packed: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    /// Of a buffer.
+    ///
+    /// # Errors
+    /// The count is negative, there is no such datatype, or the buffer is missing.
+    ///
+    /// # Safety
+    /// The elements are readable.
+    #[inline(always)]
+    pub(crate) unsafe fn of<N: Whole>(
+        process: &Process,
+        buf: *const c_void,
+        count: N,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Outgoing> {
+        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        // SAFETY: as the caller promises.
+        unsafe { Outgoing::of_elements(buf.cast(), count, &datatype) }
+    }
+
+    /// Of elements.
+    ///
+    /// # Errors
+    /// The buffer is missing.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline(always)]
+    pub(crate) unsafe fn of_elements(
+        buf: *const u8,
+        count: usize,
+        datatype: &Use,
+    ) -> Outcome<Outgoing> {
+        let len = datatype.size() * count;
+        if let Some(begin) = datatype.direct(count) {
+            let at = buf.wrapping_offset(begin);
+            if at.is_null() && len > 0 {
+                return Err(missing(len));
+            }
+            return Ok(Outgoing { at, len, packed: None });
+        }
+        // SAFETY: as the caller promises.
+        let packed = unsafe { datatype.pack(buf, count) };
+        Ok(Outgoing { at: packed.as_ptr(), len, packed: Some(packed) })
+    }
+}
+
+#[cold]
+fn missing(len: usize) -> Box<crate::fault::Fault> {
+    let text = format!("the buffer is missing: {len} bytes at the null pointer");
+    crate::fault::fault(MPI_ERR_BUFFER, text)
+}
+
+/// Where a message goes: bytes that lie together, or memory from which it is unpacked.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) room: Room,
+    pub(crate) unpack: Option<Box<Unpack>>,
+}
+
+/// Where packed bytes belong.
+#[derive(Debug)]
+pub(crate) struct Unpack {
+    pub(crate) packed: Vec<u8>,
+    datatype: Use,
+    to: *mut u8,
+    count: usize,
+}
+
+impl Incoming {
+    /// Of a buffer.
+    ///
+    /// # Errors
+    /// As [`Outgoing::of`].
+    ///
+    /// # Safety
+    /// The elements are writable until the message is there.
+    #[inline(always)]
+    pub(crate) unsafe fn of<N: Whole>(
+        process: &Process,
+        buf: *mut c_void,
+        count: N,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Incoming> {
+        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        // SAFETY: as the caller promises.
+        unsafe { Incoming::of_elements(buf.cast(), count, datatype) }
+    }
+
+    /// Of elements.
+    ///
+    /// # Errors
+    /// The buffer is missing.
+    ///
+    /// # Safety
+    /// They are writable until the message is there.
+    #[inline(always)]
+    pub(crate) unsafe fn of_elements(
+        buf: *mut u8,
+        count: usize,
+        datatype: Use,
+    ) -> Outcome<Incoming> {
+        let len = datatype.size() * count;
+        if let Some(begin) = datatype.direct(count) {
+            let at = buf.wrapping_offset(begin);
+            if at.is_null() && len > 0 {
+                return Err(missing(len));
+            }
+            let room = Room { buffer: at, capacity: len, signature: UNTYPED };
+            return Ok(Incoming { room, unpack: None });
+        }
+        let mut packed = vec![0u8; len];
+        let room = Room { buffer: packed.as_mut_ptr(), capacity: len, signature: UNTYPED };
+        let unpack = Unpack { packed, datatype, to: buf, count };
+        Ok(Incoming { room, unpack: Some(Box::new(unpack)) })
+    }
+}
+
+impl Unpack {
+    /// Puts the first bytes of what has come into their places.
+    ///
+    /// # Safety
+    /// The elements that this is for are writable.
+    pub(crate) unsafe fn put(&self, bytes: usize) {
+        let len = bytes.min(self.packed.len());
+        // SAFETY: as the caller promises.
+        unsafe { self.datatype.unpack(&self.packed[..len], self.to, self.count) };
+    }
+}
+
+/// Refuses `MPI_IN_PLACE` where it has no meaning.
+///
+/// # Errors
+/// It is that.
+#[inline(always)]
+pub(crate) fn not_in_place(buf: *const c_void) -> Outcome {
+    if is_in_place(buf) {
+        refuse!(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed for this buffer");
+    }
+    Ok(())
+}
+
+/// Whether a buffer is `MPI_IN_PLACE`.
+#[inline(always)]
+pub(crate) fn is_in_place(buf: *const c_void) -> bool {
+    std::ptr::eq(buf, MPI_IN_PLACE)
+}

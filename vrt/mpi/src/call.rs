@@ -1,0 +1,200 @@
+//! How a function of MPI is entered, and what becomes of its errors (MPI-4.1 section 9.3).
+//!
+//! Each function is declared once, by [`functions!`]: its name, the name of its large-count form if it has
+//! one, its arguments as in the table of the ABI, what its errors are raised on, and the Rust function
+//! that does it. The declaration is checked against the table, and enters the function into the list that
+//! programs are bound to.
+//!
+//! ```text
+//! program -> extern "C" MPI_X -> enter: in a rank? between MPI_Init and MPI_Finalize?
+//!                                  `-> the function -> Ok          -> MPI_SUCCESS
+//!                                                   -> Err(Fault)  -> raise: the handler of the object
+//!                                                                      fatal: the job ends with a text
+//!                                                                      return: the code
+//!                                                                      the program's own: called
+//! ```
+
+use std::ffi::c_int;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::Site;
+use vrt_core::operation::MayBlock;
+use vrt_slot::report;
+
+use crate::errhandler;
+use crate::fault::{Fault, Outcome, fault};
+use crate::process::Process;
+
+/// A function by its name, for binding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Export {
+    pub(crate) name: &'static str,
+    pub(crate) address: *const (),
+}
+
+// SAFETY: the address of a function.
+unsafe impl Sync for Export {}
+
+/// What an error is raised on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum On {
+    /// Nothing in particular: `MPI_COMM_SELF`'s handler hears of it (MPI-4.1 section 9.3).
+    Nothing,
+    /// A communicator.
+    Comm(MPI_Comm),
+    /// A window.
+    Win(MPI_Win),
+    /// A session.
+    Session(MPI_Session),
+}
+
+/// A call under way.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    /// The rank that calls.
+    pub(crate) process: &'static Process,
+    /// Which function.
+    pub(crate) site: Site,
+}
+
+impl Call {
+    /// Says that the rank may wait here.
+    ///
+    /// # Errors
+    /// The call comes from a thread that is not the rank's own.
+    #[inline(always)]
+    pub(crate) fn may_block(self) -> Outcome<MayBlock> {
+        match MayBlock::here() {
+            Some(may_block) => Ok(may_block),
+            None => Err(fault(MPI_ERR_OTHER, "this is not a rank's own thread")),
+        }
+    }
+}
+
+/// When a function may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Initialized,
+    /// At any time.
+    Always,
+}
+
+/// Runs a function of MPI for the calling rank; gives its error code.
+#[inline(always)]
+pub(crate) fn enter(
+    name: &'static str,
+    when: When,
+    on: On,
+    function: impl FnOnce(Call) -> Outcome,
+) -> c_int {
+    let Some(process) = Process::current() else { return not_of_a_rank(name) };
+    let call = Call { process, site: Site { call: name, location: None } };
+    if when == When::Initialized && !process.is_usable() {
+        return raise(call, On::Nothing, not_initialized(process));
+    }
+    match function(call) {
+        Ok(()) => MPI_SUCCESS,
+        Err(fault) => raise(call, on, fault),
+    }
+}
+
+#[cold]
+fn not_initialized(process: &Process) -> Box<Fault> {
+    let text = match process.is_finalized() {
+        true => "it was called after MPI_Finalize",
+        false => "it was called before MPI_Init",
+    };
+    fault(MPI_ERR_OTHER, text)
+}
+
+/// Threads that ranks start have no part in the rank's messages: `MPI_Init_thread` says so.
+#[cold]
+fn not_of_a_rank(name: &str) -> c_int {
+    report::say(format_args!(
+        "{name} was called by a thread that is not a rank's own: MPI_THREAD_FUNNELED is what there is \
+         (MPI_Init_thread says so)"
+    ));
+    report::end_job(report::STATUS_RUNTIME)
+}
+
+/// Gives an error to the handler of what it is raised on; returns what the function returns.
+#[cold]
+#[inline(never)]
+pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
+    errhandler::raise(call, on, fault)
+}
+
+/// Declares functions of MPI; see the module.
+macro_rules! functions {
+    ($(
+        $name:ident $(/ $large:ident)? ($($argument:tt)*)
+            on $on:ident $(($handle:ident))? $(when $when:ident)? = $($body:ident)::+;
+    )*) => {
+        $(
+            $crate::call::function!{
+                [$name $($large)?] ($($argument)*) [$on $(($handle))?] [$($when)?] ($($body)::+)
+            }
+        )*
+        /// The functions of this module.
+        pub(crate) const EXPORTS: &[$crate::call::Export] = &[
+            $(
+                $name::EXPORT,
+                $($large::EXPORT,)?
+            )*
+        ];
+    };
+}
+pub(crate) use functions;
+
+/// One function, and its large-count form: modules of their names, in which `N` is a count, `D` a
+/// displacement in elements, `A` one in bytes.
+macro_rules! function {
+    ([$name:ident $large:ident] $arguments:tt $on:tt $when:tt $body:tt) => {
+        $crate::call::function!{ [$name] $arguments $on $when $body }
+        $crate::call::function!{
+            [vrt_abi::types::MPI_Count, vrt_abi::types::MPI_Aint, vrt_abi::types::MPI_Count]
+            $large $arguments $on $when $body
+        }
+    };
+    ([$name:ident] $arguments:tt $on:tt $when:tt $body:tt) => {
+        $crate::call::function!{
+            [std::ffi::c_int, std::ffi::c_int, vrt_abi::types::MPI_Aint]
+            $name $arguments $on $when $body
+        }
+    };
+    ($types:tt $name:ident $arguments:tt $on:tt [] $body:tt) => {
+        $crate::call::function!{ $types $name $arguments $on [Initialized] $body }
+    };
+    (
+        [$n:ty, $d:ty, $a:ty] $name:ident ($($arg:ident: $ty:ty),* $(,)?)
+            [$on:ident $(($handle:ident))?] [$when:ident] ($($body:ident)::+)
+    ) => {
+        #[allow(non_snake_case, unused_imports, dead_code, reason = "the names are MPI's")]
+        mod $name {
+            use super::*;
+            type N = $n;
+            type D = $d;
+            type A = $a;
+
+            unsafe extern "C" fn call($($arg: $ty),*) -> std::ffi::c_int {
+                let on = $crate::call::On::$on $(($handle))?;
+                let when = $crate::call::When::$when;
+                $crate::call::enter(stringify!($name), when, on, |call| {
+                    // SAFETY: the arguments are what the program has given, as MPI demands them.
+                    #[allow(unused_unsafe, reason = "not every function is unsafe")]
+                    unsafe { super::$($body)::+(call $(, $arg)*) }
+                })
+            }
+
+            const _: vrt_abi::signatures::$name = call;
+
+            pub(super) const EXPORT: $crate::call::Export = $crate::call::Export {
+                name: stringify!($name),
+                address: call as *const (),
+            };
+        }
+    };
+}
+pub(crate) use function;

@@ -1,0 +1,764 @@
+//! Operations that move data: broadcast, gather, scatter, allgather, alltoall (MPI-4.1 sections 6.4 to 6.8).
+
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::comm::algorithms::{Collective, Combined, In, Out, combine_now};
+
+use super::parts::{Source, Target, input, input_of, output, put, targets, typed_targets};
+use super::{Operation, Root, forms, inter, operation, root_of, three_forms};
+use crate::buffer::{is_in_place, not_in_place};
+use crate::call::Call;
+use crate::communicator::Comm;
+use crate::fault::{Outcome, refuse};
+use crate::numbers::Whole;
+
+forms! {
+    MPI_Bcast / MPI_Bcast_c, MPI_Ibcast / MPI_Ibcast_c, MPI_Bcast_init / MPI_Bcast_init_c(
+        buf: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int,
+    ) = broadcast;
+    MPI_Gather / MPI_Gather_c, MPI_Igather / MPI_Igather_c, MPI_Gather_init / MPI_Gather_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype, root: c_int,
+    ) = gather;
+    MPI_Gatherv / MPI_Gatherv_c, MPI_Igatherv / MPI_Igatherv_c, MPI_Gatherv_init / MPI_Gatherv_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype, root: c_int,
+    ) = gatherv;
+    MPI_Scatter / MPI_Scatter_c, MPI_Iscatter / MPI_Iscatter_c,
+    MPI_Scatter_init / MPI_Scatter_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype, root: c_int,
+    ) = scatter;
+    MPI_Scatterv / MPI_Scatterv_c, MPI_Iscatterv / MPI_Iscatterv_c,
+    MPI_Scatterv_init / MPI_Scatterv_init_c(
+        sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, root: c_int,
+    ) = scatterv;
+    MPI_Allgather / MPI_Allgather_c, MPI_Iallgather / MPI_Iallgather_c,
+    MPI_Allgather_init / MPI_Allgather_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype,
+    ) = allgather;
+    MPI_Allgatherv / MPI_Allgatherv_c, MPI_Iallgatherv / MPI_Iallgatherv_c,
+    MPI_Allgatherv_init / MPI_Allgatherv_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
+    ) = allgatherv;
+    MPI_Alltoall / MPI_Alltoall_c, MPI_Ialltoall / MPI_Ialltoall_c,
+    MPI_Alltoall_init / MPI_Alltoall_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype,
+    ) = alltoall;
+    MPI_Alltoallv / MPI_Alltoallv_c, MPI_Ialltoallv / MPI_Ialltoallv_c,
+    MPI_Alltoallv_init / MPI_Alltoallv_init_c(
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
+    ) = alltoallv;
+    MPI_Alltoallw / MPI_Alltoallw_c, MPI_Ialltoallw / MPI_Ialltoallw_c,
+    MPI_Alltoallw_init / MPI_Alltoallw_init_c(
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
+        sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
+        rdispls: *const D, recvtypes: *const MPI_Datatype,
+    ) = alltoallw;
+}
+
+three_forms!(broadcast<N>(buf: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int),
+    now broadcast_now);
+
+/// Does a small operation on elements without gaps.
+#[inline(always)]
+unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
+    // SAFETY: as the caller promises.
+    Ok(unsafe { combine_now(call.may_block()?, &comm.engine, call.site, combined)? })
+}
+
+#[inline(always)]
+unsafe fn broadcast_now<N: Whole>(
+    call: Call,
+    buf: *mut c_void,
+    count: N,
+    datatype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<bool> {
+    let comm = call.process.comm(comm)?;
+    let target = Target::of(call.process, buf, count, datatype)?;
+    let (Some(out), false) = (target.direct(), comm.is_inter()) else { return Ok(false) };
+    let root = match root_of(&comm, root)? {
+        Root::There(root) => root,
+        _ => comm.engine.rank as usize,
+    };
+    // SAFETY: as the program promises.
+    unsafe { combined(call, &comm, &Combined::broadcast(root, out)) }
+}
+
+unsafe fn broadcast<N: Whole>(
+    call: Call,
+    buf: *mut c_void,
+    count: N,
+    datatype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(buf)?;
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let target = Target::of(call.process, buf, count, datatype)?;
+    let root = root_of(&comm, root)?;
+    operation(move || {
+        let (comm, target) = (Rc::clone(&comm), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    return inter::broadcast(&comm, root, &target, site).await;
+                }
+                let collective = Collective::begin(&comm.engine, site);
+                let Root::There(at) = root else {
+                    let data = target.as_source().read()?;
+                    let out = Out(data.at.cast_mut(), data.len, input(&data).2);
+                    return Ok(collective.broadcast(comm.engine.rank as usize, out).await?);
+                };
+                let room = target.room()?;
+                collective.broadcast(at, output(&room)).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+three_forms!(gather<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype, root: c_int,
+), now gather_now);
+
+#[inline(always)]
+unsafe fn gather_now<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<bool> {
+    let comm = call.process.comm(comm)?;
+    if comm.is_inter() || is_in_place(sendbuf) {
+        return Ok(false);
+    }
+    let root = root_of(&comm, root)?;
+    let Some(data) = Source::of(call.process, sendbuf, sendcount, sendtype)?.direct() else {
+        return Ok(false);
+    };
+    let (at, out) = match root {
+        Root::There(root) => (root, None),
+        _ => {
+            let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+            expect_equal(data.1, target.len())?;
+            match target.times(comm.engine.size as usize).direct() {
+                None => return Ok(false),
+                out => (comm.engine.rank as usize, out),
+            }
+        }
+    };
+    // SAFETY: as the program promises.
+    unsafe { combined(call, &comm, &Combined::gather(Some(at), data, out)) }
+}
+
+/// What a rank gives itself is as long as the place that is there for it.
+fn expect_equal(sent: usize, room: usize) -> Outcome {
+    if sent > room {
+        refuse!(MPI_ERR_TRUNCATE, "a rank sends {sent} bytes to itself and has room for {room}");
+    }
+    if sent < room {
+        refuse!(MPI_ERR_COUNT, "a rank sends {sent} bytes to itself and expects {room}");
+    }
+    Ok(())
+}
+
+unsafe fn gather<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let root = root_of(&comm, root)?;
+    let n = comm.engine.partners().len();
+    let target = match root {
+        Root::Here => Some(Target::of(call.process, recvbuf, recvcount, recvtype)?),
+        _ => None,
+    };
+    let source =
+        own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
+    let source = match (source, &target) {
+        (None, Some(target)) => target.nth(comm.engine.rank as usize).as_source(),
+        (source, _) => source.unwrap_or_else(nothing),
+    };
+    operation(move || {
+        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    let targets = target.map(|target| (0..n).map(|i| target.nth(i)).collect());
+                    return inter::gather(&comm, root, &source, targets, site).await;
+                }
+                let collective = Collective::begin(&comm.engine, site);
+                let Some(target) = target else {
+                    let Root::There(at) = root else { return Ok(()) };
+                    let data = source.read()?;
+                    return Ok(collective.gather(Some(at), input(&data), None).await?);
+                };
+                // In place, what is sent would lie in what is received.
+                let data = source.copy();
+                let room = target.times(n).room()?;
+                let (at, out) = (comm.engine.rank as usize, Some(output(&room)));
+                expect_equal(data.len(), target.len())?;
+                collective.gather(Some(at), input_of(&data), out).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// No elements.
+fn nothing() -> Source {
+    Source { at: std::ptr::null(), count: 0, datatype: crate::datatype::Use::Dense(1) }
+}
+
+/// What a rank contributes: nothing where it is in place, which the root alone may say; between two groups
+/// nothing of the root's group.
+fn own_part(
+    comm: &Comm,
+    root: Root,
+    buf: *const c_void,
+    make: impl FnOnce() -> Outcome<Source>,
+) -> Outcome<Option<Source>> {
+    match root {
+        Root::Here if comm.is_inter() => Ok(Some(nothing())),
+        Root::Neighbor => Ok(Some(nothing())),
+        Root::Here if is_in_place(buf) => Ok(None),
+        _ => {
+            not_in_place(buf)?;
+            make().map(Some)
+        }
+    }
+}
+
+three_forms!(gatherv<N, D>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype, root: c_int,
+));
+
+unsafe fn gatherv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const D,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
+    let parts = match root {
+        Root::Here => {
+            // SAFETY: the root gives arrays of so many.
+            Some(unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? })
+        }
+        _ => None,
+    };
+    let source =
+        own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
+    let source = match (source, &parts) {
+        (None, Some(parts)) => parts[comm.engine.rank as usize].as_source(),
+        (source, _) => source.unwrap_or_else(nothing),
+    };
+    operation(move || {
+        let (comm, source, parts) = (Rc::clone(&comm), source.clone(), parts.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    return inter::gather(&comm, root, &source, parts, site).await;
+                }
+                let collective = Collective::begin(&comm.engine, site);
+                let Some(parts) = parts else {
+                    let Root::There(at) = root else { return Ok(()) };
+                    let data = source.read()?;
+                    return Ok(collective.gather_parts(Some(at), input(&data), None).await?);
+                };
+                let data = source.copy();
+                let rooms = rooms(&parts)?;
+                let outs: Vec<Out> = rooms.iter().map(output).collect();
+                let at = comm.engine.rank as usize;
+                collective.gather_parts(Some(at), input_of(&data), Some(&outs)).await?;
+                rooms.iter().for_each(|room| put(room));
+                Ok(())
+            }
+        }
+    })
+}
+
+unsafe fn rooms(parts: &[Target]) -> Outcome<Vec<crate::buffer::Incoming>> {
+    // SAFETY: as the caller promises.
+    parts.iter().map(|part| unsafe { part.room() }).collect()
+}
+
+unsafe fn datas(parts: &[Source]) -> Outcome<Vec<crate::buffer::Outgoing>> {
+    // SAFETY: as the caller promises.
+    parts.iter().map(|part| unsafe { part.read() }).collect()
+}
+
+three_forms!(scatter<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype, root: c_int,
+));
+
+unsafe fn scatter<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
+    let source = match root {
+        Root::Here => Some(Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?),
+        _ => None,
+    };
+    let target =
+        own_room(&comm, root, recvbuf, || Target::of(call.process, recvbuf, recvcount, recvtype))?;
+    operation(move || {
+        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    let part = |source: Target| (0..n).map(|i| source.nth(i).as_source()).collect();
+                    return inter::scatter(&comm, root, source.map(part), target, site).await;
+                }
+                let collective = Collective::begin(&comm.engine, site);
+                let me = comm.engine.rank as usize;
+                let data = source.as_ref().map(|it| it.times(n).as_source().read()).transpose()?;
+                let input = data.as_ref().map(input);
+                let at = if let Root::There(at) = root { at } else { me };
+                let Some(target) = target else {
+                    // In place: the root's own part stays where it is.
+                    let len = source.as_ref().map_or(0, Target::len);
+                    let mut own = vec![0u8; len];
+                    let out = super::parts::output_of(&mut own);
+                    return Ok(collective.scatter(at, input, out).await?);
+                };
+                if let Some(source) = &source {
+                    expect_equal(source.len(), target.len())?;
+                }
+                let room = target.room()?;
+                collective.scatter(at, input, output(&room)).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// What a rank receives: nothing where it is in place, which the root alone may say.
+fn own_room(
+    comm: &Comm,
+    root: Root,
+    buf: *mut c_void,
+    make: impl FnOnce() -> Outcome<Target>,
+) -> Outcome<Option<Target>> {
+    match root {
+        Root::Here if comm.is_inter() || is_in_place(buf) => Ok(None),
+        Root::Neighbor => Ok(None),
+        _ => {
+            not_in_place(buf)?;
+            make().map(Some)
+        }
+    }
+}
+
+three_forms!(scatterv<N, D>(
+    sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
+    recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, root: c_int,
+));
+
+unsafe fn scatterv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    displs: *const D,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
+    let parts = match root {
+        // SAFETY: the root gives arrays of so many.
+        Root::Here => Some(unsafe {
+            let at = sendbuf.cast_mut();
+            targets(call.process, at, (sendcounts, displs), sendtype, n)?
+        }),
+        _ => None,
+    };
+    let sources = parts.map(|parts| parts.iter().map(Target::as_source).collect::<Vec<Source>>());
+    let target =
+        own_room(&comm, root, recvbuf, || Target::of(call.process, recvbuf, recvcount, recvtype))?;
+    operation(move || {
+        let (comm, sources, target) = (Rc::clone(&comm), sources.clone(), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    return inter::scatter(&comm, root, sources, target, site).await;
+                }
+                let collective = Collective::begin(&comm.engine, site);
+                let me = comm.engine.rank as usize;
+                let data = sources.as_deref().map(|sources| datas(sources)).transpose()?;
+                let ins = data.as_ref().map(|data| data.iter().map(input).collect::<Vec<In>>());
+                let at = if let Root::There(at) = root { at } else { me };
+                let Some(target) = target else {
+                    let len = sources.as_ref().map_or(0, |sources| sources[me].len());
+                    let mut own = vec![0u8; len];
+                    let out = super::parts::output_of(&mut own);
+                    return Ok(collective.scatter_parts(at, ins.as_deref(), out).await?);
+                };
+                let room = target.room()?;
+                collective.scatter_parts(at, ins.as_deref(), output(&room)).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+three_forms!(allgather<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype,
+), now allgather_now);
+
+#[inline(always)]
+unsafe fn allgather_now<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<bool> {
+    let comm = call.process.comm(comm)?;
+    if comm.is_inter() || is_in_place(sendbuf) {
+        return Ok(false);
+    }
+    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let all = target.times(comm.engine.size as usize);
+    let (Some(data), Some(out)) = (source.direct(), all.direct()) else { return Ok(false) };
+    expect_equal(data.1, target.len())?;
+    // SAFETY: as the program promises.
+    unsafe { combined(call, &comm, &Combined::gather(None, data, Some(out))) }
+}
+
+unsafe fn allgather<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = match is_in_place(sendbuf) && !comm.is_inter() {
+        true => target.nth(comm.engine.rank as usize).as_source(),
+        false => {
+            not_in_place(sendbuf)?;
+            Source::of(call.process, sendbuf, sendcount, sendtype)?
+        }
+    };
+    let n = comm.engine.partners().len();
+    if !comm.is_inter() {
+        expect_equal(source.len(), target.len())?;
+    }
+    operation(move || {
+        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
+                    return inter::allgather(&comm, &source, &targets, site).await;
+                }
+                let data = source.copy();
+                let room = target.times(n).room()?;
+                let collective = Collective::begin(&comm.engine, site);
+                collective.gather(None, input_of(&data), Some(output(&room))).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+three_forms!(allgatherv<N, D>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
+));
+
+unsafe fn allgatherv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const D,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let n = comm.engine.partners().len();
+    // SAFETY: the program gives arrays of so many.
+    let parts = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
+    let source = match is_in_place(sendbuf) && !comm.is_inter() {
+        true => parts[comm.engine.rank as usize].as_source(),
+        false => {
+            not_in_place(sendbuf)?;
+            Source::of(call.process, sendbuf, sendcount, sendtype)?
+        }
+    };
+    operation(move || {
+        let (comm, source, parts) = (Rc::clone(&comm), source.clone(), parts.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    return inter::allgather(&comm, &source, &parts, site).await;
+                }
+                let data = source.copy();
+                let rooms = rooms(&parts)?;
+                let outs: Vec<Out> = rooms.iter().map(output).collect();
+                let collective = Collective::begin(&comm.engine, site);
+                collective.gather_parts(None, input_of(&data), Some(&outs)).await?;
+                rooms.iter().for_each(|room| put(room));
+                Ok(())
+            }
+        }
+    })
+}
+
+three_forms!(alltoall<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype,
+), now alltoall_now);
+
+#[inline(always)]
+unsafe fn alltoall_now<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<bool> {
+    let comm = call.process.comm(comm)?;
+    if comm.is_inter() || is_in_place(sendbuf) {
+        return Ok(false);
+    }
+    let n = comm.engine.size as usize;
+    let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    expect_equal(source.len(), target.len())?;
+    let (all, room) = (source.times(n).as_source(), target.times(n));
+    let (Some(data), Some(out)) = (all.direct(), room.direct()) else { return Ok(false) };
+    // SAFETY: as the program promises.
+    unsafe { combined(call, &comm, &Combined::all_to_all(data, out)) }
+}
+
+unsafe fn alltoall<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let n = comm.engine.partners().len();
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = match is_in_place(sendbuf) && !comm.is_inter() {
+        true => target.clone(),
+        false => {
+            not_in_place(sendbuf)?;
+            Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?
+        }
+    };
+    if !comm.is_inter() {
+        expect_equal(source.len(), target.len())?;
+    }
+    let is_copied = is_in_place(sendbuf);
+    operation(move || {
+        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    let sources: Vec<Source> = (0..n).map(|i| source.nth(i).as_source()).collect();
+                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
+                    return inter::alltoall(&comm, &sources, &targets, site).await;
+                }
+                let all = source.times(n).as_source();
+                let mut data = all.read()?;
+                if is_copied && data.packed.is_none() {
+                    let copy = all.copy();
+                    (data.at, data.packed) = (copy.as_ptr(), Some(copy));
+                }
+                let room = target.times(n).room()?;
+                let collective = Collective::begin(&comm.engine, site);
+                collective.all_to_all(input(&data), output(&room)).await?;
+                put(&room);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// An alltoall with a part of its own for each rank on both sides. In place, what is sent is copied first.
+fn alltoall_of(
+    comm: Rc<Comm>,
+    site: vrt_core::Site,
+    sources: Option<Vec<Source>>,
+    targets: Vec<Target>,
+) -> Outcome<Operation> {
+    operation(move || {
+        let (comm, sources, targets) = (Rc::clone(&comm), sources.clone(), targets.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                if comm.is_inter() {
+                    let sources = sources.unwrap_or_default();
+                    return inter::alltoall(&comm, &sources, &targets, site).await;
+                }
+                let copies: Vec<Vec<u8>> = match &sources {
+                    Some(_) => Vec::new(),
+                    None => targets.iter().map(|target| target.as_source().copy()).collect(),
+                };
+                let data = sources.as_deref().map(|sources| datas(sources)).transpose()?;
+                let ins: Vec<In> = match &data {
+                    Some(data) => data.iter().map(input).collect(),
+                    None => copies.iter().map(|copy| input_of(copy)).collect(),
+                };
+                let rooms = rooms(&targets)?;
+                let outs: Vec<Out> = rooms.iter().map(output).collect();
+                let collective = Collective::begin(&comm.engine, site);
+                collective.all_to_all_parts(&ins, &outs).await?;
+                rooms.iter().for_each(|room| put(room));
+                Ok(())
+            }
+        }
+    })
+}
+
+three_forms!(alltoallv<N, D>(
+    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
+    recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
+));
+
+unsafe fn alltoallv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const D,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const D,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let n = comm.engine.partners().len();
+    // SAFETY: the program gives arrays of so many.
+    unsafe {
+        let room = targets(call.process, recvbuf, (recvcounts, rdispls), recvtype, n)?;
+        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
+            true => None,
+            false => {
+                not_in_place(sendbuf)?;
+                let at = sendbuf.cast_mut();
+                let parts = targets(call.process, at, (sendcounts, sdispls), sendtype, n)?;
+                Some(parts.iter().map(Target::as_source).collect())
+            }
+        };
+        alltoall_of(comm, site, sources, room)
+    }
+}
+
+three_forms!(alltoallw<N, D>(
+    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
+    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
+    rdispls: *const D, recvtypes: *const MPI_Datatype,
+));
+
+unsafe fn alltoallw<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const D,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const D,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let n = comm.engine.partners().len();
+    // SAFETY: the program gives arrays of so many.
+    unsafe {
+        let room = typed_targets(call.process, recvbuf, (recvcounts, rdispls), recvtypes, n)?;
+        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
+            true => None,
+            false => {
+                not_in_place(sendbuf)?;
+                let at = sendbuf.cast_mut();
+                let parts = typed_targets(call.process, at, (sendcounts, sdispls), sendtypes, n)?;
+                Some(parts.iter().map(Target::as_source).collect())
+            }
+        };
+        alltoall_of(comm, site, sources, room)
+    }
+}

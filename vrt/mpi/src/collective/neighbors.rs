@@ -1,0 +1,317 @@
+//! Operations among the neighbours of a topology (MPI-4.1 section 8.6).
+
+use std::ffi::c_void;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::comm::algorithms::{Collective, In, Out};
+use vrt_core::comm::shape::{Neighbors, neighbors};
+use vrt_core::operation::Pending;
+use vrt_core::pe::{self, Completion, Started};
+use vrt_core::{Error, Site};
+
+use super::parts::{Source, Target, input, output, put, targets, typed_targets};
+use super::{Operation, forms, operation, three_forms};
+use crate::buffer::not_in_place;
+use crate::call::Call;
+use crate::communicator::Comm;
+use crate::fault::{Outcome, refuse};
+use crate::numbers::Whole;
+
+forms! {
+    MPI_Neighbor_allgather / MPI_Neighbor_allgather_c,
+    MPI_Ineighbor_allgather / MPI_Ineighbor_allgather_c,
+    MPI_Neighbor_allgather_init / MPI_Neighbor_allgather_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype,
+    ) = allgather;
+    MPI_Neighbor_allgatherv / MPI_Neighbor_allgatherv_c,
+    MPI_Ineighbor_allgatherv / MPI_Ineighbor_allgatherv_c,
+    MPI_Neighbor_allgatherv_init / MPI_Neighbor_allgatherv_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
+    ) = allgatherv;
+    MPI_Neighbor_alltoall / MPI_Neighbor_alltoall_c,
+    MPI_Ineighbor_alltoall / MPI_Ineighbor_alltoall_c,
+    MPI_Neighbor_alltoall_init / MPI_Neighbor_alltoall_init_c(
+        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcount: N, recvtype: MPI_Datatype,
+    ) = alltoall;
+    MPI_Neighbor_alltoallv / MPI_Neighbor_alltoallv_c,
+    MPI_Ineighbor_alltoallv / MPI_Ineighbor_alltoallv_c,
+    MPI_Neighbor_alltoallv_init / MPI_Neighbor_alltoallv_init_c(
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
+    ) = alltoallv;
+    MPI_Neighbor_alltoallw / MPI_Neighbor_alltoallw_c,
+    MPI_Ineighbor_alltoallw / MPI_Ineighbor_alltoallw_c,
+    MPI_Neighbor_alltoallw_init / MPI_Neighbor_alltoallw_init_c(
+        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const MPI_Aint,
+        sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
+        rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
+    ) = alltoallw;
+}
+
+/// Two operations at the same time.
+pub(super) async fn both(
+    one: impl Future<Output = Outcome>,
+    other: impl Future<Output = Outcome>,
+) -> Outcome {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    let (mut first, mut second) = (None, None);
+    poll_fn(|context| {
+        if first.is_none()
+            && let Poll::Ready(outcome) = one.as_mut().poll(context)
+        {
+            first = Some(outcome);
+        }
+        if second.is_none()
+            && let Poll::Ready(outcome) = other.as_mut().poll(context)
+        {
+            second = Some(outcome);
+        }
+        match first.is_some() && second.is_some() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    first.unwrap_or(Ok(()))?;
+    second.unwrap_or(Ok(()))
+}
+
+/// The neighbours of a rank.
+///
+/// # Errors
+/// The communicator has no topology.
+fn around(comm: &Comm) -> Outcome<Neighbors> {
+    match neighbors(&comm.engine) {
+        Some(around) => Ok(around),
+        None => refuse!(MPI_ERR_TOPOLOGY, "the communicator has no topology"),
+    }
+}
+
+/// Sends a part to each neighbour and receives one from each.
+fn exchange(
+    comm: Rc<Comm>,
+    site: Site,
+    around: Neighbors,
+    sources: Vec<Source>,
+    targets: Vec<Target>,
+) -> Outcome<Operation> {
+    operation(move || {
+        let (comm, around) = (Rc::clone(&comm), around.clone());
+        let (sources, targets) = (sources.clone(), targets.clone());
+        async move {
+            // SAFETY: as the program promises.
+            unsafe {
+                let data: Vec<_> =
+                    sources.iter().map(|source| source.read()).collect::<Outcome<_>>()?;
+                let rooms: Vec<_> =
+                    targets.iter().map(|target| target.room()).collect::<Outcome<_>>()?;
+                let ins = data.iter().map(input).collect();
+                let outs = rooms.iter().map(output).collect();
+                run(&comm, site, &around, ins, outs).await?;
+                for (edge, room) in around.sources.iter().zip(&rooms) {
+                    if edge.rank.is_some() {
+                        put(room);
+                    }
+                }
+            }
+            Ok(())
+        }
+    })
+}
+
+/// # Safety
+/// The buffers are valid until the future is ready.
+async unsafe fn run(
+    comm: &Comm,
+    site: Site,
+    around: &Neighbors,
+    ins: Vec<In>,
+    outs: Vec<Out>,
+) -> Result<(), Error> {
+    let collective = Collective::begin(&comm.engine, site);
+    collective.number();
+    let wait = |started: Started| -> Result<Completion, Pending> {
+        match started {
+            Started::Done(outcome) => Ok(outcome),
+            Started::Pending(request, _) => Err(Pending::new(request, site, None)),
+        }
+    };
+    let mut receiving = Vec::with_capacity(outs.len());
+    for (edge, out) in around.sources.iter().zip(&outs) {
+        let Some(from) = edge.rank else { continue };
+        let pattern = collective.pattern(edge.label, from as usize);
+        // SAFETY: as the caller promises.
+        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
+        receiving.push(wait(started));
+    }
+    let mut sending = Vec::with_capacity(ins.len());
+    for (edge, data) in around.destinations.iter().zip(&ins) {
+        let Some(to) = edge.rank else { continue };
+        let message = collective.outbound(edge.label, to as usize, *data);
+        // SAFETY: as the caller promises.
+        sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) })));
+    }
+    for receive in receiving {
+        let outcome = match receive {
+            Ok(outcome) => outcome,
+            Err(pending) => pending.await?,
+        };
+        outcome.fitting()?;
+    }
+    for pending in sending.into_iter().filter_map(Result::err) {
+        pending.await?;
+    }
+    Ok(())
+}
+
+three_forms!(allgather<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype,
+));
+
+unsafe fn allgather<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(sendbuf)?;
+    let comm = call.process.comm(comm)?;
+    let around = around(&comm)?;
+    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let sources = vec![source; around.destinations.len()];
+    let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
+    exchange(comm, call.site, around, sources, targets)
+}
+
+three_forms!(allgatherv<N, D>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
+));
+
+unsafe fn allgatherv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const D,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(sendbuf)?;
+    let comm = call.process.comm(comm)?;
+    let around = around(&comm)?;
+    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
+    let n = around.sources.len();
+    // SAFETY: the program gives arrays of so many.
+    let targets = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
+    let sources = vec![source; around.destinations.len()];
+    exchange(comm, call.site, around, sources, targets)
+}
+
+three_forms!(alltoall<N>(
+    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+    recvcount: N, recvtype: MPI_Datatype,
+));
+
+unsafe fn alltoall<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(sendbuf)?;
+    let comm = call.process.comm(comm)?;
+    let around = around(&comm)?;
+    let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
+    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let sources = (0..around.destinations.len()).map(|i| source.nth(i).as_source()).collect();
+    let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
+    exchange(comm, call.site, around, sources, targets)
+}
+
+three_forms!(alltoallv<N, D>(
+    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
+    recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
+));
+
+unsafe fn alltoallv<N: Whole, D: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const D,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const D,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(sendbuf)?;
+    let comm = call.process.comm(comm)?;
+    let around = around(&comm)?;
+    let (to, from) = (around.destinations.len(), around.sources.len());
+    let at = sendbuf.cast_mut();
+    // SAFETY: the program gives arrays of so many.
+    let (sources, targets) = unsafe {
+        (
+            targets(call.process, at, (sendcounts, sdispls), sendtype, to)?,
+            targets(call.process, recvbuf, (recvcounts, rdispls), recvtype, from)?,
+        )
+    };
+    let sources = sources.iter().map(Target::as_source).collect();
+    exchange(comm, call.site, around, sources, targets)
+}
+
+three_forms!(alltoallw<N>(
+    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
+    rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
+));
+
+unsafe fn alltoallw<N: Whole>(
+    call: Call,
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const MPI_Aint,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Outcome<Operation> {
+    not_in_place(sendbuf)?;
+    let comm = call.process.comm(comm)?;
+    let around = around(&comm)?;
+    let (to, from) = (around.destinations.len(), around.sources.len());
+    let at = sendbuf.cast_mut();
+    // SAFETY: the program gives arrays of so many.
+    let (sources, targets) = unsafe {
+        (
+            typed_targets(call.process, at, (sendcounts, sdispls), sendtypes, to)?,
+            typed_targets(call.process, recvbuf, (recvcounts, rdispls), recvtypes, from)?,
+        )
+    };
+    let sources = sources.iter().map(Target::as_source).collect();
+    exchange(comm, call.site, around, sources, targets)
+}

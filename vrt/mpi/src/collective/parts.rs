@@ -1,0 +1,234 @@
+//! Buffers of collective operations: elements of a program, read or filled when the operation runs.
+
+use std::ffi::c_void;
+
+use vrt_abi::types::*;
+use vrt_core::comm::algorithms::{In, Out};
+
+use crate::buffer::{Incoming, Outgoing, UNTYPED};
+use crate::datatype::Use;
+use crate::fault::Outcome;
+use crate::numbers::{self, Whole};
+use crate::process::Process;
+
+/// Elements that are sent.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) at: *const u8,
+    pub(super) count: usize,
+    pub(super) datatype: Use,
+}
+
+/// Elements that are received.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) at: *mut u8,
+    pub(super) count: usize,
+    pub(super) datatype: Use,
+}
+
+impl Source {
+    /// Of what a program gives.
+    ///
+    /// # Errors
+    /// The count is negative, or there is no such datatype.
+    #[inline(always)]
+    pub(super) fn of<N: Whole>(
+        process: &Process,
+        buf: *const c_void,
+        count: N,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Source> {
+        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        Ok(Source { at: buf.cast(), count, datatype })
+    }
+
+    /// Bytes, packed.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.datatype.size() * self.count
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// The buffer is missing.
+    ///
+    /// # Safety
+    /// The elements are readable.
+    pub(super) unsafe fn read(&self) -> Outcome<Outgoing> {
+        // SAFETY: as the caller promises.
+        unsafe { Outgoing::of_elements(self.at, self.count, &self.datatype) }
+    }
+
+    /// A copy of its bytes.
+    ///
+    /// # Safety
+    /// The elements are readable.
+    pub(super) unsafe fn copy(&self) -> Vec<u8> {
+        // SAFETY: as the caller promises.
+        unsafe { self.datatype.pack(self.at, self.count) }
+    }
+
+    /// If it lies in memory as it is sent: its bytes.
+    #[inline(always)]
+    pub(super) fn direct(&self) -> Option<In> {
+        let begin = self.datatype.direct(self.count)?;
+        let at = self.at.wrapping_offset(begin);
+        (!at.is_null() || self.len() == 0).then_some(In(at, self.len(), UNTYPED))
+    }
+}
+
+impl Target {
+    /// Of what a program gives.
+    ///
+    /// # Errors
+    /// The count is negative, or there is no such datatype.
+    #[inline(always)]
+    pub(super) fn of<N: Whole>(
+        process: &Process,
+        buf: *mut c_void,
+        count: N,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Target> {
+        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        Ok(Target { at: buf.cast(), count, datatype })
+    }
+
+    /// Bytes, packed.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.datatype.size() * self.count
+    }
+
+    /// The same elements, to be sent.
+    pub(super) fn as_source(&self) -> Source {
+        Source { at: self.at, count: self.count, datatype: self.datatype.clone() }
+    }
+
+    /// So many of these, one after the other.
+    pub(super) fn times(&self, n: usize) -> Target {
+        Target { count: self.count * n, ..self.clone() }
+    }
+
+    /// The part of `count` elements that is for the `nth` rank.
+    pub(super) fn nth(&self, nth: usize) -> Target {
+        let offset = self.datatype.extent() * (self.count * nth) as isize;
+        Target { at: self.at.wrapping_offset(offset), ..self.clone() }
+    }
+
+    /// Where its bytes go.
+    ///
+    /// # Errors
+    /// The buffer is missing.
+    ///
+    /// # Safety
+    /// The elements are writable until [`put`].
+    pub(super) unsafe fn room(&self) -> Outcome<Incoming> {
+        // SAFETY: as the caller promises.
+        unsafe { Incoming::of_elements(self.at, self.count, self.datatype.clone()) }
+    }
+
+    /// If it lies in memory as it comes: where its bytes go.
+    #[inline(always)]
+    pub(super) fn direct(&self) -> Option<Out> {
+        let begin = self.datatype.direct(self.count)?;
+        let at = self.at.wrapping_offset(begin);
+        (!at.is_null() || self.len() == 0).then_some(Out(at, self.len(), UNTYPED))
+    }
+
+    /// Puts packed bytes into its elements.
+    ///
+    /// # Safety
+    /// They are writable.
+    pub(super) unsafe fn fill(&self, packed: &[u8]) {
+        // SAFETY: as the caller promises.
+        unsafe { self.datatype.unpack(packed, self.at, self.count) };
+    }
+}
+
+/// What an operation reads.
+pub(super) fn input(data: &Outgoing) -> In {
+    In(data.at, data.len, UNTYPED)
+}
+
+/// What it reads of a copy.
+pub(super) fn input_of(bytes: &[u8]) -> In {
+    In(bytes.as_ptr(), bytes.len(), UNTYPED)
+}
+
+/// What it writes.
+pub(super) fn output(room: &Incoming) -> Out {
+    Out(room.room.buffer, room.room.capacity, UNTYPED)
+}
+
+/// What it writes to memory of its own.
+pub(super) fn output_of(bytes: &mut [u8]) -> Out {
+    Out(bytes.as_mut_ptr(), bytes.len(), UNTYPED)
+}
+
+/// What has come is put into its place.
+///
+/// # Safety
+/// The elements are writable.
+pub(super) unsafe fn put(room: &Incoming) {
+    if let Some(unpack) = &room.unpack {
+        // SAFETY: as the caller promises.
+        unsafe { unpack.put(room.room.capacity) };
+    }
+}
+
+/// A part for each rank, at displacements in elements.
+///
+/// # Errors
+/// An array is missing, a count negative, or there is no such datatype.
+///
+/// # Safety
+/// The arrays have so many entries.
+pub(super) unsafe fn targets<N: Whole, D: Whole>(
+    process: &Process,
+    buf: *mut c_void,
+    (counts, displacements): (*const N, *const D),
+    datatype: MPI_Datatype,
+    ranks: usize,
+) -> Outcome<Vec<Target>> {
+    let datatype = Use::of(process, datatype)?;
+    // SAFETY: as the caller promises.
+    let (counts, places) =
+        unsafe { (numbers::counts(counts, ranks)?, numbers::list(displacements, ranks)?) };
+    let extent = datatype.extent();
+    let part = |(count, at): (usize, i64)| Target {
+        at: buf.cast::<u8>().wrapping_offset(at as isize * extent),
+        count,
+        datatype: datatype.clone(),
+    };
+    Ok(counts.into_iter().zip(places).map(part).collect())
+}
+
+/// A part for each rank, of a type of its own, at displacements in bytes.
+///
+/// # Errors
+/// As [`targets`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
+    process: &Process,
+    buf: *mut c_void,
+    (counts, displacements): (*const N, *const D),
+    types: *const MPI_Datatype,
+    ranks: usize,
+) -> Outcome<Vec<Target>> {
+    // SAFETY: as the caller promises.
+    let (counts, places) =
+        unsafe { (numbers::counts(counts, ranks)?, numbers::list(displacements, ranks)?) };
+    let parts = counts.into_iter().zip(places).enumerate().map(|(i, (count, at))| {
+        // SAFETY: as the caller promises. Where nothing is sent the type does not matter.
+        let datatype = match (count, unsafe { *types.add(i) }) {
+            (0, handle) => Use::of(process, handle).unwrap_or(Use::Dense(1)),
+            (_, handle) => Use::of(process, handle)?,
+        };
+        Ok(Target { at: buf.cast::<u8>().wrapping_offset(at as isize), count, datatype })
+    });
+    parts.collect()
+}

@@ -1,0 +1,520 @@
+//! Communicators (MPI-4.1 chapter 7).
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int};
+use std::pin::Pin;
+use std::rc::Rc;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::comm::handle::{CommunicatorHandle, Info as EngineInfo, Members};
+use vrt_core::comm::shape::Shape;
+use vrt_core::comm::{SELF, WORLD, create, inter};
+use vrt_core::operation;
+use vrt_core::pe;
+use vrt_core::{Error, Site};
+
+use crate::attribute::Attributes;
+use crate::call::{Call, functions};
+use crate::errhandler::Handler;
+use crate::fault::{Outcome, refuse};
+use crate::group;
+use crate::info::Info;
+use crate::process::Process;
+use crate::program;
+use crate::request::Request;
+use crate::status::Stat;
+use crate::text;
+use crate::turns::Turns;
+
+/// A communicator, with what C attaches to it.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    pub(crate) engine: CommunicatorHandle,
+    pub(crate) errhandler: RefCell<Handler>,
+    pub(crate) attributes: Attributes,
+    pub(crate) info: RefCell<Info>,
+    /// For buffered sends.
+    pub(crate) buffer: Cell<(usize, usize)>,
+    /// The weights of a distributed graph's edges, if it has some: of sources and destinations.
+    pub(crate) weights: Option<(Vec<i32>, Vec<i32>)>,
+    /// The whole graph of a graph communicator: its index and edges.
+    pub(crate) graph: Option<(Vec<i32>, Vec<i32>)>,
+    /// Whose turn it is, where operations have to follow each other.
+    pub(crate) turns: Turns,
+}
+
+impl Comm {
+    /// With what a new communicator has.
+    pub(crate) fn new(engine: CommunicatorHandle) -> Comm {
+        Comm {
+            engine,
+            errhandler: RefCell::new(Handler::FATAL),
+            attributes: Attributes::default(),
+            info: RefCell::default(),
+            buffer: Cell::new((0, 0)),
+            weights: None,
+            graph: None,
+            turns: Turns::default(),
+        }
+    }
+
+    /// The communicator of all ranks, of the rank that calls.
+    pub(crate) fn world() -> Comm {
+        let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
+        let members = Members::Range { first: 0, count: size as u32 };
+        Comm::named(EngineInfo::new(WORLD, rank as i32, members), "MPI_COMM_WORLD")
+    }
+
+    /// The communicator of the rank that calls alone.
+    pub(crate) fn itself() -> Comm {
+        let rank = pe::with(|pe| pe.engine.current);
+        let members = Members::Range { first: rank, count: 1 };
+        Comm::named(EngineInfo::new(SELF, 0, members), "MPI_COMM_SELF")
+    }
+
+    fn named(info: EngineInfo, name: &str) -> Comm {
+        *info.name.borrow_mut() = name.to_owned();
+        Comm::new(CommunicatorHandle::new(info))
+    }
+
+    /// Its name; empty if it has none.
+    pub(crate) fn name(&self) -> String {
+        self.engine.name.borrow().clone()
+    }
+
+    /// Whether it is one between two groups.
+    pub(crate) fn is_inter(&self) -> bool {
+        self.engine.remote.is_some()
+    }
+
+    /// Refuses one between two groups.
+    ///
+    /// # Errors
+    /// It is one.
+    pub(crate) fn expect_intra(&self) -> Outcome {
+        if self.is_inter() {
+            refuse!(
+                MPI_ERR_COMM,
+                "the communicator is one between two groups, which is not allowed"
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses one that is not between two groups.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn expect_inter(&self) -> Outcome {
+        if !self.is_inter() {
+            refuse!(MPI_ERR_COMM, "the communicator is not one between two groups");
+        }
+        Ok(())
+    }
+}
+
+functions! {
+    MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) on Comm(comm) = rank;
+    MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) on Comm(comm) = size;
+    MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) on Comm(comm) = remote_size;
+    MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) on Comm(comm) = test_inter;
+    MPI_Comm_compare(one: MPI_Comm, other: MPI_Comm, result: *mut c_int) on Comm(one) = compare;
+    MPI_Comm_dup(comm: MPI_Comm, new: *mut MPI_Comm) on Comm(comm) = dup;
+    MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, new: *mut MPI_Comm)
+        on Comm(comm) = dup_with_info;
+    MPI_Comm_idup(comm: MPI_Comm, new: *mut MPI_Comm, request: *mut MPI_Request) on Comm(comm) = idup;
+    MPI_Comm_idup_with_info(
+        comm: MPI_Comm, info: MPI_Info, new: *mut MPI_Comm, request: *mut MPI_Request,
+    ) on Comm(comm) = idup_with_info;
+    MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, new: *mut MPI_Comm) on Comm(comm) = split;
+    MPI_Comm_split_type(
+        comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, new: *mut MPI_Comm,
+    ) on Comm(comm) = split_type;
+    MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, new: *mut MPI_Comm) on Comm(comm) = of_group;
+    MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, new: *mut MPI_Comm)
+        on Comm(comm) = of_group_alone;
+    MPI_Comm_free(comm: *mut MPI_Comm) on Nothing = free;
+    MPI_Comm_disconnect(comm: *mut MPI_Comm) on Nothing = disconnect;
+    MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) on Comm(comm) = local_group;
+    MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) on Comm(comm) = remote_group;
+    MPI_Intercomm_create(
+        local: MPI_Comm, local_leader: c_int, peer: MPI_Comm, remote_leader: c_int, tag: c_int,
+        new: *mut MPI_Comm,
+    ) on Comm(local) = intercomm;
+    MPI_Intercomm_merge(comm: MPI_Comm, high: c_int, new: *mut MPI_Comm) on Comm(comm) = merge;
+    MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) on Comm(comm) = set_name;
+    MPI_Comm_get_name(comm: MPI_Comm, name: *mut c_char, len: *mut c_int) on Comm(comm) = get_name;
+    MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) on Comm(comm) = set_info;
+    MPI_Comm_get_info(comm: MPI_Comm, info: *mut MPI_Info) on Comm(comm) = get_info;
+    MPI_Comm_get_parent(parent: *mut MPI_Comm) on Nothing = parent;
+}
+
+/// Gives the program a number.
+unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for it.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+unsafe fn rank(call: Call, comm: MPI_Comm, rank: *mut c_int) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { give(call.process.comm(comm)?.engine.rank, rank) }
+}
+
+unsafe fn size(call: Call, comm: MPI_Comm, size: *mut c_int) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { give(call.process.comm(comm)?.engine.size, size) }
+}
+
+unsafe fn remote_size(call: Call, comm: MPI_Comm, size: *mut c_int) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    comm.expect_inter()?;
+    // SAFETY: as the program promises.
+    unsafe { give(comm.engine.partners().len() as c_int, size) }
+}
+
+unsafe fn test_inter(call: Call, comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { give(call.process.comm(comm)?.is_inter().into(), flag) }
+}
+
+unsafe fn compare(call: Call, one: MPI_Comm, other: MPI_Comm, result: *mut c_int) -> Outcome {
+    let (a, b) = (call.process.comm(one)?, call.process.comm(other)?);
+    let relation = match (&a.engine.remote, &b.engine.remote) {
+        _ if one == other => MPI_IDENT,
+        (None, None) => group::relation(&a.engine.members, &b.engine.members),
+        (Some(remote_a), Some(remote_b)) => {
+            let local = group::relation(&a.engine.members, &b.engine.members);
+            local.max(group::relation(&remote_a.members, &remote_b.members))
+        }
+        _ => MPI_UNEQUAL,
+    };
+    let relation = if one != other && relation == MPI_IDENT { MPI_CONGRUENT } else { relation };
+    // SAFETY: as the program promises.
+    unsafe { give(relation, result) }
+}
+
+/// Waits for the making of a communicator, and gives the program a handle of it.
+unsafe fn made(
+    call: Call,
+    comm: &Comm,
+    make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let engine = operation::drive(call.may_block()?, make)?;
+    let handle = match engine {
+        None => MPI_COMM_NULL,
+        Some(engine) => {
+            let made = Comm::new(engine);
+            made.errhandler.replace(comm.errhandler.borrow().clone());
+            MPI_Comm(call.process.comms.add(made))
+        }
+    };
+    // SAFETY: the program gives room for a handle.
+    unsafe { new.write(handle) };
+    Ok(())
+}
+
+/// A communicator of the same ranks.
+///
+/// # Errors
+/// As [`create::duplicate`].
+pub(crate) async fn duplicate(comm: Rc<Comm>, site: Site) -> Result<CommunicatorHandle, Error> {
+    if comm.is_inter() {
+        let _turn = comm.turns.take(site).await;
+        return inter::duplicate(&comm.engine, site).await;
+    }
+    create::duplicate(&comm.engine, site).await
+}
+
+/// What a duplicate has beside its ranks.
+///
+/// # Errors
+/// A function of the program's that copies an attribute fails.
+fn with_what_comes_along(
+    call: Call,
+    handle: MPI_Comm,
+    comm: &Comm,
+    info: Option<Info>,
+    engine: CommunicatorHandle,
+) -> Outcome<Comm> {
+    let mut made = Comm::new(engine);
+    made.errhandler.replace(comm.errhandler.borrow().clone());
+    made.info.replace(info.unwrap_or_else(|| comm.info.borrow().clone()));
+    made.weights = comm.weights.clone();
+    made.graph = comm.graph.clone();
+    made.attributes = comm.attributes.copied(call.process, handle.0)?;
+    Ok(made)
+}
+
+unsafe fn dup(call: Call, comm: MPI_Comm, new: *mut MPI_Comm) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { dup_by(call, comm, None, new) }
+}
+
+unsafe fn dup_by(call: Call, handle: MPI_Comm, info: Option<Info>, new: *mut MPI_Comm) -> Outcome {
+    let comm = call.process.comm(handle)?;
+    let engine = operation::drive(call.may_block()?, duplicate(Rc::clone(&comm), call.site))?;
+    let made = with_what_comes_along(call, handle, &comm, info, engine)?;
+    // SAFETY: the program gives room for a handle.
+    unsafe { new.write(MPI_Comm(call.process.comms.add(made))) };
+    Ok(())
+}
+
+unsafe fn dup_with_info(call: Call, comm: MPI_Comm, info: MPI_Info, new: *mut MPI_Comm) -> Outcome {
+    let info = Info::or_empty(call.process, info)?;
+    // SAFETY: as the program promises.
+    unsafe { dup_by(call, comm, Some(info), new) }
+}
+
+unsafe fn idup(
+    call: Call,
+    comm: MPI_Comm,
+    new: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { idup_by(call, comm, None, new, request) }
+}
+
+unsafe fn idup_with_info(
+    call: Call,
+    comm: MPI_Comm,
+    info: MPI_Info,
+    new: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let info = Info::or_empty(call.process, info)?;
+    // SAFETY: as the program promises.
+    unsafe { idup_by(call, comm, Some(info), new, request) }
+}
+
+/// Attributes are copied as they are when it begins (MPI-4.1 section 7.4.2).
+unsafe fn idup_by(
+    call: Call,
+    handle: MPI_Comm,
+    info: Option<Info>,
+    new: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = call.process.comm(handle)?;
+    let attributes = comm.attributes.copied(call.process, handle.0)?;
+    let (site, process) = (call.site, call.process);
+    let future: Pin<Box<dyn Future<Output = Outcome<Stat>>>> = Box::pin(async move {
+        let engine = duplicate(Rc::clone(&comm), site).await?;
+        let mut made = Comm::new(engine);
+        made.errhandler.replace(comm.errhandler.borrow().clone());
+        made.info.replace(info.unwrap_or_else(|| comm.info.borrow().clone()));
+        made.weights = comm.weights.clone();
+        made.graph = comm.graph.clone();
+        made.attributes = attributes;
+        // SAFETY: the program keeps room for a handle until the request is done.
+        unsafe { new.write(MPI_Comm(process.comms.add(made))) };
+        Ok(Stat::EMPTY)
+    });
+    // SAFETY: the program gives room for a handle.
+    unsafe { Request::task(call, handle, future).give(call, request) };
+    Ok(())
+}
+
+unsafe fn split(
+    call: Call,
+    handle: MPI_Comm,
+    color: c_int,
+    key: c_int,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let comm = call.process.comm(handle)?;
+    let color = match color {
+        MPI_UNDEFINED => None,
+        0.. => Some(color as u32),
+        _ => refuse!(MPI_ERR_ARG, "the color is {color}: 0 and more or MPI_UNDEFINED are allowed"),
+    };
+    let (whole, site) = (Rc::clone(&comm), call.site);
+    let make = async move {
+        if whole.is_inter() {
+            let _turn = whole.turns.take(site).await;
+            return inter::split(&whole.engine, color, key, site).await;
+        }
+        create::split(&whole.engine, color, key, Shape::Plain, site).await
+    };
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn split_type(
+    call: Call,
+    handle: MPI_Comm,
+    split_type: c_int,
+    key: c_int,
+    info: MPI_Info,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let comm = call.process.comm(handle)?;
+    comm.expect_intra()?;
+    Info::or_empty(call.process, info)?;
+    let color = match split_type {
+        // Ranks of a node share memory now; where they may be moved to another one, they do not for long.
+        MPI_COMM_TYPE_SHARED => match program::ranks_leave_nodes() {
+            false => Some(create::node_now()),
+            true => Some(comm.engine.rank as u32),
+        },
+        // Of what a node is made is not told apart.
+        MPI_COMM_TYPE_HW_UNGUIDED
+        | MPI_COMM_TYPE_HW_GUIDED
+        | MPI_COMM_TYPE_RESOURCE_GUIDED
+        | MPI_UNDEFINED => None,
+        _ => refuse!(MPI_ERR_ARG, "{split_type} is no type by which communicators are split"),
+    };
+    let make = create::split(&comm.engine, color, key, Shape::Plain, call.site);
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn of_group(call: Call, handle: MPI_Comm, group: MPI_Group, new: *mut MPI_Comm) -> Outcome {
+    let (comm, group) = (call.process.comm(handle)?, call.process.group(group)?);
+    let (whole, site) = (Rc::clone(&comm), call.site);
+    let make = async move {
+        if whole.is_inter() {
+            let _turn = whole.turns.take(site).await;
+            return inter::from_groups(&whole.engine, &group, site).await;
+        }
+        create::from_group_collective(&whole.engine, &group, site).await
+    };
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn of_group_alone(
+    call: Call,
+    handle: MPI_Comm,
+    group: MPI_Group,
+    tag: c_int,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let (comm, group) = (call.process.comm(handle)?, call.process.group(group)?);
+    comm.expect_intra()?;
+    let make = create::from_group(&comm.engine, &group, tag, call.site);
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn free(call: Call, handle: *mut MPI_Comm) -> Outcome {
+    // SAFETY: the program gives its handle.
+    let comm = unsafe { *handle };
+    if comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF {
+        refuse!(MPI_ERR_COMM, "{} cannot be freed", call.process.comm(comm)?.name());
+    }
+    let found = call.process.comm(comm)?;
+    found.attributes.delete_all(call.process, comm.0)?;
+    call.process.comms.remove(comm.0);
+    // SAFETY: as above.
+    unsafe { *handle = MPI_COMM_NULL };
+    Ok(())
+}
+
+/// All communication of the rank on it is over when it is freed: a rank waits for its own.
+unsafe fn disconnect(call: Call, handle: *mut MPI_Comm) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe {
+        let comm = call.process.comm(*handle)?;
+        crate::collective::barrier_of(call, &comm)?;
+        free(call, handle)
+    }
+}
+
+/// Gives the program a handle of a group.
+unsafe fn give_group(process: &Process, group: Members, to: *mut MPI_Group) {
+    // SAFETY: the program gives room for a handle.
+    unsafe { to.write(MPI_Group(process.groups.add(group))) };
+}
+
+unsafe fn local_group(call: Call, comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    // SAFETY: as the program promises.
+    unsafe { give_group(call.process, comm.engine.members.clone(), group) };
+    Ok(())
+}
+
+unsafe fn remote_group(call: Call, comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    comm.expect_inter()?;
+    // SAFETY: as the program promises.
+    unsafe { give_group(call.process, comm.engine.partners().clone(), group) };
+    Ok(())
+}
+
+unsafe fn intercomm(
+    call: Call,
+    local: MPI_Comm,
+    local_leader: c_int,
+    peer: MPI_Comm,
+    remote_leader: c_int,
+    tag: c_int,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let comm = call.process.comm(local)?;
+    comm.expect_intra()?;
+    // Only the leader has to give a peer.
+    let peer = match comm.engine.rank == local_leader {
+        true => call.process.comm(peer)?,
+        false => Rc::clone(&comm),
+    };
+    let (engine, site) = (comm.engine.clone(), call.site);
+    let make = async move {
+        inter::create(&engine, local_leader, &peer.engine, remote_leader, tag, site).await.map(Some)
+    };
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn merge(call: Call, comm: MPI_Comm, high: c_int, new: *mut MPI_Comm) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    comm.expect_inter()?;
+    let (whole, site) = (Rc::clone(&comm), call.site);
+    let make = async move {
+        let _turn = whole.turns.take(site).await;
+        inter::merge(&whole.engine, high != 0, site).await.map(Some)
+    };
+    // SAFETY: as the program promises.
+    unsafe { made(call, &comm, make, new) }
+}
+
+unsafe fn set_name(call: Call, comm: MPI_Comm, name: *const c_char) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    // SAFETY: the program gives a string.
+    *comm.engine.name.borrow_mut() = unsafe { text::taken(name) };
+    Ok(())
+}
+
+unsafe fn get_name(call: Call, comm: MPI_Comm, name: *mut c_char, len: *mut c_int) -> Outcome {
+    // A null communicator has a name, too (MPI-4.1 section 7.8).
+    let found = match comm {
+        MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+        _ => call.process.comm(comm)?.name(),
+    };
+    // SAFETY: the program gives room for `MPI_MAX_OBJECT_NAME` characters.
+    unsafe { text::give(&found, name, MPI_MAX_OBJECT_NAME as usize, len) };
+    Ok(())
+}
+
+fn set_info(call: Call, comm: MPI_Comm, info: MPI_Info) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    let info = Info::or_empty(call.process, info)?;
+    comm.info.borrow_mut().add_all(&info);
+    Ok(())
+}
+
+unsafe fn get_info(call: Call, comm: MPI_Comm, info: *mut MPI_Info) -> Outcome {
+    let found = call.process.comm(comm)?.info.borrow().clone();
+    // SAFETY: the program gives room for a handle.
+    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
+    Ok(())
+}
+
+unsafe fn parent(_: Call, parent: *mut MPI_Comm) -> Outcome {
+    // SAFETY: the program gives room for a handle.
+    unsafe { parent.write(MPI_COMM_NULL) };
+    Ok(())
+}

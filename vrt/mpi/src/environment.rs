@@ -1,0 +1,239 @@
+//! Beginning and end, and what surrounds a rank (MPI-4.1 chapters 9 and 11, MPI-5.0 chapter 20).
+
+use std::ffi::{c_char, c_int, c_void};
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::operation;
+use vrt_core::pe;
+use vrt_slot::report;
+
+use crate::call::{Call, Export, functions};
+use crate::errhandler::exit_status;
+use crate::fault::{Outcome, refuse};
+use crate::info::Info;
+use crate::process::Process;
+use crate::text;
+
+/// The version of the standard whose interface this is.
+const VERSION: (c_int, c_int) = (5, 0);
+
+functions! {
+    MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) on Nothing when Always = init;
+    MPI_Init_thread(
+        argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
+    ) on Nothing when Always = init_thread;
+    MPI_Initialized(flag: *mut c_int) on Nothing when Always = initialized;
+    MPI_Finalized(flag: *mut c_int) on Nothing when Always = finalized;
+    MPI_Finalize() on Nothing = finalize;
+    MPI_Abort(comm: MPI_Comm, code: c_int) on Nothing when Always = abort;
+    MPI_Query_thread(provided: *mut c_int) on Nothing = query_thread;
+    MPI_Is_thread_main(flag: *mut c_int) on Nothing = is_thread_main;
+    MPI_Get_version(version: *mut c_int, subversion: *mut c_int) on Nothing when Always = version;
+    MPI_Get_library_version(version: *mut c_char, len: *mut c_int)
+        on Nothing when Always = library_version;
+    MPI_Get_processor_name(name: *mut c_char, len: *mut c_int) on Nothing = processor_name;
+    MPI_Get_hw_resource_info(info: *mut MPI_Info) on Nothing = resources;
+    MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, place: *mut c_void) on Nothing = alloc_mem;
+    MPI_Free_mem(place: *mut c_void) on Nothing = free_mem;
+    MPI_Abi_get_version(major: *mut c_int, minor: *mut c_int) on Nothing when Always = abi_version;
+    MPI_Abi_get_info(info: *mut MPI_Info) on Nothing when Always = abi_info;
+}
+
+/// Functions whose results are no error codes.
+pub(crate) const OTHERS: &[Export] = &[
+    Export { name: "MPI_Wtime", address: wtime as *const () },
+    Export { name: "MPI_Wtick", address: wtick as *const () },
+    Export { name: "MPI_Aint_add", address: aint_add as *const () },
+    Export { name: "MPI_Aint_diff", address: aint_diff as *const () },
+    Export { name: "MPI_Pcontrol", address: pcontrol as *const () },
+];
+
+const _: vrt_abi::signatures::MPI_Wtime = wtime;
+const _: vrt_abi::signatures::MPI_Wtick = wtick;
+const _: vrt_abi::signatures::MPI_Aint_add = aint_add;
+const _: vrt_abi::signatures::MPI_Aint_diff = aint_diff;
+
+unsafe extern "C" fn wtime() -> f64 {
+    pe::monotonic() as f64 * 1e-9
+}
+
+unsafe extern "C" fn wtick() -> f64 {
+    1e-9
+}
+
+unsafe extern "C" fn aint_add(base: MPI_Aint, distance: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(distance)
+}
+
+unsafe extern "C" fn aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
+    one.wrapping_sub(other)
+}
+
+/// For tools; there is none. What comes after the level is not looked at.
+unsafe extern "C" fn pcontrol(_level: c_int) -> c_int {
+    MPI_SUCCESS
+}
+
+unsafe fn init(call: Call, _: *mut c_int, _: *mut *mut *mut c_char) -> Outcome {
+    if call.process.has_begun() {
+        refuse!(MPI_ERR_OTHER, "it was called before");
+    }
+    call.process.initialize();
+    Ok(())
+}
+
+/// A rank's own thread calls; it may have others.
+const THREADS: c_int = MPI_THREAD_FUNNELED;
+
+unsafe fn init_thread(
+    call: Call,
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> Outcome {
+    let levels =
+        [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
+    if !levels.contains(&required) {
+        refuse!(MPI_ERR_ARG, "{required} is no thread level: {levels:?} are");
+    }
+    // SAFETY: the program gives room for a number.
+    unsafe {
+        init(call, argc, argv)?;
+        call.process.threads.set(required.min(THREADS));
+        provided.write(required.min(THREADS));
+    }
+    Ok(())
+}
+
+unsafe fn initialized(call: Call, flag: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for a flag.
+    unsafe { flag.write(call.process.has_begun().into()) };
+    Ok(())
+}
+
+unsafe fn finalized(call: Call, flag: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for a flag.
+    unsafe { flag.write(call.process.is_finalized().into()) };
+    Ok(())
+}
+
+/// What the program has attached to `MPI_COMM_SELF` is deleted first; then all that goes on by itself is
+/// waited for, and all ranks for each other.
+fn finalize(call: Call) -> Outcome {
+    let process = call.process;
+    process.itself.attributes.delete_all(process, MPI_COMM_SELF.0)?;
+    process.world.attributes.delete_all(process, MPI_COMM_WORLD.0)?;
+    operation::finish_tasks();
+    crate::collective::barrier_of(call, &process.world)?;
+    process.finalize();
+    Ok(())
+}
+
+/// All ranks of the job end, whatever the communicator.
+fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
+    let rank = pe::current_rank().unwrap_or_default();
+    let name = call.process.comm(comm).map(|comm| comm.name()).unwrap_or_default();
+    let on = if name.is_empty() { String::new() } else { format!("{name}, ") };
+    report::say(format_args!("rank {rank} called MPI_Abort({on}{code}); ending the job"));
+    crate::life::flush();
+    report::end_job(exit_status(code))
+}
+
+unsafe fn query_thread(call: Call, provided: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for a number.
+    unsafe { provided.write(call.process.threads.get()) };
+    Ok(())
+}
+
+/// Other threads do not come here.
+unsafe fn is_thread_main(_: Call, flag: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for a flag.
+    unsafe { flag.write(1) };
+    Ok(())
+}
+
+unsafe fn version(_: Call, version: *mut c_int, subversion: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for two numbers.
+    unsafe {
+        version.write(VERSION.0);
+        subversion.write(VERSION.1);
+    }
+    Ok(())
+}
+
+unsafe fn library_version(_: Call, version: *mut c_char, len: *mut c_int) -> Outcome {
+    let text = concat!("vrt ", env!("CARGO_PKG_VERSION"), ": MPI ranks as virtual ranks");
+    // SAFETY: the program gives room for `MPI_MAX_LIBRARY_VERSION_STRING` characters.
+    unsafe { text::give(text, version, MPI_MAX_LIBRARY_VERSION_STRING as usize, len) };
+    Ok(())
+}
+
+/// The host and the PE that the rank is on now.
+unsafe fn processor_name(_: Call, name: *mut c_char, len: *mut c_int) -> Outcome {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let pe = pe::whereabouts().map_or(0, |(_, pe)| pe);
+    let text = format!("{}:pe{pe}", host.trim());
+    // SAFETY: the program gives room for `MPI_MAX_PROCESSOR_NAME` characters.
+    unsafe { text::give(&text, name, MPI_MAX_PROCESSOR_NAME as usize, len) };
+    Ok(())
+}
+
+/// A rank is bound to nothing: it may be moved.
+unsafe fn resources(call: Call, info: *mut MPI_Info) -> Outcome {
+    // SAFETY: the program gives room for a handle.
+    unsafe { info.write(MPI_Info(call.process.infos.add(Info::default()))) };
+    Ok(())
+}
+
+unsafe fn alloc_mem(call: Call, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Outcome {
+    Info::or_empty(call.process, info)?;
+    let Ok(size) = usize::try_from(size) else {
+        refuse!(MPI_ERR_ARG, "{size} bytes: the size is negative");
+    };
+    // SAFETY: a plain allocation; the program gives room for a pointer.
+    unsafe {
+        let block = libc::malloc(size.max(1));
+        if block.is_null() {
+            refuse!(MPI_ERR_NO_MEM, "there are no {size} bytes left for this rank");
+        }
+        place.cast::<*mut c_void>().write(block);
+    }
+    Ok(())
+}
+
+unsafe fn free_mem(_: Call, place: *mut c_void) -> Outcome {
+    // SAFETY: the program gives what `MPI_Alloc_mem` gave it.
+    unsafe { libc::free(place) };
+    Ok(())
+}
+
+unsafe fn abi_version(_: Call, major: *mut c_int, minor: *mut c_int) -> Outcome {
+    // SAFETY: the program gives room for two numbers.
+    unsafe {
+        major.write(MPI_ABI_VERSION);
+        minor.write(MPI_ABI_SUBVERSION);
+    }
+    Ok(())
+}
+
+unsafe fn abi_info(call: Call, info: *mut MPI_Info) -> Outcome {
+    let found = Info::of(&[
+        ("mpi_aint_size", size_of::<MPI_Aint>()),
+        ("mpi_count_size", size_of::<MPI_Count>()),
+        ("mpi_offset_size", size_of::<MPI_Offset>()),
+    ]);
+    // SAFETY: the program gives room for a handle.
+    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
+    Ok(())
+}
+
+/// A function that is in the interface, and not here yet.
+pub(crate) fn missing(name: &'static str) -> c_int {
+    let Some(process) = Process::current() else { return MPI_ERR_UNSUPPORTED_OPERATION };
+    let call = Call { process, site: vrt_core::Site { call: name, location: None } };
+    let fault =
+        crate::fault::fault(MPI_ERR_UNSUPPORTED_OPERATION, "vrt does not have this function yet");
+    crate::call::raise(call, crate::call::On::Nothing, fault)
+}

@@ -1,0 +1,55 @@
+//! What a program has done wrong, as MPI says it: an error class, and a text for people.
+
+use std::ffi::c_int;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::MPI_Comm;
+use vrt_core::{Class, Error};
+
+/// Wrong use of a function.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The error code: a class of MPI's, or one that the program has made.
+    pub(crate) code: c_int,
+    /// What was wrong, with the value and what is allowed.
+    pub(crate) text: String,
+    /// What it is raised on, if that is not what the function was called for.
+    pub(crate) on: Option<MPI_Comm>,
+}
+
+/// What came of a function.
+pub(crate) type Outcome<T = ()> = Result<T, Box<Fault>>;
+
+/// A fault of a class, with its text.
+#[cold]
+#[inline(never)]
+pub(crate) fn fault(code: c_int, text: impl Into<String>) -> Box<Fault> {
+    Box::new(Fault { code, text: text.into(), on: None })
+}
+
+/// Refuses with a class and a text.
+macro_rules! refuse {
+    ($class:expr, $($text:tt)*) => {
+        return Err($crate::fault::fault($class, format!($($text)*)))
+    };
+}
+pub(crate) use refuse;
+
+/// The engine's errors have classes.
+impl From<Error> for Box<Fault> {
+    #[cold]
+    fn from(error: Error) -> Box<Fault> {
+        let class = match error.class() {
+            Class::Count => MPI_ERR_COUNT,
+            Class::Type => MPI_ERR_TYPE,
+            Class::Rank => MPI_ERR_RANK,
+            Class::Group => MPI_ERR_GROUP,
+            Class::Op => MPI_ERR_OP,
+            Class::Truncate => MPI_ERR_TRUNCATE,
+            Class::Request => MPI_ERR_REQUEST,
+            Class::RmaRange => MPI_ERR_RMA_RANGE,
+            _ => MPI_ERR_OTHER,
+        };
+        fault(class, error.to_string())
+    }
+}

@@ -1,0 +1,267 @@
+//! Info objects (MPI-4.1 chapter 10): keys and values.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int};
+use std::rc::Rc;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+
+use crate::call::{Call, functions};
+use crate::fault::{Outcome, refuse};
+use crate::numbers;
+use crate::process::Process;
+use crate::text;
+
+/// Keys and values, in the order in which they were set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Info(RefCell<Vec<(String, String)>>);
+
+impl Info {
+    fn set(&self, key: String, value: String) {
+        let mut all = self.0.borrow_mut();
+        match all.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) => *old = value,
+            None => all.push((key, value)),
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<String> {
+        self.0.borrow().iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+    }
+
+    /// Sets what another one has.
+    pub(crate) fn add_all(&mut self, other: &Info) {
+        for (key, value) in other.0.borrow().iter() {
+            self.set(key.clone(), value.clone());
+        }
+    }
+
+    /// What a handle stands for; the null handle has nothing in it.
+    ///
+    /// # Errors
+    /// It stands for nothing.
+    pub(crate) fn or_empty(process: &Process, handle: MPI_Info) -> Outcome<Info> {
+        match handle {
+            MPI_INFO_NULL => Ok(Info::default()),
+            _ => find(process, handle).map(|info| (*info).clone()),
+        }
+    }
+
+    /// With numbers in it.
+    pub(crate) fn of(numbers: &[(&str, usize)]) -> Info {
+        let info = Info::default();
+        for (key, value) in numbers {
+            info.set((*key).to_owned(), value.to_string());
+        }
+        info
+    }
+
+    /// What is known of the job before `MPI_Init` (`MPI_INFO_ENV`).
+    fn environment(process: &Process) -> Info {
+        let info = Info::default();
+        let mut arguments = std::env::args();
+        info.set("command".to_owned(), arguments.next().unwrap_or_default());
+        info.set("maxprocs".to_owned(), process.world.engine.size.to_string());
+        info.set("thread_level".to_owned(), "MPI_THREAD_FUNNELED".to_owned());
+        info
+    }
+}
+
+fn find(process: &Process, handle: MPI_Info) -> Outcome<Rc<Info>> {
+    match handle {
+        MPI_INFO_ENV => Ok(Rc::new(Info::environment(process))),
+        MPI_INFO_NULL => refuse!(MPI_ERR_INFO, "the info is MPI_INFO_NULL"),
+        _ => match process.infos.get(handle.0) {
+            Some(info) => Ok(info),
+            None => refuse!(MPI_ERR_INFO, "{:#x} is no info, or one that was freed", handle.0),
+        },
+    }
+}
+
+functions! {
+    MPI_Info_create(info: *mut MPI_Info) on Nothing when Always = create;
+    MPI_Info_create_env(argc: c_int, argv: *mut *mut c_char, info: *mut MPI_Info)
+        on Nothing when Always = create_env;
+    MPI_Info_dup(info: MPI_Info, new: *mut MPI_Info) on Nothing when Always = dup;
+    MPI_Info_free(info: *mut MPI_Info) on Nothing when Always = free;
+    MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char)
+        on Nothing when Always = set;
+    MPI_Info_delete(info: MPI_Info, key: *const c_char) on Nothing when Always = delete;
+    MPI_Info_get(
+        info: MPI_Info, key: *const c_char, room: c_int, value: *mut c_char, flag: *mut c_int,
+    ) on Nothing when Always = get;
+    MPI_Info_get_string(
+        info: MPI_Info, key: *const c_char, len: *mut c_int, value: *mut c_char, flag: *mut c_int,
+    ) on Nothing when Always = get_string;
+    MPI_Info_get_valuelen(info: MPI_Info, key: *const c_char, len: *mut c_int, flag: *mut c_int)
+        on Nothing when Always = get_valuelen;
+    MPI_Info_get_nkeys(info: MPI_Info, keys: *mut c_int) on Nothing when Always = nkeys;
+    MPI_Info_get_nthkey(info: MPI_Info, nth: c_int, key: *mut c_char)
+        on Nothing when Always = nth_key;
+}
+
+/// A key of the program's.
+///
+/// # Errors
+/// It is too long, or empty.
+///
+/// # Safety
+/// It is a string.
+unsafe fn key_of(key: *const c_char) -> Outcome<String> {
+    // SAFETY: as the caller promises.
+    let text = unsafe { text::taken(key) };
+    if text.is_empty() || text.len() >= MPI_MAX_INFO_KEY as usize {
+        refuse!(
+            MPI_ERR_INFO_KEY,
+            "a key of {} characters: 1 to {} are allowed",
+            text.len(),
+            MPI_MAX_INFO_KEY - 1
+        );
+    }
+    Ok(text.trim().to_owned())
+}
+
+unsafe fn give(call: Call, info: Info, to: *mut MPI_Info) -> Outcome {
+    // SAFETY: the program gives room for a handle.
+    unsafe { to.write(MPI_Info(call.process.infos.add(info))) };
+    Ok(())
+}
+
+unsafe fn create(call: Call, info: *mut MPI_Info) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { give(call, Info::default(), info) }
+}
+
+unsafe fn create_env(call: Call, _: c_int, _: *mut *mut c_char, info: *mut MPI_Info) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe { give(call, Info::environment(call.process), info) }
+}
+
+unsafe fn dup(call: Call, info: MPI_Info, new: *mut MPI_Info) -> Outcome {
+    let copy = (*find(call.process, info)?).clone();
+    // SAFETY: as the program promises.
+    unsafe { give(call, copy, new) }
+}
+
+unsafe fn free(call: Call, info: *mut MPI_Info) -> Outcome {
+    // SAFETY: the program gives its handle.
+    unsafe {
+        if call.process.infos.remove((*info).0).is_none() {
+            refuse!(MPI_ERR_INFO, "{:#x} is no info that can be freed", (*info).0);
+        }
+        *info = MPI_INFO_NULL;
+    }
+    Ok(())
+}
+
+unsafe fn set(call: Call, info: MPI_Info, key: *const c_char, value: *const c_char) -> Outcome {
+    let info = find(call.process, info)?;
+    // SAFETY: the program gives strings.
+    let (key, value) = unsafe { (key_of(key)?, text::taken(value)) };
+    if value.is_empty() || value.len() >= MPI_MAX_INFO_VAL as usize {
+        refuse!(
+            MPI_ERR_INFO_VALUE,
+            "a value of {} characters: 1 to {} are allowed",
+            value.len(),
+            MPI_MAX_INFO_VAL - 1
+        );
+    }
+    info.set(key, value.trim().to_owned());
+    Ok(())
+}
+
+unsafe fn delete(call: Call, info: MPI_Info, key: *const c_char) -> Outcome {
+    let info = find(call.process, info)?;
+    // SAFETY: the program gives a string.
+    let key = unsafe { key_of(key)? };
+    let mut all = info.0.borrow_mut();
+    match all.iter().position(|(known, _)| *known == key) {
+        Some(at) => {
+            all.remove(at);
+            Ok(())
+        }
+        None => refuse!(MPI_ERR_INFO_NOKEY, "there is no key `{key}`"),
+    }
+}
+
+unsafe fn get(
+    call: Call,
+    info: MPI_Info,
+    key: *const c_char,
+    room: c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Outcome {
+    let info = find(call.process, info)?;
+    let room = numbers::count(room)?;
+    // SAFETY: the program gives a string, room for as many characters and a zero, and for a flag.
+    unsafe {
+        let found = info.value(&key_of(key)?);
+        flag.write(found.is_some().into());
+        if let Some(found) = found {
+            text::give(&found, value, room + 1, std::ptr::null_mut());
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_string(
+    call: Call,
+    info: MPI_Info,
+    key: *const c_char,
+    len: *mut c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> Outcome {
+    let info = find(call.process, info)?;
+    // SAFETY: the program gives a string, room for as many characters as it says, and for a flag.
+    unsafe {
+        let found = info.value(&key_of(key)?);
+        flag.write(found.is_some().into());
+        if let Some(found) = found {
+            if *len > 0 {
+                text::give(&found, value, *len as usize, std::ptr::null_mut());
+            }
+            len.write(found.len() as c_int + 1);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_valuelen(
+    call: Call,
+    info: MPI_Info,
+    key: *const c_char,
+    len: *mut c_int,
+    flag: *mut c_int,
+) -> Outcome {
+    let info = find(call.process, info)?;
+    // SAFETY: the program gives a string, and room for a number and a flag.
+    unsafe {
+        let found = info.value(&key_of(key)?);
+        flag.write(found.is_some().into());
+        if let Some(found) = found {
+            len.write(found.len() as c_int);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn nkeys(call: Call, info: MPI_Info, keys: *mut c_int) -> Outcome {
+    let len = find(call.process, info)?.0.borrow().len();
+    // SAFETY: the program gives room for a number.
+    unsafe { keys.write(len as c_int) };
+    Ok(())
+}
+
+unsafe fn nth_key(call: Call, info: MPI_Info, nth: c_int, key: *mut c_char) -> Outcome {
+    let info = find(call.process, info)?;
+    let all = info.0.borrow();
+    let Some((found, _)) = usize::try_from(nth).ok().and_then(|nth| all.get(nth)) else {
+        refuse!(MPI_ERR_ARG, "there is no key {nth}: the info has {}", all.len());
+    };
+    // SAFETY: the program gives room for `MPI_MAX_INFO_KEY` characters.
+    unsafe { text::give(found, key, MPI_MAX_INFO_KEY as usize, std::ptr::null_mut()) };
+    Ok(())
+}

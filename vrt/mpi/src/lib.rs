@@ -1,0 +1,56 @@
+//! MPI for programs that nobody has changed: C and C++ programs as virtual ranks.
+//!
+//! [`run`] loads a program that was compiled against the MPI ABI (by `vrtcc` or `vrtcxx`) once for each
+//! rank, with its libraries, and binds it to the functions here: each rank has globals of its own, and
+//! moves like any other rank. The functions stand on the untyped engine ([`vrt_core`]) as the Rust face
+//! does.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `program`, `life` | a program becomes ranks; how each begins and ends |
+//! | `call`, `fault`, `errhandler` | how functions are entered, and what becomes of errors |
+//! | `process`, `handles` | what a rank has: tables of handles |
+//! | `numbers`, `text`, `buffer` | what programs give: counts, strings, buffers |
+//! | `send`, `receive`, `probe`, `request`, `generalized`, `status` | point-to-point (MPI-4.1 chapter 3) |
+//! | `datatype` | chapter 5 |
+//! | `collective`, `op` | chapter 6 |
+//! | `communicator`, `group`, `attribute` | chapter 7 |
+//! | `topology` | chapter 8 |
+//! | `environment`, `info` | chapters 9 to 11 |
+//! | `window` | chapter 12 |
+
+#![allow(clippy::too_many_arguments, reason = "MPI's functions have so many")]
+
+mod attribute;
+mod buffer;
+mod call;
+mod collective;
+mod communicator;
+mod conversions;
+mod datatype;
+mod debugger;
+mod environment;
+mod errhandler;
+mod fault;
+mod generalized;
+mod group;
+mod handles;
+mod info;
+mod libraries;
+mod life;
+mod numbers;
+mod op;
+mod probe;
+mod process;
+mod program;
+mod receive;
+mod request;
+mod send;
+mod session;
+mod status;
+mod text;
+mod topology;
+mod turns;
+mod window;
+
+pub use program::{Program, ProgramError, has_function, run};

@@ -1,0 +1,311 @@
+//! A rank's life as a process would have it: how its program begins, and what happens when it exits.
+//!
+//! ```text
+//! image made -> private libc's early initialisation -> constructors -> _start -> __libc_start_main
+//!     -> main -> exit: functions registered with atexit, the last first -> destructors -> streams flushed
+//!     -> the rank ends (status 0), or the job does
+//! ```
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::rc::Rc;
+
+use vrt_load::Entry;
+use vrt_slot::{hooks, image, image_thread, locals, rank, report};
+
+use crate::communicator::Comm;
+use crate::debugger;
+use crate::process::Process;
+
+/// Under which number a rank keeps what is to be called at its end.
+const AT_EXIT: u32 = 3;
+
+/// What is called when a rank exits.
+#[derive(Default)]
+struct AtExit {
+    functions: RefCell<Vec<Function>>,
+    quick: RefCell<Vec<Function>>,
+}
+
+#[derive(Clone, Copy)]
+enum Function {
+    /// With an argument, or none that it looks at.
+    Plain(unsafe extern "C" fn(*mut c_void), *mut c_void),
+    /// With the exit status, too.
+    WithStatus(unsafe extern "C" fn(c_int, *mut c_void), *mut c_void),
+}
+
+fn at_exit() -> Rc<AtExit> {
+    locals::keep(AT_EXIT, AtExit::default)
+}
+
+/// The arguments of the program: what every rank is given.
+pub(crate) type Arguments = &'static [CString];
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// Runs the program on the rank that calls, in an image of its own.
+pub(crate) fn run(arguments: Arguments) -> i32 {
+    let Some(plan) = image::plan() else { return report::STATUS_RUNTIME };
+    Process::new(Comm::world(), Comm::itself()).begin();
+    // SAFETY: this rank has no image yet, and no thread-local of this function's is used any more.
+    let Some(base) = (unsafe { image::begin() }) else { return report::STATUS_RUNTIME };
+    debugger::wait(hooks::current_rank().unwrap_or_default(), plan, base);
+    // Programs write to their arguments, and keep them.
+    let mut own: Vec<*mut c_char> =
+        arguments.iter().map(|argument| argument.clone().into_raw()).collect();
+    let count = own.len() as c_int;
+    own.push(std::ptr::null_mut());
+    let own: &'static [*mut c_char] = own.leak();
+    // SAFETY: the image is complete, its thread pointer set, and functions of it are called with what they
+    // expect.
+    unsafe {
+        if let Some(early) = plan.symbol_in("libc.so", "__libc_early_init") {
+            let early = (base + early) as *const ();
+            let early = std::mem::transmute::<*const (), unsafe extern "C" fn(bool)>(early);
+            // It is not the only one of the process, and there may be threads.
+            early(false);
+        }
+        type Constructor = unsafe extern "C" fn(c_int, *const *mut c_char, *const *const c_char);
+        for constructor in plan.constructors(base) {
+            let constructor = constructor as *const ();
+            std::mem::transmute::<*const (), Constructor>(constructor)(
+                count,
+                own.as_ptr(),
+                environ,
+            );
+        }
+        match plan.entry() {
+            Entry::Start(_) => plan.start(base, &own[..count as usize], environ),
+            Entry::Main(main) => {
+                type Main =
+                    unsafe extern "C" fn(c_int, *const *mut c_char, *const *const c_char) -> c_int;
+                let main = (base + main) as *const ();
+                let main = std::mem::transmute::<*const (), Main>(main);
+                exit(main(count, own.as_ptr(), environ))
+            }
+        }
+    }
+}
+
+/// Calls what is registered, the last first; what is registered meanwhile, too.
+fn call_all(list: &RefCell<Vec<Function>>, status: c_int) {
+    loop {
+        let last = list.borrow_mut().pop();
+        // SAFETY: the program registered these to be called now.
+        unsafe {
+            match last {
+                Some(Function::Plain(function, argument)) => function(argument),
+                Some(Function::WithStatus(function, argument)) => function(status, argument),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Writes out what the rank's streams have.
+pub(crate) fn flush() {
+    let own = image::plan().and_then(|plan| plan.symbol_in("libc.so", "fflush"));
+    // SAFETY: libc's function, the rank's own or the process's; null means all streams.
+    unsafe {
+        match (own, image::base_of_running()) {
+            (Some(offset), Some(base)) => {
+                let flush = (base + offset) as *const ();
+                type Flush = unsafe extern "C" fn(*mut c_void) -> c_int;
+                std::mem::transmute::<*const (), Flush>(flush)(std::ptr::null_mut());
+            }
+            _ => {
+                libc::fflush(std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// C `exit`, for a rank.
+unsafe extern "C" fn exit(status: c_int) -> ! {
+    if hooks::current_rank().is_none() {
+        end_from_thread(status);
+    }
+    let functions = at_exit();
+    call_all(&functions.functions, status);
+    if let (Some(plan), Some(base)) = (image::plan(), image::base_of_running()) {
+        // SAFETY: the image is complete, and its program over.
+        unsafe {
+            for destructor in plan.destructors(base) {
+                let destructor = destructor as *const ();
+                std::mem::transmute::<*const (), unsafe extern "C" fn()>(destructor)();
+            }
+        }
+    }
+    flush();
+    end(status)
+}
+
+/// The rank ends without anything of its program's being called.
+fn end(status: c_int) -> ! {
+    if hooks::current_rank().is_none() {
+        end_from_thread(status);
+    }
+    let status = status & 0xff;
+    if let Some(process) = Process::current()
+        && status == 0
+        && process.has_begun()
+        && !process.is_finalized()
+    {
+        let rank = hooks::current_rank().unwrap_or_default();
+        report::say(format_args!(
+            "rank {rank} has ended without MPI_Finalize, and others may wait for it; ending the job"
+        ));
+        report::end_job(report::STATUS_RUNTIME);
+    }
+    if status != 0 {
+        let rank = hooks::current_rank().unwrap_or_default();
+        report::say(format_args!("rank {rank} exited with status {status}; ending the job"));
+    }
+    rank::exit_rank(status)
+}
+
+/// A thread that a rank has started ends its process: the job, as other ranks may count on the rank.
+fn end_from_thread(status: c_int) -> ! {
+    report::say(format_args!(
+        "a thread that a rank has started has called exit({status}); ending the job"
+    ));
+    report::end_job(if status & 0xff == 0 { report::STATUS_RUNTIME } else { status & 0xff })
+}
+
+/// C `_exit`.
+unsafe extern "C" fn exit_at_once(status: c_int) -> ! {
+    end(status)
+}
+
+/// C11 `quick_exit`.
+unsafe extern "C" fn quick_exit(status: c_int) -> ! {
+    call_all(&at_exit().quick, status);
+    end(status)
+}
+
+/// The C++ ABI's registration of a destructor. Libraries are not unloaded, so it does not matter whose.
+unsafe extern "C" fn cxa_atexit(
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+    _library: *mut c_void,
+) -> c_int {
+    at_exit().functions.borrow_mut().push(Function::Plain(function, argument));
+    0
+}
+
+/// The same of a thread-local object; a rank's own thread ends with it.
+unsafe extern "C" fn cxa_thread_atexit(
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+    _library: *mut c_void,
+) -> c_int {
+    if image_thread::at_end(function, argument) {
+        return 0;
+    }
+    at_exit().functions.borrow_mut().push(Function::Plain(function, argument));
+    0
+}
+
+/// C `atexit`, of programs that bring no such function of their own.
+unsafe extern "C" fn atexit(function: unsafe extern "C" fn(*mut c_void)) -> c_int {
+    at_exit().functions.borrow_mut().push(Function::Plain(function, std::ptr::null_mut()));
+    0
+}
+
+unsafe extern "C" fn on_exit(
+    function: unsafe extern "C" fn(c_int, *mut c_void),
+    argument: *mut c_void,
+) -> c_int {
+    at_exit().functions.borrow_mut().push(Function::WithStatus(function, argument));
+    0
+}
+
+unsafe extern "C" fn at_quick_exit(
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+    _library: *mut c_void,
+) -> c_int {
+    at_exit().quick.borrow_mut().push(Function::Plain(function, argument));
+    0
+}
+
+/// Destructors of a library that goes: those of all run when the rank exits.
+unsafe extern "C" fn cxa_finalize(_library: *mut c_void) {}
+
+/// What `_start` calls. Constructors have run; older programs bring a function that would run theirs again.
+unsafe extern "C" fn libc_start_main(
+    main: unsafe extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) -> c_int,
+    count: c_int,
+    arguments: *mut *mut c_char,
+    _init: *const c_void,
+    _fini: *const c_void,
+    _loader_fini: *const c_void,
+    _stack: *const c_void,
+) -> c_int {
+    // SAFETY: the program's own function, with its own arguments.
+    unsafe { exit(main(count, arguments, environ)) }
+}
+
+/// What unwinders ask (glibc 2.35): the tables of the module that has an address.
+#[repr(C)]
+pub struct FoundObject {
+    flags: u64,
+    start: usize,
+    end: usize,
+    link_map: *mut c_void,
+    unwind_table: usize,
+    reserved: [u64; 7],
+}
+
+/// `_dl_find_object` for the code of images and, as it is defined in front of the loader's, of the process:
+/// what does not lie in the running rank's image is the process's.
+///
+/// # Safety
+/// As the loader's.
+#[cfg_attr(not(miri), unsafe(no_mangle))]
+pub unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject) -> c_int {
+    if let Some((base, module)) = image::module_at(address)
+        && let Some(table) = module.unwind_table
+    {
+        let (start, end) = (base + module.span.start, base + module.span.end);
+        let (link_map, unwind_table) = (std::ptr::null_mut(), base + table);
+        // SAFETY: the unwinder gives room for it.
+        unsafe {
+            found.write(FoundObject {
+                flags: 0,
+                start,
+                end,
+                link_map,
+                unwind_table,
+                reserved: [0; 7],
+            });
+        }
+        return 0;
+    }
+    type Find = unsafe extern "C" fn(usize, *mut FoundObject) -> c_int;
+    static REAL: vrt_slot::interpose::Real = vrt_slot::interpose::Real::new(c"_dl_find_object");
+    // SAFETY: the loader's function has this type.
+    unsafe { std::mem::transmute::<*mut c_void, Find>(REAL.of_process())(address, found) }
+}
+
+/// What is here in the place of libc's functions of these names.
+pub(crate) fn provided(name: &str) -> Option<*const ()> {
+    Some(match name {
+        "exit" => exit as *const (),
+        "_exit" | "_Exit" => exit_at_once as *const (),
+        "quick_exit" => quick_exit as *const (),
+        "atexit" => atexit as *const (),
+        "on_exit" => on_exit as *const (),
+        "__cxa_atexit" => cxa_atexit as *const (),
+        "__cxa_at_quick_exit" => at_quick_exit as *const (),
+        "__cxa_finalize" => cxa_finalize as *const (),
+        "__cxa_thread_atexit_impl" => cxa_thread_atexit as *const (),
+        "__libc_start_main" => libc_start_main as *const (),
+        "__tls_get_addr" => vrt_load::thread_pointer::tls_get_addr as *const (),
+        "_dl_find_object" => _dl_find_object as *const (),
+        _ => return None,
+    })
+}

@@ -1,0 +1,111 @@
+//! Counts and displacements, which are `int` or `MPI_Count` as a function's form has them, and arrays of
+//! them.
+
+use std::ffi::c_int;
+
+use vrt_abi::constants::*;
+
+use crate::fault::{Outcome, refuse};
+
+/// A whole number of C.
+pub(crate) trait Whole: Copy {
+    /// As the widest.
+    fn wide(self) -> i64;
+    /// Of the widest; `None` where it does not fit.
+    fn narrow(value: i64) -> Option<Self>;
+}
+
+macro_rules! whole {
+    ($($ty:ty),*) => {$(
+        impl Whole for $ty {
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                self as i64
+            }
+            #[inline(always)]
+            fn narrow(value: i64) -> Option<$ty> {
+                <$ty>::try_from(value).ok()
+            }
+        }
+    )*};
+}
+whole!(c_int, i64, isize);
+
+/// A count, which is not negative.
+///
+/// # Errors
+/// It is.
+#[inline(always)]
+pub(crate) fn count<N: Whole>(value: N) -> Outcome<usize> {
+    let value = value.wide();
+    if value < 0 {
+        return negative(value);
+    }
+    Ok(value as usize)
+}
+
+#[cold]
+fn negative(value: i64) -> Outcome<usize> {
+    refuse!(MPI_ERR_COUNT, "the count is {value}: negative")
+}
+
+/// An array of the program's, as the widest numbers.
+///
+/// # Errors
+/// It is missing.
+///
+/// # Safety
+/// It has so many entries.
+pub(crate) unsafe fn list<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<i64>> {
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    if array.is_null() {
+        refuse!(MPI_ERR_ARG, "an array of {len} numbers is missing: the pointer is null");
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { std::slice::from_raw_parts(array, len) }.iter().map(|n| n.wide()).collect())
+}
+
+/// [`list`] of counts.
+///
+/// # Errors
+/// It is missing, or a count is negative.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn counts<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<usize>> {
+    // SAFETY: as the caller promises.
+    unsafe { list(array, len) }?.into_iter().map(count).collect()
+}
+
+/// Gives a number to the program; `MPI_UNDEFINED` where it does not fit.
+///
+/// # Safety
+/// There is room for it.
+pub(crate) unsafe fn give<N: Whole>(value: i64, to: *mut N) {
+    let value = N::narrow(value).or_else(|| N::narrow(MPI_UNDEFINED.into()));
+    if let Some(value) = value {
+        // SAFETY: as the caller promises.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Gives a number to the program that has to fit.
+///
+/// # Errors
+/// It does not.
+///
+/// # Safety
+/// There is room for it.
+pub(crate) unsafe fn give_exactly<N: Whole>(value: i64, to: *mut N) -> Outcome {
+    match N::narrow(value) {
+        // SAFETY: as the caller promises.
+        Some(value) => unsafe { to.write(value) },
+        None => refuse!(
+            MPI_ERR_VALUE_TOO_LARGE,
+            "{value} does not fit into an int: the large-count form of the function gives it"
+        ),
+    }
+    Ok(())
+}

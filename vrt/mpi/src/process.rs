@@ -1,0 +1,242 @@
+//! What a rank has of MPI: its tables of handles, and how far it is in its life.
+//!
+//! It lies in the rank's heap, found by a word of the rank's slot, and moves with it. Everything in it is
+//! used by one thread at a time, and nothing of it is borrowed while the program's own functions run
+//! (operations, handlers, callbacks of attributes): what they are called for was taken out before.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_slot::hooks;
+
+use crate::attribute::{Attributes, Keyvals};
+use crate::communicator::Comm;
+use crate::datatype::{self, Type, TypeRef};
+use crate::errhandler::{Codes, Errhandler};
+use crate::fault::{Outcome, refuse};
+use crate::handles::{Kind, Table};
+use crate::info::Info;
+use crate::op::Op;
+use crate::request::Request;
+use vrt_core::comm::handle::Members;
+use vrt_core::layout::Datatype;
+
+/// What a rank has of MPI.
+pub(crate) struct Process {
+    phase: Cell<Phase>,
+    /// Between `MPI_Init` and `MPI_Finalize`, or there is a session.
+    is_usable: Cell<bool>,
+    pub(crate) world: Rc<Comm>,
+    pub(crate) itself: Rc<Comm>,
+    pub(crate) comms: Table<Comm>,
+    pub(crate) groups: Table<Members>,
+    pub(crate) types: Table<Type>,
+    pub(crate) ops: Table<Op>,
+    pub(crate) requests: Table<Request>,
+    pub(crate) messages: Table<crate::probe::Message>,
+    pub(crate) errhandlers: Table<Errhandler>,
+    pub(crate) infos: Table<Info>,
+    pub(crate) windows: Table<crate::window::Window>,
+    pub(crate) sessions: Table<crate::session::Session>,
+    pub(crate) keyvals: Keyvals,
+    pub(crate) codes: Codes,
+    /// The predefined datatypes that were needed, by their handles, as this rank's own.
+    named: RefCell<Vec<Option<Datatype>>>,
+    /// Attributes of predefined datatypes, by handle.
+    named_attributes: RefCell<Vec<(MPI_Datatype, Rc<Attributes>)>>,
+    /// The names that the program has given to predefined datatypes.
+    named_names: RefCell<Vec<(MPI_Datatype, String)>>,
+    /// What `MPI_Buffer_attach` was given.
+    pub(crate) buffer: Cell<(usize, usize)>,
+    /// The thread level that `MPI_Init_thread` was asked for.
+    pub(crate) threads: Cell<i32>,
+    /// Where the values of predefined attributes lie, to which programs get pointers.
+    pub(crate) constants: OnceCell<Box<crate::attribute::Constants>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Between,
+    After,
+}
+
+impl Process {
+    /// That of a rank which has not called MPI yet.
+    pub(crate) fn new(world: Comm, itself: Comm) -> Process {
+        Process {
+            phase: Cell::new(Phase::Before),
+            is_usable: Cell::new(false),
+            world: Rc::new(world),
+            itself: Rc::new(itself),
+            comms: Table::new(Kind::Communicator),
+            groups: Table::new(Kind::Group),
+            types: Table::new(Kind::Datatype),
+            ops: Table::new(Kind::Op),
+            requests: Table::new(Kind::Request),
+            messages: Table::new(Kind::Message),
+            errhandlers: Table::new(Kind::Errhandler),
+            infos: Table::new(Kind::Info),
+            windows: Table::new(Kind::Window),
+            sessions: Table::new(Kind::Session),
+            keyvals: Keyvals::default(),
+            codes: Codes::default(),
+            named: RefCell::default(),
+            named_attributes: RefCell::default(),
+            named_names: RefCell::default(),
+            buffer: Cell::new((0, 0)),
+            threads: Cell::new(MPI_THREAD_SINGLE),
+            constants: OnceCell::new(),
+        }
+    }
+
+    /// That of the rank that calls; none on other threads.
+    #[inline(always)]
+    pub(crate) fn current() -> Option<&'static Process> {
+        let slot = hooks::heap_in_use();
+        if slot.is_null() {
+            return None;
+        }
+        // SAFETY: the heap in use is the running rank's, whose header stays mapped; its guest is null
+        // or the process that `begin` has leaked, which is never freed while the rank runs.
+        unsafe { (*slot).guest.get().cast::<Process>().as_ref() }
+    }
+
+    /// Makes this the process of the rank that calls, until that ends.
+    pub(crate) fn begin(self) -> &'static Process {
+        let process: &'static Process = Box::leak(Box::new(self));
+        let slot = hooks::heap_in_use();
+        if !slot.is_null() {
+            // SAFETY: the running rank's own slot.
+            unsafe { (*slot).guest.set(std::ptr::from_ref(process).cast_mut().cast()) };
+        }
+        process
+    }
+
+    /// Whether functions may be called that need MPI to be initialized.
+    #[inline(always)]
+    pub(crate) fn is_usable(&self) -> bool {
+        self.is_usable.get()
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.count_sessions();
+    }
+
+    /// A session has begun or ended.
+    pub(crate) fn count_sessions(&self) {
+        self.is_usable.set(self.phase.get() == Phase::Between || !self.sessions.is_empty());
+    }
+
+    pub(crate) fn is_finalized(&self) -> bool {
+        self.phase.get() == Phase::After
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.phase.get() != Phase::Before
+    }
+
+    pub(crate) fn initialize(&self) {
+        self.set_phase(Phase::Between);
+    }
+
+    pub(crate) fn finalize(&self) {
+        self.set_phase(Phase::After);
+    }
+
+    /// The communicator that a handle stands for.
+    ///
+    /// # Errors
+    /// It stands for none.
+    #[inline]
+    pub(crate) fn comm(&self, handle: MPI_Comm) -> Outcome<Rc<Comm>> {
+        if handle == MPI_COMM_WORLD {
+            return Ok(Rc::clone(&self.world));
+        }
+        match self.comms.get(handle.0) {
+            Some(comm) => Ok(comm),
+            None => self.predefined_comm(handle),
+        }
+    }
+
+    #[cold]
+    fn predefined_comm(&self, handle: MPI_Comm) -> Outcome<Rc<Comm>> {
+        match handle {
+            MPI_COMM_SELF => Ok(Rc::clone(&self.itself)),
+            MPI_COMM_NULL => refuse!(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL"),
+            MPI_Comm(number) => {
+                refuse!(MPI_ERR_COMM, "{number:#x} is no communicator, or one that was freed")
+            }
+        }
+    }
+
+    /// The group that a handle stands for.
+    ///
+    /// # Errors
+    /// It stands for none.
+    pub(crate) fn group(&self, handle: MPI_Group) -> Outcome<Rc<Members>> {
+        match handle {
+            MPI_GROUP_EMPTY => Ok(Rc::new(Members::from_list(&[]))),
+            MPI_GROUP_NULL => refuse!(MPI_ERR_GROUP, "the group is MPI_GROUP_NULL"),
+            MPI_Group(number) => match self.groups.get(number) {
+                Some(group) => Ok(group),
+                None => refuse!(MPI_ERR_GROUP, "{number:#x} is no group, or one that was freed"),
+            },
+        }
+    }
+
+    /// Uses the attributes of a datatype.
+    ///
+    /// # Errors
+    /// There is no such datatype; or as the function.
+    pub(crate) fn with_type_attributes<R>(
+        &self,
+        handle: MPI_Datatype,
+        f: impl FnOnce(&Attributes) -> Outcome<R>,
+    ) -> Outcome<R> {
+        match TypeRef::of(self, handle)? {
+            TypeRef::Made(made) => f(&made.attributes),
+            TypeRef::Named(_) => {
+                let mut all = self.named_attributes.borrow_mut();
+                let known =
+                    all.iter().find(|(of, _)| *of == handle).map(|(_, known)| known.clone());
+                let attributes = known.unwrap_or_else(|| {
+                    let new = Rc::new(Attributes::default());
+                    all.push((handle, Rc::clone(&new)));
+                    new
+                });
+                drop(all);
+                f(&attributes)
+            }
+        }
+    }
+
+    /// Names a predefined datatype.
+    pub(crate) fn name_type(&self, handle: MPI_Datatype, name: String) {
+        let mut all = self.named_names.borrow_mut();
+        all.retain(|(of, _)| *of != handle);
+        all.push((handle, name));
+    }
+
+    /// The name that the program has given to a predefined datatype.
+    pub(crate) fn name_of_type(&self, handle: MPI_Datatype) -> Option<String> {
+        let all = self.named_names.borrow();
+        all.iter().find(|(of, _)| *of == handle).map(|(_, name)| name.clone())
+    }
+
+    /// A predefined datatype as the engine has it, in this rank's own memory.
+    pub(crate) fn named(&self, handle: MPI_Datatype) -> Option<Datatype> {
+        let index = datatype::index_of_named(handle)?;
+        let mut named = self.named.borrow_mut();
+        if named.len() <= index {
+            named.resize(index + 1, None);
+        }
+        if named[index].is_none() {
+            named[index] = datatype::make_named(handle);
+        }
+        named[index].clone()
+    }
+}

@@ -1,0 +1,213 @@
+//! A program becomes a job: what it is bound to, which libraries are each rank's own.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use vrt_core::{blocking, pe};
+use vrt_launch::Config;
+use vrt_load::{LoadError, Options, Plan, ReserveError};
+use vrt_slot::image;
+
+use crate::{collective, datatype, debugger, environment, libraries, life};
+
+/// What a program is run with.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// Libraries of which there is one for all ranks of a PE, by the beginnings of their names.
+    pub shared: Vec<String>,
+    /// The rank that waits for a debugger before its program begins, if one does.
+    pub debugged: Option<u32>,
+}
+
+/// Why a program cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// This program cannot load others.
+    #[error(transparent)]
+    Reserve(#[from] ReserveError),
+    /// Neither it nor a library of its uses MPI.
+    #[error("{} does not use MPI", .0.display())]
+    WithoutMpi(PathBuf),
+    /// An argument cannot be given to it.
+    #[error("the argument {0:?} has a zero byte in it")]
+    Argument(OsString),
+}
+
+/// The functions of MPI by their names.
+fn functions() -> HashMap<&'static str, usize> {
+    // Any function may be missing; those that are here replace that.
+    let mut all: HashMap<&'static str, usize> =
+        vrt_abi::NOT_THERE.iter().map(|(name, function)| (*name, *function as usize)).collect();
+    all.extend(exports().map(|export| (export.name, export.address as usize)));
+    all
+}
+
+fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
+    [
+        crate::attribute::EXPORTS,
+        crate::communicator::EXPORTS,
+        crate::conversions::EXPORTS,
+        environment::EXPORTS,
+        environment::OTHERS,
+        crate::errhandler::EXPORTS,
+        crate::generalized::EXPORTS,
+        crate::group::EXPORTS,
+        crate::info::EXPORTS,
+        crate::op::EXPORTS,
+        crate::probe::EXPORTS,
+        crate::receive::EXPORTS,
+        crate::request::EXPORTS,
+        crate::send::EXPORTS,
+        crate::session::EXPORTS,
+        crate::status::EXPORTS,
+        crate::topology::EXPORTS,
+    ]
+    .into_iter()
+    .chain(datatype::EXPORTS)
+    .chain(collective::ALL)
+    .chain(crate::window::ALL)
+    .flatten()
+}
+
+/// Whether vrt has a function of MPI.
+pub fn has_function(name: &str) -> bool {
+    exports().any(|export| export.name == name)
+}
+
+/// Other MPIs' libraries, by the beginnings of their names.
+const OTHER_MPIS: [&str; 6] =
+    ["libmpi.so", "libmpich", "libmpi_cxx", "libmpi_mpifh", "libmpifort", "libmpicxx"];
+
+/// Runs a program as the program of every rank of a job; returns the job's exit status.
+///
+/// # Errors
+/// It cannot be loaded. What goes wrong later is printed, and said by the status.
+pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> {
+    let _ = vrt_abi::MISSING.set(environment::missing);
+    let plan = plan(program)?;
+    let arguments = std::iter::once(program.path.clone().into_os_string())
+        .chain(program.arguments.iter().cloned())
+        .map(|argument| {
+            CString::new(argument.clone().into_vec()).map_err(|_| ProgramError::Argument(argument))
+        })
+        .collect::<Result<Vec<CString>, ProgramError>>()?;
+    libraries::set_program(
+        std::fs::canonicalize(&program.path).unwrap_or_else(|_| program.path.clone()),
+    );
+    // What has started this program again was told to; what ranks start are others' programs.
+    for variable in ["VRTRUN", "VRT_STARTED_AGAIN"] {
+        // SAFETY: no thread is there yet.
+        unsafe { std::env::remove_var(variable) };
+    }
+    if let Some(rank) = program.debugged {
+        debugger::set(rank);
+    }
+    IS_BALANCED.store(config.balances(), Ordering::Relaxed);
+    image::install(Box::leak(Box::new(plan)));
+    let arguments: life::Arguments = arguments.leak();
+    Ok(vrt_launch::launch(config, move || life::run(arguments)))
+}
+
+/// What ranks find in the place of libc's functions, and MPI's, by their names.
+static PROVIDED: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
+
+/// What is here in the place of libc's function of this name; MPI's functions by both their names.
+pub(crate) fn provided(name: &str) -> Option<usize> {
+    let special = life::provided(name)
+        .or_else(|| libraries::provided(name))
+        .or_else(|| vrt_slot::for_images(name));
+    match special {
+        Some(address) => Some(address as usize),
+        None => {
+            let is_mpi = name.starts_with("PMPI_");
+            PROVIDED.get()?.get(if is_mpi { &name[1..] } else { name }).copied()
+        }
+    }
+}
+
+/// Ranks are moved.
+static IS_BALANCED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a rank may be moved to a node that it does not share memory with.
+pub(crate) fn ranks_leave_nodes() -> bool {
+    IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared.nodes() > 1)
+}
+
+/// Works out what an image of the program is.
+fn plan(program: &Program) -> Result<Plan, ProgramError> {
+    let shared = |name: &str| program.shared.iter().any(|prefix| name.starts_with(prefix.as_str()));
+    let own_libc = !shared("libc.so.6");
+    let in_front = vrt_slot::in_front()
+        .chain(blocking::in_front())
+        .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
+        .map(|function| (function.name, function.address as usize));
+    let _: &HashMap<_, _> =
+        PROVIDED.get_or_init(|| functions().into_iter().chain(in_front).collect());
+    let uses_mpi = Cell::new(false);
+    let options = Options {
+        provided: &provided,
+        is_provided: &|name| {
+            let is_mpi = name.starts_with("libmpi_abi.so");
+            uses_mpi.set(uses_mpi.get() || is_mpi);
+            is_mpi
+        },
+        refused: &refused,
+        shared: &shared,
+        thread_reserve: vrt_load::thread_reserve()?,
+    };
+    let plan = Plan::open(&program.path, &options)?;
+    if !uses_mpi.get() {
+        return Err(ProgramError::WithoutMpi(program.path.clone()));
+    }
+    Ok(plan)
+}
+
+/// What a rank with a libc of its own needs in front of that all the same: not what only keeps the answers
+/// and the settings of a process's libc apart, nor locks, which are its own.
+fn is_needed_by_own_libc(meaning: &str) -> bool {
+    !matches!(
+        meaning,
+        "answers"
+            | "answers_unless_given"
+            | "reads_list"
+            | "ends_list"
+            | "process_wide"
+            | "locks"
+            | "locks_surely"
+            | "unlocks"
+            | "unlocks_surely"
+            | "acquires"
+            | "acquires_at"
+            | "acquires_from"
+            | "releases"
+    )
+}
+
+/// What compilers add with `-fsanitize=`: these want a process of their own from its begin on.
+const SANITIZERS: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libmsan", "libtsan"];
+
+/// Why a library must not be loaded.
+fn refused(name: &str) -> Option<String> {
+    if SANITIZERS.iter().any(|prefix| name.starts_with(prefix)) {
+        return Some(
+            "it checks the memory of a whole process: compile without -fsanitize".to_owned(),
+        );
+    }
+    OTHER_MPIS.iter().any(|prefix| name.starts_with(prefix)).then(|| {
+        "it is another MPI's, whose ranks are processes: compile the program again with vrtcc or vrtcxx"
+            .to_owned()
+    })
+}

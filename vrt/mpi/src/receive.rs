@@ -1,0 +1,174 @@
+//! Receiving (MPI-4.1 sections 3.2.4, 3.7, 3.9).
+
+use std::ffi::{c_int, c_void};
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::mailbox::{self, Pattern};
+use vrt_core::operation;
+use vrt_core::pe::{self, Completion, Started};
+
+use crate::buffer::{Incoming, Unpack};
+use crate::call::{Call, functions};
+use crate::communicator::Comm;
+use crate::datatype::Use;
+use crate::fault::{Outcome, refuse};
+use crate::numbers::{self, Whole};
+use crate::request::{Begun, Buffers, Request, State};
+use crate::status::Stat;
+
+functions! {
+    MPI_Recv / MPI_Recv_c(
+        buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        status: *mut MPI_Status,
+    ) on Comm(comm) = recv;
+    MPI_Irecv / MPI_Irecv_c(
+        buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) on Comm(comm) = irecv;
+    MPI_Recv_init / MPI_Recv_init_c(
+        buf: *mut c_void, count: N, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) on Comm(comm) = recv_init;
+}
+
+/// What a receive asks for; nothing from nobody.
+///
+/// # Errors
+/// There is no such rank or tag.
+#[inline(always)]
+pub(crate) fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Outcome<Option<Pattern>> {
+    let tag = match tag {
+        0.. => tag,
+        MPI_ANY_TAG => mailbox::ANY,
+        _ => {
+            refuse!(MPI_ERR_TAG, "the tag is {tag}: 0 to {} or MPI_ANY_TAG are allowed", c_int::MAX)
+        }
+    };
+    let source = match source {
+        MPI_ANY_SOURCE => mailbox::ANY,
+        MPI_PROC_NULL => return Ok(None),
+        _ => {
+            comm.engine.job_rank(source)?;
+            source
+        }
+    };
+    Ok(Some(Pattern { context: comm.engine.context, source, tag }))
+}
+
+/// What is known of a message that has come, after it was put into its place.
+///
+/// # Errors
+/// It was longer than its buffer.
+///
+/// # Safety
+/// What it is unpacked into is writable.
+#[inline(always)]
+pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Outcome<Stat> {
+    let stat = Stat::of(&outcome);
+    if let Some(unpack) = unpack
+        && !stat.cancelled
+    {
+        // SAFETY: as the caller promises.
+        unsafe { unpack.put(stat.bytes as usize) };
+    }
+    outcome.fitting()?;
+    Ok(stat)
+}
+
+unsafe fn recv<N: Whole>(
+    call: Call,
+    buf: *mut c_void,
+    count: N,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    // SAFETY: the program gives a buffer that stays during the call, and room for a status.
+    unsafe {
+        let Some(pattern) = pattern(&comm, source, tag)? else {
+            Stat::NOBODY.give(status);
+            return Ok(());
+        };
+        let room = Incoming::of(call.process, buf, count, datatype)?;
+        let start = |engine: &mut pe::Engine| engine.receive(pattern, room.room);
+        let may_block = call.may_block()?;
+        let outcome = operation::block_on_request(may_block, start, Some(pattern), call.site);
+        Stat::of(&outcome).give(status);
+        finish(outcome, room.unpack.as_deref())?;
+    }
+    Ok(())
+}
+
+/// Starts a receive; what is unpacked at its end is kept with its request.
+unsafe fn begin(room: Incoming, pattern: Pattern) -> Begun {
+    let buffers = Buffers { outgoing: None, unpack: room.unpack };
+    // SAFETY: as the caller promises, the buffer stays until the request is done.
+    let state = match pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room) }) {
+        Started::Done(outcome) => State::Received(outcome),
+        Started::Pending(number, _) => State::Engine { number, pattern: Some(pattern) },
+    };
+    (state, buffers)
+}
+
+/// A receive of nothing from nobody, whatever it would be received into.
+fn from_nobody() -> Begun {
+    (State::done(Stat::NOBODY), Buffers::default())
+}
+
+unsafe fn irecv<N: Whole>(
+    call: Call,
+    buf: *mut c_void,
+    count: N,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    on: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = call.process.comm(on)?;
+    // SAFETY: the program gives a buffer that stays until the request is done, and room for a handle.
+    unsafe {
+        let begun = match pattern(&comm, source, tag)? {
+            Some(pattern) => begin(Incoming::of(call.process, buf, count, datatype)?, pattern),
+            None => from_nobody(),
+        };
+        Request::receive(call, on, begun).give(call, request);
+    }
+    Ok(())
+}
+
+unsafe fn recv_init<N: Whole>(
+    call: Call,
+    buf: *mut c_void,
+    count: N,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    on: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = call.process.comm(on)?;
+    let Some(pattern) = pattern(&comm, source, tag)? else {
+        let start = Box::new(|_: Call| Ok(from_nobody()));
+        // SAFETY: the program gives room for a handle.
+        unsafe { Request::persistent(call, on, start).give(call, request) };
+        return Ok(());
+    };
+    let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    let start = Box::new(move |_: Call| {
+        // The request keeps the communicator.
+        let _ = &comm;
+        // SAFETY: the program gives a buffer that is writable whenever the request is active.
+        unsafe {
+            let room = Incoming::of_elements(buf.cast(), count, datatype.clone())?;
+            Ok(begin(room, pattern))
+        }
+    });
+    // SAFETY: the program gives room for a handle.
+    unsafe { Request::persistent(call, on, start).give(call, request) };
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Turns: what ranks do on a communicator between two groups takes several steps among the ranks of one
+//! group, so operations that are under way at the same time go one after the other, in the order in which
+//! they have begun. That is the same on all ranks, so every rank's steps follow each other in one order.
+
+use std::cell::Cell;
+use std::task::Poll;
+
+use vrt_core::Site;
+use vrt_core::pe;
+use vrt_slot::rank;
+
+/// Whose turn it is.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    begun: Cell<u64>,
+    over: Cell<u64>,
+}
+
+/// A turn; the next one comes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    /// Waits until all operations that have begun earlier are over. This one begins when the future is
+    /// first polled.
+    pub(crate) async fn take(&self, site: Site) -> Turn<'_> {
+        let number = self.begun.replace(self.begun.get() + 1);
+        std::future::poll_fn(|context| {
+            if self.over.get() == number {
+                return Poll::Ready(());
+            }
+            // Whoever's turn it is now is a task of this rank, and it looks again when a task is over.
+            pe::with(|pe| pe.engine.running().await_request(None, site.wait(None)));
+            rank::remember(context.waker());
+            Poll::Pending
+        })
+        .await;
+        Turn(self)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.over.set(self.0.over.get() + 1);
+    }
+}

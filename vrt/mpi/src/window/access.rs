@@ -1,0 +1,518 @@
+//! Accesses (MPI-4.1 section 12.3): what is to be done to a rank's part is done piece by piece, as the
+//! datatype at the target says; what the origin has is packed first if it has gaps.
+
+use std::ffi::{c_int, c_void};
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::comm::operator::{Op, Operator};
+use vrt_core::layout::Scalar;
+use vrt_core::operation;
+use vrt_core::rma::access::{self, Access};
+use vrt_core::rma::remote;
+
+use super::{Window, find};
+use crate::buffer::Outgoing;
+use crate::call::{Call, functions};
+use crate::datatype::{self, TypeRef, Use};
+use crate::fault::{Outcome, refuse};
+use crate::numbers::{self, Whole};
+use crate::op::Reduction;
+use crate::request::{Buffers, Request, State};
+use crate::status::Stat;
+
+functions! {
+    MPI_Put / MPI_Put_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+    ) on Win(win) = put;
+    MPI_Get / MPI_Get_c(
+        origin: *mut c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+    ) on Win(win) = get;
+    MPI_Accumulate / MPI_Accumulate_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+    ) on Win(win) = accumulate;
+    MPI_Get_accumulate / MPI_Get_accumulate_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, result: *mut c_void,
+        result_count: N, result_type: MPI_Datatype, rank: c_int, displacement: MPI_Aint, count: N,
+        datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+    ) on Win(win) = get_accumulate;
+    MPI_Fetch_and_op(
+        origin: *const c_void, result: *mut c_void, datatype: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, op: MPI_Op, win: MPI_Win,
+    ) on Win(win) = fetch_and_op;
+    MPI_Compare_and_swap(
+        origin: *const c_void, compare: *const c_void, result: *mut c_void, datatype: MPI_Datatype,
+        rank: c_int, displacement: MPI_Aint, win: MPI_Win,
+    ) on Win(win) = compare_and_swap;
+    MPI_Rput / MPI_Rput_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+        request: *mut MPI_Request,
+    ) on Win(win) = rput;
+    MPI_Rget / MPI_Rget_c(
+        origin: *mut c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+        request: *mut MPI_Request,
+    ) on Win(win) = rget;
+    MPI_Raccumulate / MPI_Raccumulate_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+        request: *mut MPI_Request,
+    ) on Win(win) = raccumulate;
+    MPI_Rget_accumulate / MPI_Rget_accumulate_c(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, result: *mut c_void,
+        result_count: N, result_type: MPI_Datatype, rank: c_int, displacement: MPI_Aint, count: N,
+        datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
+    ) on Win(win) = rget_accumulate;
+}
+
+/// Elements in a rank's part.
+struct Place {
+    rank: usize,
+    /// Where the first one is, in bytes from the beginning of the part.
+    offset: isize,
+    count: usize,
+    datatype: Use,
+}
+
+impl Place {
+    fn len(&self) -> usize {
+        self.datatype.size() * self.count
+    }
+
+    /// The pieces that lie together: where, and how many bytes.
+    fn pieces(&self) -> Vec<(isize, usize)> {
+        if self.len() == 0 {
+            return Vec::new();
+        }
+        if let Some(begin) = self.datatype.direct(self.count) {
+            return vec![(self.offset + begin, self.len())];
+        }
+        let mut all = Vec::new();
+        if let Use::Laid(layout) = &self.datatype {
+            layout.pieces(self.count, &mut |at, len| all.push((self.offset + at, len)));
+        }
+        all
+    }
+}
+
+impl Window {
+    /// The elements that an access is about; none at nobody's.
+    fn place<N: Whole>(
+        &self,
+        call: Call,
+        rank: c_int,
+        displacement: MPI_Aint,
+        count: N,
+        datatype: MPI_Datatype,
+    ) -> Outcome<Option<Place>> {
+        let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+        if rank == MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let rank = self.rank(rank)?;
+        self.expect_access(rank as c_int)?;
+        let offset = displacement.wrapping_mul(self.units[rank] as isize);
+        Ok(Some(Place { rank, offset, count, datatype }))
+    }
+
+    /// Does something to elements that lie together.
+    unsafe fn touch(
+        &self,
+        call: Call,
+        rank: usize,
+        at: isize,
+        (count, each): (usize, usize),
+        access: Access,
+    ) -> Outcome {
+        let target = &self.targets[rank];
+        let inside = usize::try_from(at)
+            .ok()
+            .filter(|at| at.checked_add(count * each).is_some_and(|end| end <= target.len));
+        let Some(at) = inside else {
+            refuse!(
+                MPI_ERR_RMA_RANGE,
+                "{} bytes from byte {at} on do not lie in the window of rank {rank}, which has {}",
+                count * each,
+                target.len
+            );
+        };
+        // SAFETY: the place was just checked; the origin's memory is valid during the call.
+        unsafe {
+            if let Some(_leased) = self.in_reach(rank) {
+                access::access(target, at, count, each, access);
+                return Ok(());
+            }
+            let job_rank = self.comm.members.get(rank);
+            let (context, site) = (self.comm.context, call.site);
+            let there = remote::access(job_rank, context, at, count, each, access, site);
+            Ok(operation::drive(call.may_block()?, there)?)
+        }
+    }
+}
+
+fn expect_equal(origin: usize, target: usize) -> Outcome {
+    if origin != target {
+        refuse!(MPI_ERR_TRUNCATE, "{origin} bytes at the origin, {target} at the target");
+    }
+    Ok(())
+}
+
+unsafe fn put<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let win = find(call, win)?;
+    // SAFETY: the program gives such elements.
+    unsafe {
+        let data = Outgoing::of(call.process, origin, origin_count, origin_type)?;
+        let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
+            return Ok(());
+        };
+        expect_equal(data.len, place.len())?;
+        let mut from = data.at;
+        for (at, len) in place.pieces() {
+            win.touch(call, place.rank, at, (len, 1), Access::Put { from })?;
+            from = from.add(len);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get<N: Whole>(
+    call: Call,
+    origin: *mut c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Outcome {
+    let win = find(call, win)?;
+    let own = Use::of(call.process, origin_type)?;
+    let own_count = numbers::count(origin_count)?;
+    let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
+        return Ok(());
+    };
+    expect_equal(own.size() * own_count, place.len())?;
+    // SAFETY: the program gives room for such elements.
+    unsafe {
+        let mut packed = Vec::new();
+        let mut to: *mut u8 = match own.direct(own_count) {
+            Some(begin) => origin.cast::<u8>().wrapping_offset(begin),
+            None => {
+                packed = vec![0u8; place.len()];
+                packed.as_mut_ptr()
+            }
+        };
+        for (at, len) in place.pieces() {
+            win.touch(call, place.rank, at, (len, 1), Access::Get { to })?;
+            to = to.add(len);
+        }
+        if own.direct(own_count).is_none() {
+            own.unpack(&packed, origin.cast(), own_count);
+        }
+    }
+    Ok(())
+}
+
+/// The operation on elements of a datatype, which is predefined or made of one that is.
+fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
+    let scalar: Option<Scalar> = match TypeRef::of(call.process, handle)? {
+        TypeRef::Named(named) => datatype::scalar_of_named(named),
+        TypeRef::Made(made) => made.datatype.layout().scalar_kind(),
+    };
+    // Bytes of any type may be replaced or left.
+    let any = matches!(op, MPI_REPLACE | MPI_NO_OP).then_some(Scalar::U8);
+    Reduction::operator(call.process, op, scalar.or(any))
+}
+
+/// Folds packed elements into a rank's part; `fetched` gets what was there before, if it is given.
+unsafe fn fold(
+    call: Call,
+    win: &Window,
+    place: &Place,
+    operator: Operator,
+    values: &[u8],
+    fetched: Option<&mut [u8]>,
+) -> Outcome {
+    let (size, extent) = (operator.scalar.size(), operator.scalar.extent());
+    let mut fetched = fetched;
+    let mut done = 0;
+    for (at, len) in place.pieces() {
+        let count = len / size;
+        // Elements that have gaps come one by one, in memory as long as they are.
+        let steps = if size == extent {
+            vec![(at, count, len)]
+        } else {
+            (0..count).map(|i| (at + (i * size) as isize, 1, size)).collect()
+        };
+        for (at, count, len) in steps {
+            let (mut from, mut before) = ([0u8; 64], [0u8; 64]);
+            let part = &values[done..done + len];
+            let gaps = size != extent;
+            if gaps {
+                from[..len].copy_from_slice(part);
+            }
+            let to = match &mut fetched {
+                None => std::ptr::null_mut(),
+                Some(_) if gaps => before.as_mut_ptr(),
+                Some(all) => all[done..].as_mut_ptr(),
+            };
+            let from = if gaps { from.as_ptr() } else { part.as_ptr() };
+            let access = Access::Accumulate { from, fetched: to, operator };
+            // SAFETY: as the caller promises; all of these have room for the elements.
+            unsafe { win.touch(call, place.rank, at, (count, extent), access)? };
+            if let (true, Some(all)) = (gaps, &mut fetched) {
+                all[done..done + len].copy_from_slice(&before[..len]);
+            }
+            done += len;
+        }
+    }
+    Ok(())
+}
+
+unsafe fn accumulate<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let win = find(call, win)?;
+    let operator = operator_of(call, op, datatype)?;
+    let own = Use::of(call.process, origin_type)?;
+    let own_count = numbers::count(origin_count)?;
+    let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
+        return Ok(());
+    };
+    expect_equal(own.size() * own_count, place.len())?;
+    // SAFETY: the program gives such elements.
+    unsafe {
+        let values = own.pack(origin.cast(), own_count);
+        fold(call, &win, &place, operator, &values, None)
+    }
+}
+
+unsafe fn get_accumulate<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    result: *mut c_void,
+    result_count: N,
+    result_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let win = find(call, win)?;
+    let operator = operator_of(call, op, datatype)?;
+    let results = Use::of(call.process, result_type)?;
+    let result_count = numbers::count(result_count)?;
+    let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
+        return Ok(());
+    };
+    expect_equal(results.size() * result_count, place.len())?;
+    // SAFETY: the program gives such elements; those of the origin are not looked at if there is nothing
+    // to do with them.
+    unsafe {
+        let values = if operator.op == Op::Nothing {
+            vec![0u8; place.len()]
+        } else {
+            let own = Use::of(call.process, origin_type)?;
+            let own_count = numbers::count(origin_count)?;
+            expect_equal(own.size() * own_count, place.len())?;
+            own.pack(origin.cast(), own_count)
+        };
+        let mut before = vec![0u8; place.len()];
+        fold(call, &win, &place, operator, &values, Some(&mut before))?;
+        results.unpack(&before, result.cast(), result_count);
+    }
+    Ok(())
+}
+
+unsafe fn fetch_and_op(
+    call: Call,
+    origin: *const c_void,
+    result: *mut c_void,
+    datatype: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let one: c_int = 1;
+    // SAFETY: as the program promises.
+    unsafe {
+        get_accumulate(
+            call,
+            origin,
+            one,
+            datatype,
+            result,
+            one,
+            datatype,
+            rank,
+            displacement,
+            one,
+            datatype,
+            op,
+            win,
+        )
+    }
+}
+
+unsafe fn compare_and_swap(
+    call: Call,
+    origin: *const c_void,
+    compare: *const c_void,
+    result: *mut c_void,
+    datatype: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    win: MPI_Win,
+) -> Outcome {
+    let win = find(call, win)?;
+    let one: c_int = 1;
+    let is_whole = datatype::scalar_of_named(datatype)
+        .is_some_and(|scalar| scalar.is_integer() || scalar == Scalar::Bool);
+    if !is_whole {
+        refuse!(MPI_ERR_TYPE, "only integers, bytes and truth values are compared and swapped");
+    }
+    let Some(place) = win.place(call, rank, displacement, one, datatype)? else {
+        return Ok(());
+    };
+    let swap = Access::CompareAndSwap {
+        expected: compare.cast(),
+        value: origin.cast(),
+        before: result.cast(),
+    };
+    // SAFETY: the program gives one element each.
+    unsafe { win.touch(call, place.rank, place.offset, (1, place.len()), swap) }
+}
+
+/// The request of an access that is done already.
+unsafe fn give_done(call: Call, request: *mut MPI_Request) -> Outcome {
+    let begun = (State::done(Stat::EMPTY), Buffers::default());
+    // SAFETY: the program gives room for a handle.
+    unsafe { Request::send(call, MPI_COMM_SELF, begun).give(call, request) };
+    Ok(())
+}
+
+unsafe fn rput<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe {
+        put(call, origin, origin_count, origin_type, rank, displacement, count, datatype, win)?;
+        give_done(call, request)
+    }
+}
+
+unsafe fn rget<N: Whole>(
+    call: Call,
+    origin: *mut c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe {
+        get(call, origin, origin_count, origin_type, rank, displacement, count, datatype, win)?;
+        give_done(call, request)
+    }
+}
+
+unsafe fn raccumulate<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let (own, place) = ((origin, origin_count, origin_type), (rank, displacement, count, datatype));
+    // SAFETY: as the program promises.
+    unsafe {
+        let ((a, b, c), (d, e, f, g)) = (own, place);
+        accumulate(call, a, b, c, d, e, f, g, op, win)?;
+        give_done(call, request)
+    }
+}
+
+unsafe fn rget_accumulate<N: Whole>(
+    call: Call,
+    origin: *const c_void,
+    origin_count: N,
+    origin_type: MPI_Datatype,
+    result: *mut c_void,
+    result_count: N,
+    result_type: MPI_Datatype,
+    rank: c_int,
+    displacement: MPI_Aint,
+    count: N,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: as the program promises.
+    unsafe {
+        get_accumulate(
+            call,
+            origin,
+            origin_count,
+            origin_type,
+            result,
+            result_count,
+            result_type,
+            rank,
+            displacement,
+            count,
+            datatype,
+            op,
+            win,
+        )?;
+        give_done(call, request)
+    }
+}

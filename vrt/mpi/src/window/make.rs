@@ -1,0 +1,289 @@
+//! Making and freeing windows (MPI-4.1 section 12.2).
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::comm::create;
+use vrt_core::comm::shape::Shape;
+use vrt_core::operation;
+use vrt_core::pe::{self, WindowPart};
+use vrt_core::rma::access::{Elsewhere, Target};
+use vrt_core::rma::control::Control;
+use vrt_slot::Arena;
+
+use super::epoch::{self, Epoch};
+use super::{Part, Window, find};
+use crate::attribute::Attributes;
+use crate::call::{Call, functions};
+use crate::communicator::Comm;
+use crate::errhandler::Handler;
+use crate::fault::{Outcome, refuse};
+use crate::info::Info;
+use crate::numbers::Whole;
+
+functions! {
+    MPI_Win_create / MPI_Win_create_c(
+        base: *mut c_void, size: MPI_Aint, unit: D, info: MPI_Info, comm: MPI_Comm,
+        win: *mut MPI_Win,
+    ) on Comm(comm) = create;
+    MPI_Win_allocate / MPI_Win_allocate_c(
+        size: MPI_Aint, unit: D, info: MPI_Info, comm: MPI_Comm, base: *mut c_void,
+        win: *mut MPI_Win,
+    ) on Comm(comm) = allocate;
+    MPI_Win_allocate_shared / MPI_Win_allocate_shared_c(
+        size: MPI_Aint, unit: D, info: MPI_Info, comm: MPI_Comm, base: *mut c_void,
+        win: *mut MPI_Win,
+    ) on Comm(comm) = allocate_shared;
+    MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win)
+        on Comm(comm) = create_dynamic;
+    MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) on Win(win) = attach;
+    MPI_Win_detach(win: MPI_Win, base: *const c_void) on Win(win) = detach;
+    MPI_Win_free(win: *mut MPI_Win) on Nothing = free;
+}
+
+/// What a rank brings into a window.
+struct Own {
+    base: *mut c_void,
+    size: usize,
+    unit: i64,
+    flavor: c_int,
+    /// To be given back with the window.
+    owned: *mut c_void,
+}
+
+fn size_of(size: MPI_Aint) -> Outcome<usize> {
+    match usize::try_from(size) {
+        Ok(size) => Ok(size),
+        Err(_) => refuse!(MPI_ERR_SIZE, "the size of a window is {size}: negative"),
+    }
+}
+
+/// Makes a window of what each rank brings, and gives the program a handle of it.
+unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI_Win) -> Outcome {
+    comm.expect_intra()?;
+    let info = Info::or_empty(call.process, info)?;
+    if own.unit <= 0 {
+        refuse!(MPI_ERR_DISP, "the unit of displacements is {}: 1 and more are allowed", own.unit);
+    }
+    let is_dynamic = own.flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    let at = own.base as usize;
+    if own.size > 0 && !is_dynamic && !Arena::contains(at) {
+        refuse!(
+            MPI_ERR_BASE,
+            "the memory at {at:#x} is not the rank's own, so other ranks cannot reach it: \
+             MPI_Win_allocate and malloc give such as is"
+        );
+    }
+    // Of a dynamic window every address is a place.
+    let len = if is_dynamic { usize::MAX } else { own.size };
+    let control = Box::into_raw(Box::new(Control::default()));
+    let words = [
+        Elsewhere::new(at).word(),
+        len as u64,
+        Elsewhere::new(control as usize).word(),
+        own.unit as u64,
+    ];
+    let [a, b, c, d] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
+    let mine = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
+    let (engine, site) = (comm.engine.clone(), call.site);
+    let made = async move {
+        let same = create::same_ranks(&engine, Shape::Plain, site).await?;
+        let all = create::all_gather(&same, mine, site).await?;
+        Ok::<_, vrt_core::Error>((same, all))
+    };
+    let (same, all) = operation::drive(call.may_block()?, made)?;
+    let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
+    let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
+        address: Elsewhere::from_word(word(*a, *b)),
+        len: word(*c, *d) as usize,
+        control: Elsewhere::from_word(word(*e, *f)),
+    });
+    let units = all.iter().map(|[.., low, high]| word(*low, *high) as usize).collect();
+    let context = same.context;
+    let part = WindowPart { address: at, bytes: len, control: control as usize };
+    pe::with(|pe| {
+        let state = pe.engine.running();
+        state.owned.windows += 1;
+        state.windows.insert(context, part);
+        pe.engine.used.made.windows += 1;
+    });
+    let window = Window {
+        comm: same,
+        targets: targets.collect(),
+        units,
+        control,
+        owned: own.owned,
+        part: Box::new(Part {
+            base: own.base,
+            size: own.size as MPI_Aint,
+            unit: own.unit as c_int,
+            flavor: own.flavor,
+            model: MPI_WIN_UNIFIED,
+        }),
+        epoch: Cell::new(Epoch::None),
+        accessed: RefCell::default(),
+        exposed_to: RefCell::default(),
+        one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
+        errhandler: RefCell::new(Handler::FATAL),
+        attributes: Attributes::default(),
+        name: RefCell::default(),
+        info: RefCell::new(info),
+    };
+    // SAFETY: the program gives room for a handle.
+    unsafe { win.write(MPI_Win(call.process.windows.add(window))) };
+    Ok(())
+}
+
+unsafe fn create<D: Whole>(
+    call: Call,
+    base: *mut c_void,
+    size: MPI_Aint,
+    unit: D,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let (comm, size) = (call.process.comm(comm)?, size_of(size)?);
+    let (flavor, owned) = (MPI_WIN_FLAVOR_CREATE, std::ptr::null_mut());
+    let own = Own { base, size, unit: unit.wide(), flavor, owned };
+    // SAFETY: as the program promises.
+    unsafe { make(call, &comm, info, &own, win) }
+}
+
+/// Zeroed memory of the rank's.
+unsafe fn memory(size: usize) -> Outcome<*mut c_void> {
+    // SAFETY: a plain allocation.
+    let block = unsafe { libc::calloc(size.max(1).div_ceil(64), 64) };
+    if block.is_null() {
+        refuse!(MPI_ERR_NO_MEM, "there are no {size} bytes left for this rank");
+    }
+    Ok(block)
+}
+
+unsafe fn allocate<D: Whole>(
+    call: Call,
+    size: MPI_Aint,
+    unit: D,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    base: *mut c_void,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let (comm, size) = (call.process.comm(comm)?, size_of(size)?);
+    // SAFETY: as the program promises, which gives room for a pointer, too.
+    unsafe {
+        let block = memory(size)?;
+        let (flavor, owned) = (MPI_WIN_FLAVOR_ALLOCATE, block);
+        let own = Own { base: block, size, unit: unit.wide(), flavor, owned };
+        make(call, &comm, info, &own, win)?;
+        base.cast::<*mut c_void>().write(block);
+    }
+    Ok(())
+}
+
+/// The parts of all ranks lie one behind the other, in the memory of the first one.
+unsafe fn allocate_shared<D: Whole>(
+    call: Call,
+    size: MPI_Aint,
+    unit: D,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    base: *mut c_void,
+    win: *mut MPI_Win,
+) -> Outcome {
+    let (comm, size) = (call.process.comm(comm)?, size_of(size)?);
+    comm.expect_intra()?;
+    let (engine, site) = (comm.engine.clone(), call.site);
+    let node = create::node_now() as i32;
+    let told = async move {
+        let mine = [node, size as u32 as i32, (size >> 32) as i32];
+        create::all_gather(&engine, mine, site).await
+    };
+    let all = operation::drive(call.may_block()?, told)?;
+    if all.iter().any(|[other, ..]| *other != node) {
+        refuse!(
+            MPI_ERR_RMA_SHARED,
+            "the ranks of the communicator do not share memory: MPI_Comm_split_type with \
+             MPI_COMM_TYPE_SHARED gives one whose ranks do"
+        );
+    }
+    let sizes: Vec<usize> = all
+        .iter()
+        .map(|[_, low, high]| (*low as u32 as usize) | (*high as u32 as usize) << 32)
+        .collect();
+    let aligned = |size: usize| size.next_multiple_of(64);
+    let total: usize = sizes.iter().map(|size| aligned(*size)).sum();
+    let me = comm.engine.rank as usize;
+    let before: usize = sizes[..me].iter().map(|size| aligned(*size)).sum();
+    // SAFETY: as the program promises, which gives room for a pointer, too.
+    unsafe {
+        let owned = if me == 0 { memory(total)? } else { std::ptr::null_mut() };
+        let word = Elsewhere::new(owned as usize).word();
+        let mut first = [word as u32, (word >> 32) as u32];
+        let engine = comm.engine.clone();
+        let told = async move {
+            create::broadcast(&engine, 0, &mut first, site).await?;
+            Ok::<_, vrt_core::Error>(first)
+        };
+        let [low, high] = operation::drive(call.may_block()?, told)?;
+        let start = Elsewhere::from_word(u64::from(low) | u64::from(high) << 32).address();
+        let part = (start + before) as *mut c_void;
+        let flavor = MPI_WIN_FLAVOR_SHARED;
+        let own = Own { base: part, size, unit: unit.wide(), flavor, owned };
+        make(call, &comm, info, &own, win)?;
+        base.cast::<*mut c_void>().write(part);
+    }
+    Ok(())
+}
+
+unsafe fn create_dynamic(call: Call, info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Outcome {
+    let comm = call.process.comm(comm)?;
+    let nothing = std::ptr::null_mut();
+    let flavor = MPI_WIN_FLAVOR_DYNAMIC;
+    let own = Own { base: nothing, size: 0, unit: 1, flavor, owned: nothing };
+    // SAFETY: as the program promises.
+    unsafe { make(call, &comm, info, &own, win) }
+}
+
+/// Every address of a rank is a place of its dynamic windows: nothing has to be done.
+fn attach(call: Call, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
+    let win = find(call, win)?;
+    if win.part.flavor != MPI_WIN_FLAVOR_DYNAMIC {
+        refuse!(MPI_ERR_RMA_FLAVOR, "the window is not a dynamic one");
+    }
+    if size > 0 && !Arena::contains(base as usize) {
+        refuse!(
+            MPI_ERR_RMA_ATTACH,
+            "the memory at {base:p} is not the rank's own, so other ranks cannot reach it"
+        );
+    }
+    Ok(())
+}
+
+fn detach(call: Call, win: MPI_Win, _: *const c_void) -> Outcome {
+    find(call, win).map(|_| ())
+}
+
+unsafe fn free(call: Call, win: *mut MPI_Win) -> Outcome {
+    // SAFETY: the program gives its handle.
+    let handle = unsafe { *win };
+    let found = find(call, handle)?;
+    found.attributes.delete_all(call.process, handle.0)?;
+    epoch::barrier_of(call, &found)?;
+    let context = found.comm.context;
+    pe::with(|pe| {
+        let state = pe.engine.running();
+        state.owned.windows = state.owned.windows.saturating_sub(1);
+        state.windows.remove(&context);
+    });
+    call.process.windows.remove(handle.0);
+    // SAFETY: all ranks have freed the window, so nobody accesses these again.
+    unsafe {
+        drop(Box::from_raw(found.control));
+        libc::free(found.owned);
+        *win = MPI_WIN_NULL;
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! What kind of program it is that is to be run.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::FileHeader;
+use object::{Endianness, elf};
+
+/// A kind of program, which decides how it becomes ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It has vrt in it, and becomes a job by itself.
+    RustFace,
+    /// It is loaded for each rank.
+    Abi,
+    /// Something that starts a program.
+    Script,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::RustFace => "a program of vrt's Rust face",
+            Kind::Abi => "a program of the MPI ABI, loaded for each rank",
+            Kind::Script => "a script",
+        })
+    }
+}
+
+/// Why a file is no program.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KindError {
+    /// It cannot be read.
+    #[error("cannot run {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It is none that the system could run.
+    #[error("cannot run {}: it is no program and no script", .0.display())]
+    NoProgram(PathBuf),
+}
+
+/// The section by which a program says that it becomes a job by itself.
+const MARK: &[u8] = b".note.vrt";
+
+impl Kind {
+    /// The kind of a program's file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no program.
+    pub(crate) fn of(path: &Path) -> Result<Kind, KindError> {
+        let failed = |source| KindError::Read { path: path.to_path_buf(), source };
+        let mut bytes = Vec::new();
+        File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.starts_with(b"#!") {
+            return Ok(Kind::Script);
+        }
+        if !bytes.starts_with(&elf::ELFMAG) {
+            return Err(KindError::NoProgram(path.to_path_buf()));
+        }
+        // What else is wrong with it the loader says.
+        Ok(if has_mark(&bytes) { Kind::RustFace } else { Kind::Abi })
+    }
+}
+
+fn has_mark(bytes: &[u8]) -> bool {
+    let sections = || {
+        let header = elf::FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, bytes).ok()?;
+        let is_mark = |section: &elf::SectionHeader64<Endianness>| {
+            sections.section_name(endian, section).is_ok_and(|name| name == MARK)
+        };
+        Some(sections.iter().any(is_mark))
+    };
+    sections().unwrap_or(false)
+}
+
+/// The program's file: as it is named, or in the search path.
+pub(crate) fn find(program: &Path) -> PathBuf {
+    if program.components().count() > 1 {
+        return program.to_path_buf();
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&directories)
+        .map(|directory| directory.join(program))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| program.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_program_is_said_to_be_none() {
+        let text = Kind::of(Path::new("Cargo.toml")).map_err(|error| error.to_string());
+        assert_eq!(text, Err("cannot run Cargo.toml: it is no program and no script".to_owned()));
+        let missing = Kind::of(Path::new("no/such/file")).map_err(|error| error.to_string());
+        assert!(missing.is_err_and(|text| text.starts_with("cannot run no/such/file: ")));
+    }
+}

@@ -1,0 +1,118 @@
+//! Starts a program as a job: `vrtrun --pes 2 --ranks 16 ./program its arguments`.
+//!
+//! What kind of program it is decides how (see `kind`): a program of the Rust face becomes a job by itself,
+//! told by the `VRT_*` environment variables; a program of the MPI ABI is loaded here, once for each rank.
+
+mod kind;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use vrt_mpi::{Program, ProgramError};
+
+use kind::Kind;
+
+/// Runs a program as many virtual ranks on a few processes
+///
+/// The program may be one of vrt's Rust face, or any C or C++ program that was compiled with vrtcc or
+/// vrtcxx: then each rank has its own globals and libraries, and nothing in the program is changed.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(flatten)]
+    vrt: vrt_launch::Config,
+
+    /// Libraries of which there is one for all ranks of a PE instead of one for each
+    #[arg(
+        long,
+        value_name = "LIB",
+        value_delimiter = ',',
+        help_heading = "Programs of the MPI ABI"
+    )]
+    share: Vec<String>,
+
+    /// Have this rank wait for a debugger before its program begins; says how one is attached
+    #[arg(long, value_name = "RANK", help_heading = "Programs of the MPI ABI")]
+    gdb: Option<u32>,
+
+    /// Say what kind of program was found
+    #[arg(long, short, help_heading = "Programs of the MPI ABI")]
+    verbose: bool,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return ExitCode::from(USAGE);
+    };
+    let path = kind::find(Path::new(program));
+    let kind = match Kind::of(&path) {
+        Ok(kind) => kind,
+        Err(error) => {
+            eprintln!("vrtrun: {error}");
+            return ExitCode::from(NOT_RUN);
+        }
+    };
+    if arguments.verbose {
+        eprintln!("vrtrun: {} is {kind}", path.display());
+    }
+    match kind {
+        Kind::RustFace | Kind::Script => become_it(&path, rest, &arguments),
+        Kind::Abi => load(&path, rest, &arguments),
+    }
+}
+
+/// The command line cannot be.
+const USAGE: u8 = 2;
+/// The program cannot be run.
+const NOT_RUN: u8 = 127;
+
+/// Executes a program that becomes a job by itself.
+fn become_it(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
+    // A program that does not become a job can see that it was to be one; and one that a script starts
+    // is loaded by this program.
+    let own = std::env::current_exe().unwrap_or_else(|_| "vrtrun".into());
+    let error =
+        Command::new(path).args(rest).envs(arguments.vrt.to_env()).env("VRTRUN", own).exec();
+    eprintln!("vrtrun: cannot run {}: {error}", path.display());
+    ExitCode::from(NOT_RUN)
+}
+
+/// Loads a program for each rank. One that does not use MPI starts a program that does, as a script would:
+/// `env`, `perf`, `sh`.
+fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
+    let config = match arguments.vrt.clone().overridden_by_env() {
+        Ok(config) => config,
+        Err(error) => return vrt_launch::report_usage_error(&error),
+    };
+    let shared = arguments.share.iter().map(|library| match library.starts_with("lib") {
+        true => library.clone(),
+        false => format!("lib{library}.so"),
+    });
+    let program = Program {
+        path: path.to_path_buf(),
+        arguments: rest.to_vec(),
+        shared: shared.collect(),
+        debugged: arguments.gdb,
+    };
+    match vrt_mpi::run(config, &program) {
+        Ok(status) => status,
+        Err(ProgramError::WithoutMpi(_)) => {
+            if arguments.verbose {
+                eprintln!("vrtrun: {} does not use MPI: what it starts may", path.display());
+            }
+            become_it(path, rest, arguments)
+        }
+        Err(error) => {
+            eprintln!("vrtrun: {error}");
+            ExitCode::from(NOT_RUN)
+        }
+    }
+}

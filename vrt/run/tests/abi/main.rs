@@ -1,0 +1,11 @@
+//! What is made of the table, used as programs and build systems use it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cmake;
+mod header;
+mod lists;
+mod signatures;
+mod stub;
+mod tools;
+mod wrapper;

@@ -1,0 +1,85 @@
+//! Directories, compilers and runs of the other tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+pub const VRTCC: &str = env!("CARGO_BIN_EXE_vrtcc");
+pub const VRTCXX: &str = env!("CARGO_BIN_EXE_vrtcxx");
+
+/// A directory of a test, with a cache for wrappers in it.
+pub struct Place(TempDir);
+
+impl Place {
+    pub fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A script for `sh` that can be run.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, &format!("#!/bin/sh\n{text}"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// A command here, in an environment without settings for wrappers.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.current_dir(self.path()).env("XDG_CACHE_HOME", self.join("cache"));
+        for variable in ["VRT_CC", "VRT_CXX", "VRT_STARTED_AGAIN"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Compiles the C program `text` with `vrtcc`.
+    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+        let source = self.write(&format!("{name}.c"), text);
+        succeed(self.command(VRTCC).arg("-Wall").arg(source).arg("-o").arg(name));
+        self.join(name)
+    }
+}
+
+/// Runs a command to its end.
+pub fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Runs a command, which has to succeed; what it wrote to standard output, without the end of line.
+pub fn succeed(command: &mut Command) -> String {
+    let output = output(command);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Runs a command, which has to end with this status; what it wrote to standard error.
+pub fn fail(command: &mut Command, status: i32) -> String {
+    let output = output(command);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{command:?}: {stderr}");
+    stderr
+}
+
+/// Whether a program is installed.
+pub fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}

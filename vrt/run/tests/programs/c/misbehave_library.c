@@ -1,0 +1,3 @@
+/* What `misbehave.c` opens. */
+static int counter;
+int count(void) { return ++counter; }

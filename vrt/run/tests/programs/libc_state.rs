@@ -1,0 +1,68 @@
+//! What libc keeps for a process, of which each rank is one.
+
+use vrt_tests::job::Job;
+
+use crate::program::Program;
+
+const RANKS: usize = 6;
+
+/// Arguments, streams, environment, errors, times, and what other functions remember.
+mod state {
+    use super::*;
+
+    const STATE: Program = Program { arguments: "argument", ..Program::new("libc_state.c") };
+
+    fn wrote_whole_lines_at_exit(job: &Job) {
+        for rank in 0..RANKS {
+            let halves = format!("rank {rank} writes half a line, rank {rank} the other half");
+            assert!(job.out.lines().any(|line| line == halves), "rank {rank}: {job}");
+            let last = format!("rank {rank}: 2 functions before the last, in order");
+            assert!(job.out.lines().any(|line| line == last), "rank {rank}: {job}");
+        }
+        assert!(!job.out.contains("WRONG"), "{job}");
+    }
+
+    in_places! {
+        STATE, RANKS, wrote_whole_lines_at_exit;
+        still,
+        moving,
+        #[ignore = "the search before a move reads the stack it runs on"] between_nodes,
+        on_one_pe,
+    }
+}
+
+mod locales {
+    use super::*;
+
+    const LOCALES: Program = Program::new("locales.c");
+
+    in_places! {
+        LOCALES, RANKS, |_| ();
+        still,
+        #[ignore = "the rank's own libc maps the locale into one PE"] moving,
+        #[ignore = "the rank's own libc maps the locale into one PE"] between_nodes,
+        on_one_pe,
+    }
+}
+
+mod users_and_hosts {
+    use super::*;
+
+    const DATABASES: Program = Program::new("databases.c");
+
+    in_places! { DATABASES, 4 }
+}
+
+mod character_sets {
+    use super::*;
+
+    const CHARACTER_SETS: Program = Program::new("character_sets.c");
+
+    in_places! {
+        CHARACTER_SETS, 4, |_| ();
+        still,
+        #[ignore = "the rank's own libc opens its modules past the dlopen in front"] moving,
+        #[ignore = "the rank's own libc opens its modules past the dlopen in front"] between_nodes,
+        on_one_pe,
+    }
+}

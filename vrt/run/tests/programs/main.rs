@@ -1,0 +1,22 @@
+//! C and C++ programs as ranks: each checks its own results, wherever its ranks are.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[macro_use]
+mod places;
+mod program;
+
+mod collectives;
+mod communicators;
+mod cpp;
+mod globals;
+mod libc_state;
+mod linked;
+mod messages;
+mod misbehave;
+mod one_sided;
+mod own_library;
+mod stencil;
+mod surroundings;
+mod thread_locals;
+mod threads;

@@ -1,0 +1,19 @@
+//! Messages between two ranks, and what they are made of.
+
+use crate::program::Program;
+
+mod point_to_point {
+    use super::Program;
+
+    const POINT_TO_POINT: Program = Program::new("point_to_point.c");
+
+    in_places! { POINT_TO_POINT, 6 }
+}
+
+mod datatypes {
+    use super::Program;
+
+    const DATATYPES: Program = Program::new("datatypes.c");
+
+    in_places! { DATATYPES, 5 }
+}

@@ -1,0 +1,239 @@
+//! Images: where ranks run a program that was not made for them, each has a copy of it with its libraries
+//! of its own, so that its globals and thread-locals are its own and move with it.
+//!
+//! What an image is, and what it costs, knows [`vrt_load`]; here it is a third range of the rank's slot:
+//!
+//! | part of an image | memory | when the rank moves |
+//! |---|---|---|
+//! | code, constants | the file's, mapped once for each rank in all PEs before they are forked | nothing: it is there |
+//! | the same, where so many mappings are not allowed | the slot's, copied when the rank begins | travels |
+//! | data, the thread block | the slot's | travels, as far as it was ever touched |
+//!
+//! A rank with an image runs with a thread pointer of its own, which points into its thread block: the
+//! program's thread-locals lie there where its code expects them, beside copies of the PE's, so that the
+//! runtime's code works in the middle of a rank as it does elsewhere.
+//!
+//! ```text
+//! PE's loop, its thread pointer --- resume ---> the rank, its own ---- suspend ---> the loop, its own
+//!                                      |
+//!                                      | the first time on this PE: the copies are made again
+//! ```
+//!
+//! Invariants: a thread-local of the runtime that is written in ranks and read in the loop, or the other
+//! way round, cannot be one: it belongs to the PE's state. The copies of `hooks` say that the rank runs,
+//! as they are made while it does.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use vrt_load::{Module, Plan, thread_pointer};
+
+use crate::resident::resident;
+use crate::{Arena, SlotHeader, SlotId, folders, hooks, image_thread, signals};
+
+/// The number by which the locks of the first rank know that it has them; those of the others follow. They are
+/// higher than those that the system gives to threads.
+const FIRST_NUMBER: i32 = 0x2000_0000;
+
+/// The program that ranks run images of.
+static PLAN: OnceLock<&'static Plan> = OnceLock::new();
+static HAS_LIBC: AtomicBool = AtomicBool::new(false);
+/// Code is copied, because so many mappings are not allowed.
+static IS_COPIED: AtomicBool = AtomicBool::new(false);
+
+/// Says which program ranks run images of, before an arena is reserved.
+pub fn install(plan: &'static Plan) {
+    let _: &&Plan = PLAN.get_or_init(|| plan);
+    HAS_LIBC.store(plan.has_private("libc.so"), Ordering::Relaxed);
+}
+
+/// The program that ranks run images of.
+#[inline]
+pub fn plan() -> Option<&'static Plan> {
+    PLAN.get().copied()
+}
+
+/// Whether each rank has a libc of its own.
+#[inline(always)]
+pub(crate) fn has_libc() -> bool {
+    HAS_LIBC.load(Ordering::Relaxed)
+}
+
+/// Where the image begins of the rank that runs here, or has started this thread, if it has one.
+#[inline]
+pub fn base_of_running() -> Option<usize> {
+    let slot = hooks::heap_in_use();
+    if slot.is_null() {
+        return image_thread::base();
+    }
+    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
+    let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
+    if has_image { base(id) } else { None }
+}
+
+/// The module of an image that has an address, and where the image begins.
+pub fn module_at(address: usize) -> Option<(usize, &'static Module)> {
+    let (arena, plan) = (Arena::current()?, plan()?);
+    if !Arena::contains(address) || arena.layout.outside_at(address).is_some() {
+        return None;
+    }
+    let base = arena.layout.image(arena.slot_at(address));
+    Some((base, plan.find_module(address.checked_sub(base)?)?))
+}
+
+/// Which file the code at an address of an image is from, and its address there.
+pub fn locate(address: usize) -> Option<(&'static std::path::Path, u64)> {
+    let (base, module) = module_at(address)?;
+    Some((&module.path, (address - base).wrapping_sub(module.bias) as u64))
+}
+
+/// Bytes from one image to the next; 0 where there are none.
+pub fn size() -> usize {
+    plan().map_or(0, |plan| plan.size().next_multiple_of(plan.alignment()))
+}
+
+/// Where the image of a slot's rank begins.
+pub fn base(slot: SlotId) -> Option<usize> {
+    Some(Arena::current().filter(|_| plan().is_some())?.layout.image(slot))
+}
+
+/// Maps the code of the images of so many ranks, or prepares their memory for copies of it.
+///
+/// # Errors
+/// The system does not let memory of the arena be executed.
+pub fn map(arena: &Arena, ranks: usize) -> std::io::Result<()> {
+    let Some(plan) = plan() else { return Ok(()) };
+    let image = |rank: usize| arena.layout.image(SlotId(rank as u32));
+    if ranks.saturating_mul(plan.mappings()) < most_mappings() {
+        // SAFETY: the images' own ranges, which nobody uses yet.
+        return (0..ranks).try_for_each(|rank| unsafe { plan.map_code(image(rank)) });
+    }
+    IS_COPIED.store(true, Ordering::Relaxed);
+    let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let (start, len) = (image(0), image(ranks) - image(0));
+    // SAFETY: a range of the arena that nobody uses yet.
+    match unsafe { libc::mprotect(start as *mut libc::c_void, len, all) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// How many mappings images may have: what the system allows, but for what a process needs besides.
+fn most_mappings() -> usize {
+    const DEFAULT: usize = 65_530;
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+    let allowed: usize = text.trim().parse().unwrap_or(DEFAULT);
+    allowed.saturating_sub(4096)
+}
+
+/// Makes the image of the running rank and lets the rank run with its thread pointer from now on. Gives
+/// the image's address.
+///
+/// # Safety
+/// The caller is a rank of a job whose program is installed, and has no image yet; it keeps no reference
+/// to a thread-local variable.
+pub unsafe fn begin() -> Option<usize> {
+    let (plan, slot) = (plan()?, hooks::heap_in_use());
+    // SAFETY: the heap in use is the running rank's.
+    let base = base(unsafe { (*slot).id() })?;
+    // SAFETY: the image's range is the slot's, which the calling PE owns.
+    unsafe {
+        if IS_COPIED.load(Ordering::Relaxed) {
+            plan.copy_code(base);
+        }
+        plan.fill(base);
+        plan.set_thread_number(base, FIRST_NUMBER + (*slot).rank.get() as i32);
+        (*slot).thread_pointer.set(plan.thread_pointer(base));
+        (*slot).thread_locals_of.set(hooks::pe_of_thread());
+        thread_pointer::set(plan.thread_pointer(base));
+        folders::enter(&*slot);
+    }
+    Some(base)
+}
+
+/// The rank of a slot with an image is about to run on this thread, whose heap is the slot's already.
+///
+/// # Safety
+/// The calling PE owns the slot.
+#[inline]
+pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*slot).thread_locals_of.get() != hooks::pe_of_thread() {
+            refresh(slot, own);
+        }
+        thread_pointer::set(pointer);
+        folders::enter(&*slot);
+        if (*slot).has_signal.get() {
+            signals::deliver_late(&*slot);
+        }
+    }
+}
+
+/// Makes the copies of the PE's thread-locals that a rank has which has come here.
+///
+/// # Safety
+/// As [`enter`].
+#[cold]
+unsafe fn refresh(slot: *mut SlotHeader, own: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if let (Some(plan), Some(base)) = (plan(), base((*slot).id())) {
+            plan.refresh_thread_block(base, own);
+            folders::arrives(&*slot);
+            (*slot).thread_locals_of.set(hooks::pe_of_thread());
+        }
+    }
+}
+
+/// The parts of a slot's image that travel with its rank: pages that were ever touched.
+pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
+    // SAFETY: the header of a slot of the arena stays mapped.
+    let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
+    let (Some(plan), Some(base), true) = (plan(), base(id), has_image) else { return Vec::new() };
+    let mut found = Vec::new();
+    if IS_COPIED.load(Ordering::Relaxed) {
+        resident(base..base + plan.size(), &mut found);
+    } else {
+        plan.data().iter().for_each(|at| resident(base + at.start..base + at.end, &mut found));
+    }
+    found
+}
+
+/// What the program wrote of these parts: all but copies of what is the PE's.
+pub(crate) fn of_program(slot: *mut SlotHeader) -> Vec<Range<usize>> {
+    let mut parts = touched(slot);
+    // SAFETY: the header of a slot of the arena stays mapped.
+    let (Some(plan), Some(base)) = (plan(), base(unsafe { (*slot).id() })) else { return parts };
+    for hole in plan.of_process() {
+        let hole = base + hole.start..base + hole.end;
+        parts = parts
+            .into_iter()
+            .flat_map(|part| {
+                [part.start..part.end.min(hole.start), part.start.max(hole.end)..part.end]
+            })
+            .filter(|part| !part.is_empty())
+            .collect();
+    }
+    parts
+}
+
+/// Gives the memory of a slot's image back; what it contains becomes zero.
+///
+/// # Safety
+/// Nobody uses the image any more.
+pub(crate) unsafe fn discard(arena: &Arena, slot: SlotId) {
+    let Some(plan) = plan() else { return };
+    let base = arena.layout.image(slot);
+    let give_back = |range: Range<usize>| {
+        let (start, len) = ((base + range.start) as *mut libc::c_void, range.len());
+        // SAFETY: whole pages of the arena that nobody uses.
+        unsafe { libc::madvise(start, len, libc::MADV_REMOVE) };
+    };
+    if IS_COPIED.load(Ordering::Relaxed) {
+        give_back(0..plan.size());
+    } else {
+        plan.data().iter().cloned().for_each(give_back);
+    }
+}

@@ -1,0 +1,191 @@
+//! Threads that ranks with images start: each gets a thread block of its own, in which the program's code
+//! finds its thread-locals, and leaves it when it ends.
+//!
+//! ```text
+//! pthread_create, the process's --> run_thread: block made, thread pointer set --> the program's function
+//!     process's thread pointer again, block freed <-- destructors: thread-locals, then keys <--'
+//! ```
+//!
+//! The thread's identity (`pthread_self`) is that of the process's block, by which others know it.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+
+use vrt_load::{Plan, Specific, thread_pointer};
+
+use crate::hooks::runtime_heap;
+use crate::interpose::Real;
+use crate::{Arena, SlotId, image};
+
+/// A function that is called when a thread ends, with its argument.
+type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
+
+thread_local! {
+    /// Where the image is that this thread runs; 0 if it is not one of these threads.
+    static IMAGE: Cell<usize> = const { Cell::new(0) };
+    /// The thread pointer by which the process knows it.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+    /// The memory of its block.
+    static BLOCK: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
+    /// Destructors of the program's thread-locals.
+    static AT_END: RefCell<Vec<Destructor>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where the image is that this thread runs, if a rank has started it.
+#[inline]
+pub(crate) fn base() -> Option<usize> {
+    Some(IMAGE.get()).filter(|base| *base != 0)
+}
+
+/// Has a function called when this thread ends; false if it is not one that a rank has started.
+pub fn at_end(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> bool {
+    let is_ours = base().is_some();
+    if is_ours {
+        runtime_heap(|| AT_END.with_borrow_mut(|all| all.push((function, argument))));
+    }
+    is_ours
+}
+
+/// A thread in an image.
+pub(crate) struct InImage {
+    plan: &'static Plan,
+    own: usize,
+    pointer: usize,
+    base: usize,
+}
+
+impl InImage {
+    /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
+    pub(crate) fn enter(slot: u32) -> Option<InImage> {
+        let plan = image::plan()?;
+        let base = image::base(SlotId(slot))?;
+        let (own, len) = (thread_pointer::get(), plan.thread_block_size());
+        // SAFETY: libc's allocator; the block is given back by `release`.
+        let block = runtime_heap(|| unsafe { libc::malloc(len) });
+        if block.is_null() {
+            return None;
+        }
+        BLOCK.set(block);
+        // The block has copies of these.
+        IMAGE.set(base);
+        OWN.set(own);
+        // SAFETY: the block is new, the image filled, and no reference to a thread-local is kept.
+        let pointer = unsafe {
+            let pointer = plan.fill_thread_block(base, block as usize, own);
+            thread_pointer::set(pointer);
+            pointer
+        };
+        if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
+            // SAFETY: libc's function, which each of its threads calls when it begins.
+            unsafe {
+                let function = (base + offset) as *const ();
+                std::mem::transmute::<*const (), unsafe extern "C" fn()>(function)();
+            }
+        }
+        Some(InImage { plan, own, pointer, base })
+    }
+
+    /// Calls the functions of keys with the values that the thread has under them.
+    fn end_specific(&self) {
+        /// As often as POSIX asks for, as functions may set values.
+        const ROUNDS: usize = 4;
+        /// Libc's keys: an array of these.
+        #[repr(C)]
+        struct Key {
+            sequence: usize,
+            destructor: Option<unsafe extern "C" fn(usize)>,
+        }
+        let Some(keys) = self.plan.symbol_in("libc.so", "__pthread_keys") else { return };
+        for _ in 0..ROUNDS {
+            // SAFETY: this thread's own block.
+            let taken = unsafe { self.plan.take_specific(self.pointer) };
+            if taken.is_empty() {
+                return;
+            }
+            for (key, Specific { sequence, value }) in taken {
+                // SAFETY: an element of libc's array, which is as long as numbers of keys go; the function is
+                // for this value.
+                unsafe {
+                    let key = ((self.base + keys) as *const Key).add(key);
+                    if let (true, Some(destructor)) =
+                        ((*key).sequence == sequence, (*key).destructor)
+                    {
+                        destructor(value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for InImage {
+    fn drop(&mut self) {
+        while let Some((function, argument)) = AT_END.with_borrow_mut(Vec::pop) {
+            // SAFETY: the program registered it to be called now.
+            unsafe { function(argument) };
+        }
+        self.end_specific();
+        // SAFETY: the process's thread pointer of this thread.
+        unsafe { thread_pointer::set(self.own) };
+        IMAGE.set(0);
+    }
+}
+
+/// Gives the memory of this thread's block back, at its very end: `pthread_exit` unwinds with what lies in it.
+pub(crate) fn release() {
+    let block = BLOCK.replace(std::ptr::null_mut());
+    // SAFETY: null, or what `enter` has allocated, in which the thread does not run any more.
+    runtime_heap(|| unsafe { libc::free(block) });
+}
+
+/// POSIX `pthread_self`, by which others know a thread too.
+///
+/// # Safety
+/// As in C.
+pub unsafe extern "C" fn pthread_self() -> libc::pthread_t {
+    match OWN.get() {
+        // libc's identity of a thread is its thread pointer.
+        0 => thread_pointer::get() as libc::pthread_t,
+        own => own as libc::pthread_t,
+    }
+}
+
+/// `pthread_getattr_np`, which knows where the stack of a rank is.
+///
+/// # Safety
+/// As in C.
+pub unsafe extern "C" fn pthread_getattr_np(
+    thread: libc::pthread_t,
+    attributes: *mut libc::pthread_attr_t,
+) -> c_int {
+    static REAL: Real = Real::new(c"pthread_getattr_np");
+    static INIT: Real = Real::new(c"pthread_attr_init");
+    static SET_STACK: Real = Real::new(c"pthread_attr_setstack");
+    type Get = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> c_int;
+    type Init = unsafe extern "C" fn(*mut libc::pthread_attr_t) -> c_int;
+    type SetStack =
+        unsafe extern "C" fn(*mut libc::pthread_attr_t, *mut c_void, libc::size_t) -> c_int;
+    let slot = crate::hooks::heap_in_use();
+    // SAFETY: libc's functions of these names have these types; the caller keeps their contract.
+    unsafe {
+        match Arena::current() {
+            Some(arena) if !slot.is_null() && thread == pthread_self() => {
+                let id = (*slot).id();
+                let (start, end) = (arena.layout.stack_limit(id), arena.layout.top(id));
+                let init = std::mem::transmute::<*mut c_void, Init>(INIT.get())(attributes);
+                let set = std::mem::transmute::<*mut c_void, SetStack>(SET_STACK.get());
+                if init != 0 { init } else { set(attributes, start as *mut c_void, end - start) }
+            }
+            _ => std::mem::transmute::<*mut c_void, Get>(REAL.get())(thread, attributes),
+        }
+    }
+}
+
+/// What is here in the place of libc's functions of these names.
+pub(crate) fn provided(name: &str) -> Option<*const ()> {
+    Some(match name {
+        "pthread_self" | "thrd_current" => pthread_self as *const (),
+        "pthread_getattr_np" => pthread_getattr_np as *const (),
+        _ => return None,
+    })
+}
