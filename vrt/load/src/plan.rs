@@ -267,6 +267,17 @@ impl Plan {
         unsafe { self.shape.block.process().take_specific(pointer) }
     }
 
+    /// Copies what a thread ends with, which who joins it gets, from the block of one thread pointer to that
+    /// of another.
+    ///
+    /// # Safety
+    /// Both are thread pointers: of a thread of the process, or as for
+    /// [`take_specific`](Self::take_specific).
+    pub unsafe fn copy_thread_result(&self, to: usize, from: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.shape.block.process().copy_result(to, from) }
+    }
+
     /// Addresses of the functions that run before the program, in their order: dependencies first.
     /// They are called with the thread pointer set, with the number of arguments, the arguments,
     /// and the environment.

@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use crate::memory::WORD;
 use crate::process::{self, PRIVATE_VERSION};
@@ -58,6 +59,8 @@ pub(crate) struct ProcessThread {
     /// Where the control block has values of thread-specific data (`pthread_setspecific`), and where
     /// it refers to more of them.
     specific: Range<usize>,
+    /// Where the control block has what the thread ends with, which who joins it gets.
+    result: Option<usize>,
 }
 
 impl ProcessThread {
@@ -87,6 +90,7 @@ impl ProcessThread {
             identity: identity(pointer, control),
             restartable,
             specific: specific(pointer, control),
+            result: result(control),
         }
     }
 
@@ -149,6 +153,20 @@ impl ProcessThread {
         if let Some(identity) = self.identity {
             // SAFETY: a field inside of the control block.
             unsafe { ((of + identity) as *mut i32).write(number) };
+        }
+    }
+
+    /// Copies what a thread ends with (`pthread_exit`, `PTHREAD_CANCELED`).
+    ///
+    /// # Safety
+    /// As [`copy_control`](Self::copy_control).
+    pub unsafe fn copy_result(&self, to: usize, from: usize) {
+        if let Some(result) = self.result {
+            // SAFETY: a field inside of the control blocks.
+            unsafe {
+                let value = ((from + result) as *const usize).read();
+                ((to + result) as *mut usize).write(value);
+            }
         }
     }
 
@@ -281,6 +299,36 @@ fn specific(pointer: usize, control: usize) -> Range<usize> {
     }
 }
 
+/// Where a control block has what the thread ends with: where it is in a thread that has ended so, and is
+/// there until it is joined.
+fn result(control: usize) -> Option<usize> {
+    const VALUE: usize = 0x7652_7374_6c65_6e64;
+    /// Long enough for a thread to begin and end on a busy machine.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    extern "C" fn ends(_: *mut c_void) -> *mut c_void {
+        VALUE as *mut c_void
+    }
+    let mut thread: libc::pthread_t = 0;
+    let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
+    // SAFETY: a place for the thread's identity, and a function of this type.
+    if unsafe { libc::pthread_create(&mut thread, attributes, ends, argument) } != 0 {
+        return None;
+    }
+    let begun = Instant::now();
+    let mut found = None;
+    while found.is_none() && begun.elapsed() < PATIENCE {
+        std::thread::yield_now();
+        found = (0..control & !7).step_by(8).find(|offset| {
+            // SAFETY: a thread's identity is its control block, which stays until the thread is joined.
+            let word = unsafe { ((thread as usize + offset) as *const usize).read_volatile() };
+            word == VALUE
+        });
+    }
+    // SAFETY: joined once.
+    unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+    found
+}
+
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
@@ -290,7 +338,7 @@ mod tests {
         let thread = ProcessThread::measure();
         assert!(thread.control >= 1024 && thread.control < 8192, "{thread:?}");
         assert!(thread.locals > 0 && thread.locals <= thread.room, "{thread:?}");
-        assert!(thread.identity.is_some(), "{thread:?}");
+        assert!(thread.identity.is_some() && thread.result.is_some(), "{thread:?}");
         // `errno` is a thread-local of the process.
         // SAFETY: reports where it is.
         let errno = unsafe { libc::__errno_location() } as usize;

@@ -133,7 +133,7 @@ impl Body {
             let result = (*coroutine).resume(());
             // Also of a rank that has just got one.
             if (*slot).thread_pointer.get() != 0 {
-                thread_pointer::set(own);
+                image::leave(slot, own);
             }
             hooks::use_heap(std::ptr::null_mut());
             match result {

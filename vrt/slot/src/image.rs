@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use vrt_load::{Module, Plan, thread_pointer};
 
+use crate::floating_point::FloatingPoint;
 use crate::resident::resident;
 use crate::{Arena, SlotHeader, SlotId, folders, hooks, image_thread, signals};
 
@@ -148,6 +149,7 @@ pub unsafe fn begin() -> Option<usize> {
         (*slot).thread_locals_of.set(hooks::pe_of_thread());
         thread_pointer::set(plan.thread_pointer(base));
         folders::enter(&*slot);
+        FloatingPoint::default().enter();
     }
     Some(base)
 }
@@ -165,9 +167,23 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
         }
         thread_pointer::set(pointer);
         folders::enter(&*slot);
+        (*slot).floating_point.get().enter();
         if (*slot).has_signal.get() {
             signals::deliver_late(&*slot);
         }
+    }
+}
+
+/// The rank of a slot with an image has stopped running on this thread, whose own thread pointer is `own`.
+///
+/// # Safety
+/// As [`enter`], which came before or [`begin`].
+#[inline]
+pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*slot).floating_point.set(FloatingPoint::leave());
+        thread_pointer::set(own);
     }
 }
 

@@ -6,10 +6,12 @@
 //!     process's thread pointer again, block freed <-- destructors: thread-locals, then keys <--'
 //! ```
 //!
-//! The thread's identity (`pthread_self`) is that of the process's block, by which others know it.
+//! The thread's identity (`pthread_self`) is that of the process's block, by which others know it. Whether it
+//! was cancelled stands in its own block, as does what it ends with, until it ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vrt_load::{Plan, Specific, thread_pointer};
 
@@ -46,6 +48,13 @@ pub fn at_end(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void
     is_ours
 }
 
+/// The threads that run in images: their identities and their thread pointers.
+static THREADS: Mutex<Vec<(libc::pthread_t, usize)>> = Mutex::new(Vec::new());
+
+fn threads() -> MutexGuard<'static, Vec<(libc::pthread_t, usize)>> {
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A thread in an image.
 pub(crate) struct InImage {
     plan: &'static Plan,
@@ -75,6 +84,7 @@ impl InImage {
             thread_pointer::set(pointer);
             pointer
         };
+        runtime_heap(|| threads().push((own as libc::pthread_t, pointer)));
         if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
             // SAFETY: libc's function, which each of its threads calls when it begins.
             unsafe {
@@ -125,8 +135,12 @@ impl Drop for InImage {
             unsafe { function(argument) };
         }
         self.end_specific();
-        // SAFETY: the process's thread pointer of this thread.
-        unsafe { thread_pointer::set(self.own) };
+        runtime_heap(|| threads().retain(|(_, pointer)| *pointer != self.pointer));
+        // SAFETY: the process's thread pointer of this thread; its block and this one.
+        unsafe {
+            thread_pointer::set(self.own);
+            self.plan.copy_thread_result(self.own, self.pointer);
+        }
         IMAGE.set(0);
     }
 }
@@ -148,6 +162,21 @@ pub unsafe extern "C" fn pthread_self() -> libc::pthread_t {
         0 => thread_pointer::get() as libc::pthread_t,
         own => own as libc::pthread_t,
     }
+}
+
+/// POSIX `pthread_cancel`: it is the block in which the thread runs that says so.
+///
+/// # Safety
+/// As in C.
+pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
+    static REAL: Real = Real::new(c"pthread_cancel");
+    type Function = unsafe extern "C" fn(libc::pthread_t) -> c_int;
+    // The thread does not give its block back meanwhile.
+    let threads = threads();
+    let known = threads.iter().find(|(own, _)| *own == thread);
+    let thread = known.map_or(thread, |(_, pointer)| *pointer as libc::pthread_t);
+    // SAFETY: libc's function of this name has this type; a thread block looks like a thread of libc's.
+    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(thread) }
 }
 
 /// `pthread_getattr_np`, which knows where the stack of a rank is.
@@ -185,6 +214,7 @@ pub unsafe extern "C" fn pthread_getattr_np(
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "pthread_self" | "thrd_current" => pthread_self as *const (),
+        "pthread_cancel" => pthread_cancel as *const (),
         "pthread_getattr_np" => pthread_getattr_np as *const (),
         _ => return None,
     })

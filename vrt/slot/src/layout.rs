@@ -83,8 +83,6 @@ pub struct Layout {
     pub slots: usize,
     /// Bytes of a slot's stack.
     pub stack: usize,
-    /// Bytes below it that nobody may touch.
-    pub guard: usize,
     pub(crate) far_stride: usize,
     near_stride: usize,
     far_base: usize,
@@ -111,7 +109,7 @@ impl Layout {
             return Err(LayoutError::Heap(far));
         }
         // A guard of one page is jumped over by a C frame of 200 KB; 1 MiB of addresses is free
-        // where slots are large.
+        // where slots are large, and what is over as ranges are powers of two is part of it.
         let (guard, stagger_pages, near_heap) =
             if stack >= 512 << 10 { (MIB, 64, 512 << 10) } else { (64 << 10, 13, 24 << 10) };
         let below = guard + stack + stagger_pages * PAGE;
@@ -123,7 +121,6 @@ impl Layout {
             base,
             slots,
             stack,
-            guard,
             far_stride: far,
             near_stride,
             far_base: 0,
@@ -176,9 +173,10 @@ impl Layout {
         (self.top(slot) & !(PAGE - 1)) - self.stack
     }
 
-    /// Start and length of the guard below the stack.
+    /// Start and length of the guard below the stack: all that the slot's range has there.
     pub fn guard_of(&self, slot: SlotId) -> (usize, usize) {
-        (self.stack_limit(slot) - self.guard, self.guard)
+        let start = self.base + slot.0 as usize * self.near_stride;
+        (start, self.stack_limit(slot) - start)
     }
 
     /// Start and end of the near heap, which begins after a header of `header` bytes.

@@ -59,6 +59,7 @@ pub mod check;
 mod coroutine;
 pub mod exit_guard;
 pub mod external;
+mod floating_point;
 mod folders;
 pub mod foreign;
 mod forked;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use vrt_shm::RemoteFreeList;
 
 use crate::Arena;
+use crate::floating_point::FloatingPoint;
 use crate::folders::Folder;
 use crate::heap::SlotHeap;
 use crate::held::Held;
@@ -43,6 +44,8 @@ pub struct SlotHeader {
     /// What a rank that runs an image has set about signals, or null; and whether one waits for it.
     pub(crate) signals: Cell<*mut Signals>,
     pub(crate) has_signal: Cell<bool>,
+    /// The floating-point environment with which a rank that runs an image goes on.
+    pub(crate) floating_point: Cell<FloatingPoint>,
     /// Its working folder and mask, if it has changed them.
     pub(crate) folder: Cell<*mut Folder>,
     /// What the face of a rank that runs an image keeps for it, or null.
@@ -83,6 +86,7 @@ impl SlotHeader {
                 thread_locals_of: Cell::new(0),
                 signals: Cell::new(std::ptr::null_mut()),
                 has_signal: Cell::new(false),
+                floating_point: Cell::new(FloatingPoint::default()),
                 folder: Cell::new(std::ptr::null_mut()),
                 guest: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),

@@ -5,6 +5,10 @@ use std::path::Path;
 
 use super::Prefix;
 
+/// A frame that is larger than what lies unused below a rank's stack would reach another rank's memory: so
+/// each of its pages is touched in turn.
+const PROBES: &str = "-fstack-clash-protection";
+
 /// How far the compiler goes with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -86,6 +90,7 @@ pub fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
 pub fn around(prefix: &Prefix, stage: Stage, arguments: Vec<OsString>) -> Vec<OsString> {
     let [mut before, after] = flags(prefix, stage);
     before.push("-fPIE".into());
+    before.push(PROBES.into());
     let decided = |argument: &OsString| {
         is_one_of(argument, OTHER_OUTPUT) || is_one_of(argument, FIXED_ADDRESS)
     };
@@ -179,10 +184,10 @@ mod tests {
         let prefix = Prefix::at("/p");
         let line = |line: &str| shown(&around(&prefix, Stage::of(&words(line)), words(line)));
         let link = "-L/p/lib -Wl,-rpath,/p/lib -lmpi_abi";
-        assert_eq!(line("a.c -o a"), format!("-I/p/include -fPIE -pie a.c -o a {link}"));
-        assert_eq!(line("-c -fPIC a.c"), "-I/p/include -fPIE -c -fPIC a.c");
+        assert_eq!(line("a.c -o a"), format!("-I/p/include -fPIE {PROBES} -pie a.c -o a {link}"));
+        assert_eq!(line("-c -fPIC a.c"), format!("-I/p/include -fPIE {PROBES} -c -fPIC a.c"));
         for option in ["-shared", "-no-pie", "-static", "-static-pie", "-pie"] {
-            let expected = format!("-I/p/include -fPIE {option} a.c {link}");
+            let expected = format!("-I/p/include -fPIE {PROBES} {option} a.c {link}");
             assert_eq!(line(&format!("{option} a.c")), expected);
         }
     }

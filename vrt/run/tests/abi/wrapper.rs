@@ -120,8 +120,14 @@ fn questions_are_answered() {
     for option in ["-show", "-showme"] {
         assert_eq!(ask(&[option]), format!("cc {include} {link}"));
         assert_eq!(ask(&[option, "-O2"]), format!("cc {include} -O2 {link}"));
-        assert_eq!(ask(&["a.c", option]), format!("cc {include} -fPIE -pie a.c {link}"));
-        assert_eq!(ask(&[option, "-c", "a.c"]), format!("cc {include} -fPIE -c a.c"));
+        assert_eq!(
+            ask(&["a.c", option]),
+            format!("cc {include} -fPIE -fstack-clash-protection -pie a.c {link}")
+        );
+        assert_eq!(
+            ask(&[option, "-c", "a.c"]),
+            format!("cc {include} -fPIE -fstack-clash-protection -c a.c")
+        );
     }
     for option in ["-compile_info", "-compile-info"] {
         assert_eq!(ask(&[option]), format!("cc {include}"));

@@ -22,11 +22,8 @@ fn in_place(place: Place, case: &str) -> Job {
 }
 
 all_is_right! {
-    #[ignore = "the floating-point environment is the thread's"]
     rounding: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
-    #[ignore = "the floating-point environment is the thread's"]
     traps: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
-    #[ignore = "the floating-point environment is the thread's"]
     flags: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     own_stack: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     allocations: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
@@ -43,9 +40,7 @@ all_is_right! {
     spawned: STILL, MOVING, ON_ONE_PE;
     #[ignore = "real-time signals are not handled"]
     timers: STILL, MOVING, ON_ONE_PE;
-    #[ignore = "the value is not the one that was given"]
     exited_threads: STILL, MOVING, ON_ONE_PE;
-    #[ignore = "the join never ends"]
     cancelled_threads: STILL, MOVING, ON_ONE_PE;
     running_threads: STILL, MOVING, ON_ONE_PE;
     conditions: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
@@ -57,7 +52,6 @@ all_is_right! {
 }
 
 #[test]
-#[ignore = "the floating-point environment is the thread's"]
 fn a_trapped_division_is_its_ranks() {
     let job = in_place(STILL, "trapped");
     assert_eq!(job.status, Some(128 + libc::SIGFPE), "{job}");
@@ -66,7 +60,6 @@ fn a_trapped_division_is_its_ranks() {
 
 /// Neighbours are not written to.
 #[test]
-#[ignore = "a frame that is larger than the guard reaches the neighbour"]
 fn a_frame_larger_than_the_stack_ends_the_job() {
     let job = in_place(STILL, "large_frame");
     assert!(job.status == Some(70) || job.status == Some(128 + libc::SIGSEGV), "{job}");
