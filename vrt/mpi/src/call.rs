@@ -20,7 +20,7 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::Site;
 use vrt_core::operation::MayBlock;
-use vrt_slot::report;
+use vrt_slot::{fork, report};
 
 use crate::errhandler;
 use crate::fault::{Fault, Outcome, fault};
@@ -109,9 +109,15 @@ fn not_initialized(process: &Process) -> Box<Fault> {
     fault(MPI_ERR_OTHER, text)
 }
 
-/// Threads that ranks start have no part in the rank's messages: `MPI_Init_thread` says so.
+/// Threads that ranks start, and children that they fork, have no part in the rank's messages.
 #[cold]
 fn not_of_a_rank(name: &str) -> c_int {
+    if fork::is_child() {
+        report::say(format_args!(
+            "{name} was called by a process that a rank has forked, which has no part in the job"
+        ));
+        fork::end_child(report::STATUS_RUNTIME);
+    }
     report::say(format_args!(
         "{name} was called by a thread that is not a rank's own: MPI_THREAD_FUNNELED is what there is \
          (MPI_Init_thread says so)"

@@ -9,9 +9,10 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::rc::Rc;
+use std::sync::Once;
 
 use vrt_load::Entry;
-use vrt_slot::{hooks, image, image_thread, locals, rank, report};
+use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
 
 use crate::communicator::Comm;
 use crate::debugger;
@@ -49,6 +50,8 @@ unsafe extern "C" {
 /// Runs the program on the rank that calls, in an image of its own.
 pub(crate) fn run(arguments: Arguments) -> i32 {
     let Some(plan) = image::plan() else { return report::STATUS_RUNTIME };
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(signals::begin);
     Process::new(Comm::world(), Comm::itself()).begin();
     // SAFETY: this rank has no image yet, and no thread-local of this function's is used any more.
     let Some(base) = (unsafe { image::begin() }) else { return report::STATUS_RUNTIME };
@@ -147,6 +150,9 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
 fn end(status: c_int) -> ! {
     if hooks::current_rank().is_none() {
         end_from_thread(status);
+    }
+    if fork::is_child() {
+        fork::end_child(status);
     }
     let status = status & 0xff;
     if let Some(process) = Process::current()

@@ -66,6 +66,7 @@ pub fn for_images(name: &str) -> Option<*const ()> {
         .or_else(|| signals::provided(name))
         .or_else(|| folders::provided(name))
         .or_else(|| interval_timers::provided(name))
+        .or_else(|| crate::fork::provided(name))
 }
 
 macro_rules! calls {
@@ -208,7 +209,7 @@ calls! {
     // Streams and directories.
     fn fopen(path: Text, mode: Text) -> *mut FILE = opens_stream();
     fn fopen64(path: Text, mode: Text) -> *mut FILE = opens_stream();
-    fn popen(command: Text, mode: Text) -> *mut FILE = opens_stream();
+    fn popen(command: Text, mode: Text) -> *mut FILE = opens_pipe();
     fn tmpfile() -> *mut FILE = opens_stream();
     fn tmpfile64() -> *mut FILE = opens_stream();
     fn setmntent(path: Text, mode: Text) -> *mut FILE = opens_stream();

@@ -315,6 +315,15 @@ pub fn suspend() {
     forget_registers();
 }
 
+/// Runs `f` on the stack of the PE's loop, for the current rank, which is not suspended; none if that has no
+/// such stack.
+pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
+    let this = current()?;
+    this.stack_pointer.set(stack_pointer());
+    // SAFETY: the yielder lies on this coroutine's stack, below all frames.
+    Some(unsafe { (*this.yielder.get()).on_parent_stack(f) })
+}
+
 /// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that
 /// this is inlined into, and a frame that holds futures is long.)
 #[inline(always)]

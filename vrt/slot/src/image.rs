@@ -217,6 +217,20 @@ pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     found
 }
 
+/// The parts of a slot's image that may be written.
+pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
+    let (Some(plan), Some(base)) = (plan(), base(slot)) else { return Vec::new() };
+    if IS_COPIED.load(Ordering::Relaxed) {
+        return vec![base..base + plan.size()];
+    }
+    plan.data().iter().map(|part| base + part.start..base + part.end).collect()
+}
+
+/// What memory of images has to allow besides reading and writing, as `mmap` calls it.
+pub(crate) fn protection_of_code() -> i32 {
+    if IS_COPIED.load(Ordering::Relaxed) { libc::PROT_EXEC } else { 0 }
+}
+
 /// What the program wrote of these parts: all but copies of what is the PE's.
 pub(crate) fn of_program(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     let mut parts = touched(slot);

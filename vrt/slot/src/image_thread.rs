@@ -80,11 +80,14 @@ impl InImage {
         OWN.set(own);
         // SAFETY: the block is new, the image filled, and no reference to a thread-local is kept.
         let pointer = unsafe {
+            // From then on it is cancelled there.
+            let mut threads = threads();
             let pointer = plan.fill_thread_block(base, block as usize, own);
+            runtime_heap(|| threads.push((own as libc::pthread_t, pointer)));
+            drop(threads);
             thread_pointer::set(pointer);
             pointer
         };
-        runtime_heap(|| threads().push((own as libc::pthread_t, pointer)));
         if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
             // SAFETY: libc's function, which each of its threads calls when it begins.
             unsafe {

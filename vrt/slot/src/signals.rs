@@ -8,6 +8,7 @@
 //! | `raise`, `kill` and `pthread_kill` to itself, `abort` | at once, as a function |
 //! | a fault (`SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`) | by the runtime's handler, on its stack, before it says what happened |
 //! | a timer (`alarm`, `setitimer`), which pins the rank | at once if the rank runs, else when it runs next |
+//! | `SIGPIPE`, of a write of its own | at once |
 //! | from another process | never: it is the PE's |
 //!
 //! A signal that a handler is running for, or that the rank has blocked, is kept until then. What has no
@@ -19,7 +20,7 @@ use std::mem::MaybeUninit;
 
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
-use crate::{Arena, SlotHeader, image, image_thread, report};
+use crate::{Arena, SlotHeader, fork, image, image_thread, report};
 
 const COUNT: usize = 65;
 type Handler = unsafe extern "C" fn(c_int);
@@ -183,6 +184,13 @@ fn by_default(signal: c_int) {
     if IGNORED.contains(&signal) {
         return;
     }
+    if fork::is_child() {
+        // SAFETY: plain calls: the process ends as it would have without handlers.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::kill(libc::getpid(), signal);
+        }
+    }
     let rank = hooks::current_rank().unwrap_or_default();
     report::say(format_args!(
         "rank {rank}: signal {signal}, for which it has no handler; ending the job"
@@ -226,6 +234,30 @@ pub unsafe fn handle_fault(
         signals.call(action, signal, info, context);
     }
     true
+}
+
+/// This process is to run images: it hears of their writes to pipes that nobody reads, which the runtime ignores.
+pub fn begin() {
+    unsafe extern "C" fn on_pipe(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        let slot = heap_in_use();
+        if slot.is_null() {
+            return;
+        }
+        // SAFETY: the kernel gave both; the running rank's slot.
+        unsafe {
+            let is_heard = existing().is_some_and(|signals| signals.deliver(signal, info, context));
+            if !is_heard {
+                by_default(signal);
+            }
+        }
+    }
+    // SAFETY: zeros are a valid action; a handler of the type that the flags say.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_pipe as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(libc::SIGPIPE, &raw const action, std::ptr::null_mut());
+    }
 }
 
 /// A signal has come for the rank of a slot, which this thread runs if any does.

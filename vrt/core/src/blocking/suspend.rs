@@ -2,12 +2,11 @@
 
 use crate::error::Site;
 use crate::pe;
-use vrt_slot::foreign;
-use vrt_slot::rank;
+use vrt_slot::{foreign, fork, rank};
 
 /// Whether the caller is a rank that can be suspended in the middle of whatever it does.
 pub(super) fn may_suspend() -> bool {
-    pe::in_rank() && !std::thread::panicking() && !foreign::is_inside_tokio()
+    pe::in_rank() && !std::thread::panicking() && !foreign::is_inside_tokio() && !fork::is_child()
 }
 
 /// Suspends the rank until `is_over` or the deadline (by [`pe::monotonic`]) has come; `is_over` is

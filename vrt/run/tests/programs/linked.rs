@@ -93,7 +93,6 @@ fn programs_that_can_be_loaded_only_once_are_refused() {
 }
 
 #[test]
-#[ignore = "vrtrun crashes while it loads libasan"]
 fn sanitisers_that_replace_the_allocator_are_refused() {
     let checked = Program { options: &["-fsanitize=address"], ..Program::new("globals.c") };
     is_refused(&checked, "libasan");

@@ -271,11 +271,8 @@ mod right {
         own_segfault_handler: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         alarms: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         jumps: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
-        #[ignore = "fork is refused"]
         forks: STILL, ON_ONE_PE, MOVING, BETWEEN_NODES;
-        #[ignore = "fork is refused"]
         fork_only: STILL, ON_ONE_PE;
-        #[ignore = "fork is refused"]
         fork_exit: STILL, ON_ONE_PE;
         pipes: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         systems: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
@@ -299,7 +296,6 @@ mod right {
     }
 
     #[test]
-    #[ignore = "fork is refused"]
     fn a_childs_streams_are_written() {
         let job = in_place(STILL, "fork_exit").is_right();
         for rank in 0..RANKS {

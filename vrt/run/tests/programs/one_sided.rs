@@ -16,7 +16,7 @@ mod shared {
         SHARED, 6, |_| ();
         still,
         moving,
-        #[ignore = "ranks of a communicator that share memory may leave the node"] between_nodes,
+        between_nodes,
         on_one_pe,
     }
 }

@@ -35,7 +35,6 @@ all_is_right! {
     children: STILL, MOVING, ON_ONE_PE;
     temporary_files: STILL, MOVING, BETWEEN_NODES;
     clocks: STILL, ON_ONE_PE;
-    #[ignore = "what ranks start ignores SIGPIPE, too"]
     pipelines: STILL, MOVING;
     spawned: STILL, MOVING, ON_ONE_PE;
     #[ignore = "real-time signals are not handled"]
@@ -68,7 +67,6 @@ fn a_frame_larger_than_the_stack_ends_the_job() {
 }
 
 #[test]
-#[ignore = "ranks ignore SIGPIPE from the beginning"]
 fn a_broken_pipe_ends_the_job() {
     let job = in_place(STILL, "broken_pipe");
     assert_eq!(job.status, Some(128 + libc::SIGPIPE), "{job}");

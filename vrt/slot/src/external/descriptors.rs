@@ -89,6 +89,17 @@ pub(super) fn forget_of(slot: u32) {
     }
 }
 
+/// In a child that the rank of a slot has forked: it does not keep open what is others'.
+pub(crate) fn close_those_of_others(slot: u32) {
+    for (descriptor, entry) in OPENED_BY.get().into_iter().flatten().enumerate() {
+        let of = entry.load(Ordering::Relaxed);
+        if of != 0 && of != slot + 1 {
+            // SAFETY: the child does not use it.
+            unsafe { libc::close(descriptor as c_int) };
+        }
+    }
+}
+
 /// The call returns a new descriptor.
 pub(crate) fn opens(call: impl FnOnce() -> c_int) -> c_int {
     let descriptor = call();
@@ -247,6 +258,17 @@ pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc:
     let stream = adopts_by_stream(call);
     if !stream.is_null() {
         opened(descriptor_of(stream));
+    }
+    stream
+}
+
+/// The same for one end of a pipe to a program: what other ranks start does not get it, as it would not in
+/// other processes, or who reads from the other end would wait for them.
+pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+    let stream = opens_stream(call);
+    if !stream.is_null() && owner().is_some() {
+        // SAFETY: a plain call; the stream has this descriptor.
+        unsafe { libc::fcntl(descriptor_of(stream), libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     stream
 }

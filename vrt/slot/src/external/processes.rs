@@ -30,6 +30,13 @@ pub(crate) unsafe fn starts_child(
     status
 }
 
+/// The running rank has made a child.
+pub(crate) fn has_child(child: libc::pid_t) {
+    if let Some(slot) = owner() {
+        register::add(Kind::Child, child as usize, 0, slot);
+    }
+}
+
 /// Forgets the children of a slot's rank for whom nobody can wait any more.
 pub(super) fn forget_ended(slot: u32) {
     register::take_all(Kind::Child, |child, _, of| of == slot && !can_be_waited_for(child));
@@ -52,7 +59,7 @@ fn refuse_fork(call: &str) -> ! {
     report::say(format_args!(
         "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
          child would overwrite each other; start programs with std::process::Command (without \
-         pre_exec) or posix_spawn"
+         pre_exec), or in C with posix_spawn, popen or system"
     ));
     hooks::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
 }

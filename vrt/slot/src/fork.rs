@@ -1,0 +1,174 @@
+//! `fork` in a rank that runs an image. The arena is shared memory, on which parent and child would overwrite
+//! each other: so the child gets a private copy of what is the rank's, in its place.
+//!
+//! ```text
+//! parent, on the PE's stack:  clone ---------------- waits ----------------> goes on, holds a child
+//! child, on its copy of it:     '--> copies stack, heap, data --> says so --> goes on, of no job
+//! ```
+//!
+//! The child is a process of its own: it has no part in the job's messages, waits as processes do, and ends by
+//! itself. Its memory is the rank's; that of other ranks it still shares, and leaves alone. What it has of the
+//! process's accounts it does not change ([`forked`]). Functions registered with `pthread_atfork` are not
+//! called.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::coroutine::on_pe_stack;
+use crate::external::{descriptors, processes};
+use crate::interpose::Real;
+use crate::layout::PAGE;
+use crate::resident::resident;
+use crate::signals::fail;
+use crate::{Arena, SlotHeader, forked, hooks, image, outside};
+
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is such a child.
+#[inline]
+pub fn is_child() -> bool {
+    IS_CHILD.load(Ordering::Relaxed)
+}
+
+/// POSIX `fork`.
+///
+/// # Safety
+/// As in C.
+unsafe extern "C" fn fork() -> libc::pid_t {
+    let slot = hooks::heap_in_use();
+    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
+    if slot.is_null() || unsafe { (*slot).thread_pointer.get() } == 0 {
+        // A thread that a rank has started has its stack elsewhere, but would take the rank's memory with it.
+        return processes::copies("fork()", || fail(libc::ENOSYS));
+    }
+    let place = slot as usize;
+    // SAFETY: the running rank's slot.
+    let forked = on_pe_stack(move || unsafe { fork_slot(place as *mut SlotHeader) });
+    let child = forked.unwrap_or_else(|| processes::copies("fork()", || fail(libc::ENOSYS)));
+    if child > 0 {
+        processes::has_child(child);
+    }
+    child
+}
+
+/// Forks the process and gives the child a slot of its own.
+///
+/// # Safety
+/// It runs on the PE's stack; the slot is the running rank's.
+unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
+    /// Not the one in front of libc's, which asks whether a rank may do this.
+    static REAL: Real = Real::new(c"syscall");
+    type Function = unsafe extern "C" fn(libc::c_long, ...) -> libc::c_long;
+    let mut ends = [0; 2];
+    let none: libc::c_long = 0;
+    // SAFETY: plain system calls. The child goes on with a copy of this thread alone.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return -1;
+        }
+        let flags = libc::c_long::from(libc::SIGCHLD);
+        let call = std::mem::transmute::<*mut c_void, Function>(REAL.of_process());
+        let child = call(libc::SYS_clone, flags, none, none, none, none);
+        let [from_child, to_parent] = ends;
+        if child == 0 {
+            IS_CHILD.store(true, Ordering::Relaxed);
+            forked::set_copy(true);
+            outside::leave_to_parent();
+            if !make_private(slot) {
+                libc::_exit(127);
+            }
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            descriptors::close_those_of_others((*slot).id().0);
+            // What the rank is to the job, its child is not.
+            (*slot).guest.set(std::ptr::null_mut());
+            libc::write(to_parent, [1u8].as_ptr().cast(), 1);
+            libc::close(from_child);
+            libc::close(to_parent);
+            return 0;
+        }
+        libc::close(to_parent);
+        let mut is_private = 0u8;
+        while child > 0
+            && libc::read(from_child, (&raw mut is_private).cast(), 1) < 0
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        libc::close(from_child);
+        if child > 0 && is_private == 0 {
+            libc::waitpid(child as libc::pid_t, std::ptr::null_mut(), 0);
+            return fail(libc::ENOMEM);
+        }
+        child as libc::pid_t
+    }
+}
+
+/// Puts private copies in the place of a slot's memory: of all that may be written.
+///
+/// # Safety
+/// The process is a child that has just been made, and runs on another stack.
+unsafe fn make_private(slot: *mut SlotHeader) -> bool {
+    let Some(arena) = Arena::current() else { return false };
+    // SAFETY: the header of the slot, which is mapped.
+    let (id, used) = unsafe { ((*slot).id(), (*(*slot).heap.get()).used()) };
+    let (near, far) = arena.layout.used_ranges(id);
+    let end_of_far =
+        used.iter().map(|used| used.end).filter(|end| (far.0..far.0 + far.1).contains(end)).max();
+    let mut all = vec![(near.0..near.0 + near.1, None)];
+    all.push((far.0..far.0 + far.1, Some(end_of_far.unwrap_or(far.0))));
+    all.extend(image::written(id).into_iter().map(|range| (range, None)));
+    // SAFETY: as the caller promises.
+    all.into_iter().all(|(range, used_to)| unsafe { copy(range, used_to) })
+}
+
+/// Puts a private copy in the place of a range of shared memory, of which only what comes before an address was
+/// ever used.
+///
+/// # Safety
+/// As [`make_private`].
+unsafe fn copy(range: Range<usize>, used_to: Option<usize>) -> bool {
+    let all = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
+    let used = all.start..used_to.map_or(all.end, |end| end.next_multiple_of(PAGE).min(all.end));
+    if all.is_empty() {
+        return true;
+    }
+    let mut present = Vec::new();
+    if !used.is_empty() {
+        resident(used, &mut present);
+    }
+    // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
+    unsafe {
+        let new = libc::mmap(
+            std::ptr::null_mut(),
+            all.len(),
+            libc::PROT_READ | libc::PROT_WRITE | image::protection_of_code(),
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+        if new == libc::MAP_FAILED {
+            return false;
+        }
+        for part in present {
+            let to = new.cast::<u8>().add(part.start - all.start);
+            to.copy_from_nonoverlapping(part.start as *const u8, part.len());
+        }
+        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        libc::mremap(new, all.len(), all.len(), how, all.start) != libc::MAP_FAILED
+    }
+}
+
+/// Ends a child.
+pub fn end_child(status: c_int) -> ! {
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(status) }
+}
+
+/// What is here in the place of libc's functions of these names.
+pub(crate) fn provided(name: &str) -> Option<*const ()> {
+    match name {
+        "fork" | "_Fork" | "vfork" | "__fork" | "__vfork" => Some(fork as *const ()),
+        _ => None,
+    }
+}
