@@ -221,7 +221,7 @@ pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
 pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     let (Some(plan), Some(base)) = (plan(), base(slot)) else { return Vec::new() };
     if IS_COPIED.load(Ordering::Relaxed) {
-        return vec![base..base + plan.size()];
+        return std::iter::once(base..base + plan.size()).collect();
     }
     plan.data().iter().map(|part| base + part.start..base + part.end).collect()
 }
