@@ -8,13 +8,19 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FloatingPoint(Registers);
 
-#[cfg(target_arch = "x86_64")]
+/// On x86_64, each as what it differs in from the usual one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Registers {
-    /// Each as what it differs in from the usual one.
+    #[cfg(target_arch = "x86_64")]
     sse: u32,
+    #[cfg(target_arch = "x86_64")]
     x87_control: u16,
+    #[cfg(target_arch = "x86_64")]
     x87_exceptions: u16,
+    #[cfg(target_arch = "aarch64")]
+    control: u64,
+    #[cfg(target_arch = "aarch64")]
+    status: u64,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -115,13 +121,6 @@ mod processor {
             FloatingPoint(own)
         }
     }
-}
-
-#[cfg(target_arch = "aarch64")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Registers {
-    control: u64,
-    status: u64,
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -13,23 +13,15 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::coroutine::on_pe_stack;
 use crate::external::{descriptors, processes};
+pub use crate::forked::is_child;
 use crate::interpose::Real;
 use crate::layout::PAGE;
 use crate::resident::resident;
 use crate::signals::fail;
 use crate::{Arena, SlotHeader, forked, hooks, image, outside};
-
-static IS_CHILD: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process is such a child.
-#[inline]
-pub fn is_child() -> bool {
-    IS_CHILD.load(Ordering::Relaxed)
-}
 
 /// POSIX `fork`.
 ///
@@ -72,8 +64,7 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
         let child = call(libc::SYS_clone, flags, none, none, none, none);
         let [from_child, to_parent] = ends;
         if child == 0 {
-            IS_CHILD.store(true, Ordering::Relaxed);
-            forked::set_copy(true);
+            forked::set_child();
             outside::leave_to_parent();
             if !make_private(slot) {
                 libc::_exit(127);

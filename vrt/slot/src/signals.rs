@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
-use crate::{Arena, SlotHeader, fork, image, image_thread, report};
+use crate::{Arena, SlotHeader, forked, image, image_thread, report};
 
 const COUNT: usize = 65;
 type Handler = unsafe extern "C" fn(c_int);
@@ -184,7 +184,7 @@ fn by_default(signal: c_int) {
     if IGNORED.contains(&signal) {
         return;
     }
-    if fork::is_child() {
+    if forked::is_child() {
         // SAFETY: plain calls: the process ends as it would have without handlers.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cmake;
+mod coverage;
 mod header;
 mod lists;
 mod signatures;
