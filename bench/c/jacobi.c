@@ -2,8 +2,10 @@
  * rocket-mini's `jacobi`, with the same blocks, the same messages and the same
  * order of arithmetic, so that residual and checksum have the same bits.
  *
- *   jacobi SIZE ITERATIONS CHECK_EVERY
+ *   jacobi SIZE ITERATIONS CHECK_EVERY [PERCENT FACTOR]
  *
+ * With PERCENT and FACTOR, so much of the cube, from below, is computed again
+ * and again with the same result, FACTOR times in all. It
  * prints one line: the seconds of all iterations, the cells updated in a
  * second, and the residual and the checksum of the result. */
 
@@ -24,6 +26,7 @@ typedef struct {
     size_t face_cells[BELOW];     /* of the faces along x and y, which have buffers */
     double *outgoing[BELOW], *incoming[BELOW];
     double *old, *new;
+    int costly_planes, factor;    /* planes below are computed so many times */
 } block;
 
 static size_t at(const block *b, int x, int y, int z) {
@@ -176,17 +179,23 @@ static void sweep(block *b, double *largest) {
     int n = b->length[0], row_number = 0;
     int has_west = b->neighbour[WEST] != MPI_PROC_NULL;
     int has_east = b->neighbour[EAST] != MPI_PROC_NULL;
-    for (int z = 1; z <= b->length[2]; z++)
+    for (int z = 1; z <= b->length[2]; z++) {
+        int times = b->start[2] + z <= b->costly_planes ? b->factor : 1;
         for (int y = 1; y <= b->length[1]; y++, row_number++) {
             double *old = b->old + at(b, 1, y, z), *new = b->new + at(b, 1, y, z);
             if (has_west) old[-1] = b->incoming[WEST][row_number];
             if (has_east) old[n] = b->incoming[EAST][row_number];
-            relax(new, old, old - b->along_y, old + b->along_y, old - b->along_z,
-                  old + b->along_z, n);
+            for (int i = 0; i < times; i++) {
+                relax(new, old, old - b->along_y, old + b->along_y, old - b->along_z,
+                      old + b->along_z, n);
+                /* Or the compiler would see that one time is enough. */
+                __asm__ volatile("" : : "r"(new) : "memory");
+            }
             if (has_west) b->outgoing[WEST][row_number] = new[0];
             if (has_east) b->outgoing[EAST][row_number] = new[n - 1];
             if (largest) largest_change(largest, old, new, n);
         }
+    }
     double *swap = b->old;
     b->old = b->new;
     b->new = swap;
@@ -222,6 +231,8 @@ int main(int count, char **arguments) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     block b;
     create(&b, rank, ranks, size);
+    b.costly_planes = count > 4 ? (argument(count, arguments, 4) * size + 99) / 100 : 0;
+    b.factor = count > 4 ? argument(count, arguments, 5) : 1;
     double residual = 0.0;
     MPI_Barrier(MPI_COMM_WORLD);
     double start = seconds();

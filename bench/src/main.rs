@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::{Args, Parser, Subcommand};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
+use rocket_mini::jacobi::Costly;
 use vrt_bench::programs::{
     self, Aspect, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess, Work,
 };
@@ -130,6 +131,9 @@ struct JacobiArgs {
     /// Look at the residual once in so many iterations
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     check_every: u32,
+    /// Make a fraction of the cells cost so many times more, as in 0.25:8
+    #[arg(long, value_name = "FRACTION:FACTOR")]
+    uneven: Option<Costly>,
     #[command(flatten)]
     vrt: mpi::Config,
 }
@@ -176,7 +180,7 @@ fn main() -> ExitCode {
         Program::Jacobi(args) => launch(args.vrt, move |world| {
             let [size, iterations, check_every] =
                 [args.size, args.iterations, args.check_every].map(|n| n as usize);
-            programs::jacobi(world, size, iterations, check_every)
+            programs::jacobi(world, size, iterations, check_every, args.uneven)
         }),
         Program::Threads { repeated, what, plain: true } => {
             match programs::threads(what, repeated.effort) {

@@ -1,13 +1,14 @@
 //! Jacobi relaxation by rocket-mini: the twin of `c/jacobi.c`.
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::jacobi::{Problem, Settings, solve};
+use rocket_mini::jacobi::{Costly, Problem, Settings, solve};
 
 use super::Outcome;
 use crate::measure::Measured;
 
 /// Seconds of `iterations` iterations on a cube of `size` cells a side, with a
-/// look at the residual in each `check_every`-th.
+/// look at the residual in each `check_every`-th. The cells that `costly` names
+/// cost more.
 ///
 /// # Errors
 ///
@@ -17,6 +18,7 @@ pub fn jacobi(
     size: usize,
     iterations: usize,
     check_every: usize,
+    costly: Option<Costly>,
 ) -> Outcome {
     let settings = Settings {
         problem: Problem { size },
@@ -25,7 +27,7 @@ pub fn jacobi(
         check_every,
         migrate_every: 0,
     };
-    let run = solve(world, &settings, None, |_, _| ())?;
+    let run = solve(world, &settings, costly, |_, _| ())?;
     Ok(run.map(|run| Measured {
         bytes_per_rank: None,
         figure: "jacobi".to_owned(),

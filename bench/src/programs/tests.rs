@@ -69,7 +69,7 @@ fn memory_is_packed_and_accessed() {
 #[test]
 fn a_solver_returns_the_bits_of_its_c_twin() {
     mpi::run_local(3, |world: &SimpleCommunicator| {
-        if let Some(measured) = jacobi(world, 20, 30, 10).unwrap() {
+        if let Some(measured) = jacobi(world, 20, 30, 10, None).unwrap() {
             assert_eq!(measured.residual, Some(C_RESIDUAL));
             assert_eq!(measured.checksum.as_deref(), Some(C_CHECKSUM));
         }

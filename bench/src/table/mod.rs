@@ -67,9 +67,13 @@ pub struct Args {
     )]
     counts_file: PathBuf,
 
-    /// Where the C programs are [default: bench-c beside the Rust programs]
+    /// Where the C programs for Open MPI are [default: bench-c beside the Rust programs]
     #[arg(long, value_name = "DIRECTORY")]
     c_programs: Option<PathBuf>,
+
+    /// Where the C programs for vrtrun are [default: bench-images beside the Rust programs]
+    #[arg(long, value_name = "DIRECTORY")]
+    images: Option<PathBuf>,
 }
 
 /// Why there is no table.
@@ -164,6 +168,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     let runner = Runner {
         vrt_bench: programs.join("vrt-bench"),
         vrt_bench_on_mpi: programs.join("../openmpi/release/vrt-bench"),
+        images: args.images.clone().unwrap_or_else(|| programs.join("bench-images")),
+        vrtrun: programs.join("vrtrun"),
         c_programs: args.c_programs.clone().unwrap_or_else(|| programs.join("bench-c")),
         pairs: if args.quick { 3 } else { args.pairs },
         is_quick: args.quick,

@@ -36,7 +36,7 @@ impl<'a> Report<'a> {
         let met = self.rows.iter().filter(|row| row.is_met() == Some(true));
         println!(
             "{} of {} targets met; medians of {} runs each; the reference is Open MPI, \
-             for \"16 ranks per PE\" vrt with one rank per PE",
+             for \"16 ranks per PE\" vrt with one rank per PE, for \"C face\" the same program in Rust",
             met.count(),
             self.rows.len(),
             self.runner.pairs
@@ -188,6 +188,8 @@ mod tests {
             vrt_bench: "vrt-bench".into(),
             vrt_bench_on_mpi: "vrt-bench".into(),
             c_programs: "c".into(),
+            images: "c".into(),
+            vrtrun: "vrtrun".into(),
             pairs: 1,
             is_quick: true,
             with_open_mpi: true,

@@ -1,5 +1,7 @@
 //! The rows of the table: what is measured, and what is good enough.
 
+mod images;
+
 /// One row.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
@@ -62,10 +64,12 @@ pub(super) struct Program {
     pub through_mpi: bool,
     /// Whether Open MPI shall use TCP, as between machines, and not shared memory.
     pub over_tcp: bool,
+    /// The options of `vrtrun`, for a C program whose ranks run images of it.
+    pub vrtrun: Option<&'static str>,
 }
 
 const fn program(full: &'static str, quick: &'static str) -> Program {
-    Program { full, quick, through_mpi: false, over_tcp: false }
+    Program { full, quick, through_mpi: false, over_tcp: false, vrtrun: None }
 }
 
 const fn through_mpi(full: &'static str, quick: &'static str) -> Program {
@@ -92,6 +96,7 @@ pub(super) fn all() -> Vec<Row> {
     rows.extend(moves());
     rows.extend(solvers());
     rows.extend(threads());
+    rows.extend(images::rows());
     rows
 }
 

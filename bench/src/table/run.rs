@@ -15,6 +15,9 @@ pub(super) struct Runner {
     /// The same, built with the MPI transport.
     pub vrt_bench_on_mpi: PathBuf,
     pub c_programs: PathBuf,
+    /// The C programs, built by `vrtcc`.
+    pub images: PathBuf,
+    pub vrtrun: PathBuf,
     pub pairs: u32,
     pub is_quick: bool,
     pub with_open_mpi: bool,
@@ -98,8 +101,15 @@ impl Runner {
             command.arg(&self.vrt_bench_on_mpi).args(self.arguments(program));
             return command;
         }
+        let mut arguments = self.arguments(program);
+        if let Some(options) = program.vrtrun {
+            let mut command = Command::new(&self.vrtrun);
+            command.args(options.split(' '));
+            command.arg(self.images.join(arguments.next().unwrap_or_default())).args(arguments);
+            return command;
+        }
         let mut command = Command::new(&self.vrt_bench);
-        command.args(self.arguments(program));
+        command.args(arguments);
         command
     }
 

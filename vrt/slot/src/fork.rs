@@ -17,6 +17,7 @@ use std::ops::Range;
 use crate::coroutine::on_pe_stack;
 use crate::external::{descriptors, processes};
 pub use crate::forked::is_child;
+use crate::hooks::runtime_heap;
 use crate::interpose::Real;
 use crate::layout::PAGE;
 use crate::resident::resident;
@@ -36,7 +37,8 @@ unsafe extern "C" fn fork() -> libc::pid_t {
     }
     let place = slot as usize;
     // SAFETY: the running rank's slot.
-    let forked = on_pe_stack(move || unsafe { fork_slot(place as *mut SlotHeader) });
+    let forked =
+        on_pe_stack(move || runtime_heap(|| unsafe { fork_slot(place as *mut SlotHeader) }));
     let child = forked.unwrap_or_else(|| processes::copies("fork()", || fail(libc::ENOSYS)));
     if child > 0 {
         processes::has_child(child);
@@ -46,8 +48,12 @@ unsafe extern "C" fn fork() -> libc::pid_t {
 
 /// Forks the process and gives the child a slot of its own.
 ///
+/// Until the child has that, both write to the same slot, where the rank's thread-locals are: so both are on the
+/// runtime's heap all the while, and what the child needs memory for comes before it is made, since a thread that
+/// it does not have may hold the allocator's lock.
+///
 /// # Safety
-/// It runs on the PE's stack; the slot is the running rank's.
+/// It runs on the PE's stack and on the runtime's heap; the slot is the running rank's.
 unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
     /// Not the one in front of libc's, which asks whether a rank may do this.
     static REAL: Real = Real::new(c"syscall");
@@ -56,6 +62,7 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
     let none: libc::c_long = 0;
     // SAFETY: plain system calls. The child goes on with a copy of this thread alone.
     unsafe {
+        let Some(parts) = written(slot) else { return fail(libc::ENOSYS) };
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             return -1;
         }
@@ -66,7 +73,7 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
         if child == 0 {
             forked::set_child();
             outside::leave_to_parent();
-            if !make_private(slot) {
+            if !parts.iter().all(|part| part.copy()) {
                 libc::_exit(127);
             }
             for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
@@ -95,58 +102,68 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
     }
 }
 
-/// Puts private copies in the place of a slot's memory: of all that may be written.
+/// Shared memory of a slot, whole pages of it, and those of them that were ever written.
+struct SharedPart {
+    all: Range<usize>,
+    present: Vec<Range<usize>>,
+}
+
+/// All of a slot's memory that may be written.
 ///
 /// # Safety
-/// The process is a child that has just been made, and runs on another stack.
-unsafe fn make_private(slot: *mut SlotHeader) -> bool {
-    let Some(arena) = Arena::current() else { return false };
+/// The slot is the running rank's.
+unsafe fn written(slot: *mut SlotHeader) -> Option<Vec<SharedPart>> {
+    let arena = Arena::current()?;
     // SAFETY: the header of the slot, which is mapped.
     let (id, used) = unsafe { ((*slot).id(), (*(*slot).heap.get()).used()) };
     let (near, far) = arena.layout.used_ranges(id);
-    let end_of_far =
-        used.iter().map(|used| used.end).filter(|end| (far.0..far.0 + far.1).contains(end)).max();
-    let mut all = vec![(near.0..near.0 + near.1, None)];
-    all.push((far.0..far.0 + far.1, Some(end_of_far.unwrap_or(far.0))));
-    all.extend(image::written(id).into_iter().map(|range| (range, None)));
-    // SAFETY: as the caller promises.
-    all.into_iter().all(|(range, used_to)| unsafe { copy(range, used_to) })
+    let (near, far) = (near.0..near.0 + near.1, far.0..far.0 + far.1);
+    // Of the second range only what comes before this was ever used.
+    let end = used.iter().map(|used| used.end).filter(|end| far.contains(end)).max();
+    let mut parts =
+        vec![SharedPart::new(&near, near.end), SharedPart::new(&far, end.unwrap_or(far.start))];
+    parts.extend(image::written(id).iter().map(|range| SharedPart::new(range, range.end)));
+    parts.retain(|part| !part.all.is_empty());
+    Some(parts)
 }
 
-/// Puts a private copy in the place of a range of shared memory, of which only what comes before an address was
-/// ever used.
-///
-/// # Safety
-/// As [`make_private`].
-unsafe fn copy(range: Range<usize>, used_to: Option<usize>) -> bool {
-    let all = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
-    let used = all.start..used_to.map_or(all.end, |end| end.next_multiple_of(PAGE).min(all.end));
-    if all.is_empty() {
-        return true;
-    }
-    let mut present = Vec::new();
-    if !used.is_empty() {
-        resident(used, &mut present);
-    }
-    // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
-    unsafe {
-        let new = libc::mmap(
-            std::ptr::null_mut(),
-            all.len(),
-            libc::PROT_READ | libc::PROT_WRITE | image::protection_of_code(),
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        );
-        if new == libc::MAP_FAILED {
-            return false;
+impl SharedPart {
+    fn new(range: &Range<usize>, used_to: usize) -> Self {
+        let all = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
+        let used = all.start..used_to.next_multiple_of(PAGE).min(all.end);
+        let mut present = Vec::new();
+        if !used.is_empty() {
+            resident(used, &mut present);
         }
-        for part in present {
-            let to = new.cast::<u8>().add(part.start - all.start);
-            to.copy_from_nonoverlapping(part.start as *const u8, part.len());
+        Self { all, present }
+    }
+
+    /// Puts a private copy in its place.
+    ///
+    /// # Safety
+    /// The process is a child that has just been made, runs on another stack, and its parent waits.
+    unsafe fn copy(&self) -> bool {
+        let Self { all, present } = self;
+        // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
+        unsafe {
+            let new = libc::mmap(
+                std::ptr::null_mut(),
+                all.len(),
+                libc::PROT_READ | libc::PROT_WRITE | image::protection_of_code(),
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if new == libc::MAP_FAILED {
+                return false;
+            }
+            for part in present {
+                let to = new.cast::<u8>().add(part.start - all.start);
+                to.copy_from_nonoverlapping(part.start as *const u8, part.len());
+            }
+            let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            libc::mremap(new, all.len(), all.len(), how, all.start) != libc::MAP_FAILED
         }
-        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        libc::mremap(new, all.len(), all.len(), how, all.start) != libc::MAP_FAILED
     }
 }
 

@@ -1,0 +1,105 @@
+//! Rows of C programs whose ranks run images of them, built by `vrtcc`.
+
+use super::{Program, Reference, Row, Target, Unit, program};
+
+const fn image(vrtrun: &'static str, full: &'static str, quick: &'static str) -> Program {
+    Program { vrtrun: Some(vrtrun), ..program(full, quick) }
+}
+
+const BALANCED: &str = "--pes 2 --ranks 32 --lb greedy-refine --lb-period 100ms";
+
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = beside_rust();
+    rows.extend(beside_open_mpi());
+    rows
+}
+
+fn beside_rust() -> Vec<Row> {
+    vec![
+        Row {
+            name: "c-pingpong-8",
+            title: "C face: 8 B to a rank of the same PE",
+            target: Target::TimesReference(1.0),
+            unit: Unit::Time,
+            vrt: image("--pes 1 --ranks 2", "pingpong 8 50000 21", "pingpong 8 20000 11"),
+            reference: Reference::Vrt(program(
+                "pingpong --pes 1 --ranks 2 --bytes 8 --operations 50000 --repetitions 21",
+                "pingpong --pes 1 --ranks 2 --bytes 8 --operations 20000 --repetitions 11",
+            )),
+        },
+        Row {
+            name: "c-ring-64",
+            title: "C face: 64 ranks on 2 PEs, ring, a step",
+            target: Target::TimesReference(1.0),
+            unit: Unit::Time,
+            vrt: image("--pes 2 --ranks 64", "ring 2000 11", "ring 500 7"),
+            reference: Reference::Vrt(program(
+                "ring --pes 2 --ranks 64 --operations 2000 --repetitions 11",
+                "ring --pes 2 --ranks 64 --operations 500 --repetitions 7",
+            )),
+        },
+        Row {
+            name: "c-jacobi-96",
+            title: "C face: Jacobi, 96^3 cells, 16 ranks per PE",
+            target: Target::TimesReference(1.05),
+            unit: Unit::Time,
+            vrt: image("--pes 2 --ranks 32", "jacobi 96 1000 10", "jacobi 96 200 10"),
+            reference: Reference::Vrt(program(
+                "jacobi --pes 2 --ranks 32 --size 96 --iterations 1000",
+                "jacobi --pes 2 --ranks 32 --size 96 --iterations 200",
+            )),
+        },
+        Row {
+            name: "c-jacobi-balanced",
+            title: "C face: a costly quarter, balanced",
+            target: Target::TimesReference(1.05),
+            unit: Unit::Time,
+            vrt: image(BALANCED, "jacobi 96 4000 10 25 8", "jacobi 96 2000 10 25 8"),
+            reference: Reference::Vrt(program(
+                "jacobi --pes 2 --ranks 32 --lb greedy-refine --lb-period 100ms --size 96 \
+                 --uneven 0.25:8 --iterations 4000",
+                "jacobi --pes 2 --ranks 32 --lb greedy-refine --lb-period 100ms --size 96 \
+                 --uneven 0.25:8 --iterations 2000",
+            )),
+        },
+        Row {
+            name: "c-jacobi-gain",
+            title: "C face: a costly quarter, against unbalanced",
+            target: Target::TimesReference(0.75),
+            unit: Unit::Time,
+            vrt: image(BALANCED, "jacobi 96 4000 10 25 8", "jacobi 96 2000 10 25 8"),
+            reference: Reference::Vrt(image(
+                "--pes 2 --ranks 32",
+                "jacobi 96 4000 10 25 8",
+                "jacobi 96 2000 10 25 8",
+            )),
+        },
+    ]
+}
+
+/// More ranks than cores, without a change of the program.
+fn beside_open_mpi() -> Vec<Row> {
+    macro_rules! row {
+        ($ranks:literal, $title:literal) => {
+            Row {
+                name: concat!("c-jacobi-", $ranks),
+                title: $title,
+                target: Target::TimesReference(0.8),
+                unit: Unit::Time,
+                vrt: image(
+                    concat!("--pes 2 --ranks ", $ranks),
+                    "jacobi 96 1000 10",
+                    "jacobi 96 200 10",
+                ),
+                reference: Reference::OpenMpi {
+                    program: program("jacobi 96 1000 10", "jacobi 96 200 10"),
+                    processes: $ranks,
+                },
+            }
+        };
+    }
+    vec![
+        row!(8, "C program: Jacobi, 96^3 cells, 8 ranks"),
+        row!(64, "C program: Jacobi, 96^3 cells, 64 ranks"),
+    ]
+}
