@@ -11,6 +11,7 @@ const BALANCED: &str = "--pes 2 --ranks 32 --lb greedy-refine --lb-period 100ms"
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = beside_rust();
     rows.extend(beside_open_mpi());
+    rows.extend(costs());
     rows
 }
 
@@ -101,5 +102,31 @@ fn beside_open_mpi() -> Vec<Row> {
     vec![
         row!(8, "C program: Jacobi, 96^3 cells, 8 ranks"),
         row!(64, "C program: Jacobi, 96^3 cells, 64 ranks"),
+    ]
+}
+
+/// What an image costs.
+fn costs() -> Vec<Row> {
+    let row = |name, title, most, vrt| Row {
+        name,
+        title,
+        target: Target::Seconds(most),
+        unit: Unit::Time,
+        vrt,
+        reference: Reference::None,
+    };
+    vec![
+        row(
+            "c-calls",
+            "C program: a call of MPI_Comm_rank",
+            30e-9,
+            image("--pes 1 --ranks 1", "calls 1000000 11", "calls 100000 5"),
+        ),
+        row(
+            "c-start-many",
+            "C program: 100,000 ranks begin and meet",
+            3.0,
+            image("--pes 2 --ranks 100000 --share libc.so,libm.so", "start", "start"),
+        ),
     ]
 }

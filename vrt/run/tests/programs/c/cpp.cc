@@ -12,7 +12,7 @@
 #include <typeinfo>
 #include <vector>
 
-static const int ROUNDS = 150;
+static const int ROUNDS = 600;
 
 // Destroyed last, as it is made first; what the others did in their destructors is to be seen here.
 struct Last {

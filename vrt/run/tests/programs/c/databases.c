@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 400; round++) {
         stir();
         struct passwd *user = getpwuid(0);
         CHECK(user && strcmp(user->pw_name, "root") == 0);

@@ -2,7 +2,7 @@
  * Argument: the number of rounds. */
 #include "check.h"
 
-#define ROUNDS 600
+#define ROUNDS 2400
 #define LARGE (64 << 20)
 #define STEP (4 << 20)
 

@@ -5,7 +5,7 @@
 #include <locale.h>
 #include <wchar.h>
 
-#define ROUNDS 500
+#define ROUNDS 1500
 
 static void locales(void) {
     stir();

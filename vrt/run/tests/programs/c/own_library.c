@@ -1,7 +1,7 @@
 /* A program with a library of its own, which refers to it; constructors, functions chosen at the start. */
 #include "check.h"
 
-#define ROUNDS 500
+#define ROUNDS 2000
 
 extern int library_counter;
 extern int library_table[4];

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define ROUNDS 500
+#define ROUNDS 2000
 
 /* A library cannot be compiled with this model as an option. */
 #ifdef LOCAL_EXEC
