@@ -94,10 +94,11 @@ install_package() {
     apt-get install -q -y --no-install-recommends "$1" >"$log" 2>&1 || { cat "$log"; return 1; }
 }
 
-# on_mpi LIBRARY: what follows is built and run with openmpi or mpich. Sets `mpi`, the options of
-# cargo; `launch`, the launcher; `programs`, the folder of what was built.
+# on_mpi LIBRARY [FOLDER]: what follows is built, in this target folder, and run with openmpi or mpich.
+# Sets `mpi`, the options of cargo; `launch`, the launcher; `programs`, the folder of what was built.
 on_mpi() {
-    local library=$1
+    # A folder for each library: cargo does not notice when MPICC names another one.
+    local library=$1 folder=${2-$target/$1}
     need "mpicc.$library" "lib$library-dev"
     need "mpirun.$library" "${library/%openmpi/openmpi-bin}"
     # Debian keeps ldconfig out of an ordinary user's PATH. (libclang-cpp is another library.)
@@ -107,9 +108,8 @@ on_mpi() {
     # In containers, and with more processes than cores.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1
-    # A folder for each library: cargo does not notice when MPICC names another one.
-    mpi=(--target-dir "$target/$library" --quiet -p uts -p rocket-mini -p vrt-tests
+    mpi=(--target-dir "$folder" --quiet -p uts -p rocket-mini -p vrt-tests
         --no-default-features --features "uts/mpi,rocket-mini/mpi,vrt-tests/mpi")
     launch=("$VRT_MPIRUN")
-    programs=$target/$library/debug
+    programs=$folder/debug
 }

@@ -24,11 +24,11 @@ const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
 #[test]
 fn ranks_move_with_all_they_own_at_migrate() {
     for nodes in NODES {
-        let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 3000 --lb rotate {nodes}"));
-        assert_eq!(job.number_before("moves"), 6000, "{job}");
-        let random = "--pes 4 --ranks 13 --rounds 500 --bytes 300000 --lb random";
+        let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 1000 --lb rotate {nodes}"));
+        assert_eq!(job.number_before("moves"), 2000, "{job}");
+        let random = "--pes 4 --ranks 13 --rounds 200 --bytes 300000 --lb random";
         let job = run(STRESS, &format!("{random} {nodes}"));
-        assert!(job.number_before("moves") > 2000, "{job}");
+        assert!(job.number_before("moves") > 800, "{job}");
     }
 }
 
@@ -160,16 +160,14 @@ fn states_are_encoded_in_place() {
 
 #[test]
 fn random_traffic_arrives_while_ranks_move() {
-    for nodes in NODES {
-        for more in ["", "--longest 100000 --eager 0", "--longest 64"] {
-            let chaos = "--pes 4 --ranks 64 --lb random --lb-period 1ms";
-            // On a busy machine, seconds are short.
-            let moved = [2, 8, 32].iter().any(|seconds| {
-                let job = run(SOAK, &format!("{chaos} --seconds {seconds} {nodes} {more}"));
-                job.moved() > 100
-            });
-            assert!(moved, "hardly a rank has moved: {nodes} {more}");
-        }
+    for (nodes, more) in NODES.into_iter().zip(["", "--longest 100000 --eager 0", "--longest 64"]) {
+        let chaos = "--pes 4 --ranks 64 --lb random --lb-period 1ms";
+        // On a busy machine, seconds are short.
+        let moved = [2, 8, 32].iter().any(|seconds| {
+            let job = run(SOAK, &format!("{chaos} --seconds {seconds} {nodes} {more}"));
+            job.moved() > 100
+        });
+        assert!(moved, "hardly a rank has moved: {nodes} {more}");
     }
 }
 
@@ -209,12 +207,16 @@ fn wrong_balancing_options_are_named() {
 #[test]
 fn communicators_windows_and_persistent_requests_move_along() {
     run(COMMS, "--pes 2 --ranks 6 --rounds 100");
-    for job in [
-        "--pes 4 --ranks 9 --rounds 60 --lb-period 300us",
-        "--pes 4 --ranks 9 --rounds 60 --node-size 2 --lb-period 1ms",
-        "--pes 2 --ranks 33 --rounds 40 --lb-period 300us",
+    for (job, rounds) in [
+        ("--pes 4 --ranks 9 --lb-period 300us", 60),
+        ("--pes 4 --ranks 9 --node-size 2 --lb-period 1ms", 60),
+        ("--pes 2 --ranks 33 --lb-period 300us", 40),
     ] {
-        let job = run(COMMS, &format!("{job} --lb random"));
-        assert!(job.number_before("moves") > 20, "{job}");
+        // On a busy machine, there are few steps in so many rounds.
+        let moved = [1, 4, 16].iter().any(|times| {
+            let job = run(COMMS, &format!("{job} --rounds {} --lb random", rounds * times));
+            job.number_before("moves") > 20
+        });
+        assert!(moved, "hardly a rank has moved: {job}");
     }
 }

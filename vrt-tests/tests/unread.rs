@@ -44,10 +44,23 @@ fn deaf() -> Vec<(&'static str, Stdio, Option<OwnedFd>)> {
     ]
 }
 
+/// Does something for each of these places at a time: most jobs wait a while for a reader.
+fn with_each_place(check: impl Fn(&str, Stdio) + Sync) {
+    std::thread::scope(|scope| {
+        for (place, stderr, reader) in deaf() {
+            let check = &check;
+            scope.spawn(move || {
+                check(place, stderr);
+                drop(reader);
+            });
+        }
+    });
+}
+
 #[test]
 fn signals_end_a_job_with_their_status_though_nobody_reads_its_messages() {
     for (signal, status) in [(libc::SIGHUP, 129), (libc::SIGTERM, 143), (libc::SIGINT, 130)] {
-        for (place, stderr, _reader) in deaf() {
+        with_each_place(|place, stderr| {
             let mut running = Running::start_with_stderr(job("wait-forever"), stderr);
             let start = Instant::now();
             // SAFETY: a plain system call on our own process.
@@ -55,13 +68,13 @@ fn signals_end_a_job_with_their_status_though_nobody_reads_its_messages() {
             let got = running.parent.wait().unwrap();
             assert_eq!(got.code(), Some(status), "{place}: {got}");
             running.expect_end(start, Duration::from_secs(60));
-        }
+        });
     }
 }
 
 #[test]
 fn a_killed_pe_ends_a_job_though_nobody_reads_its_messages() {
-    for (place, stderr, _reader) in deaf() {
+    with_each_place(|place, stderr| {
         let mut running = Running::start_with_stderr(job("wait-forever"), stderr);
         let start = Instant::now();
         // SAFETY: a plain system call on our own process.
@@ -69,21 +82,20 @@ fn a_killed_pe_ends_a_job_though_nobody_reads_its_messages() {
         let got = running.parent.wait().unwrap();
         assert_eq!(got.code(), Some(137), "{place}: {got}");
         running.expect_end(start, Duration::from_secs(60));
-    }
+    });
 }
 
 #[test]
 fn a_job_that_goes_wrong_by_itself_keeps_its_status_though_nobody_reads_its_messages() {
     for (what, status) in [("deadlock", 70), ("recursion", 70), ("null-pointer", 139)] {
-        for (place, stderr, _reader) in deaf() {
+        with_each_place(|place, stderr| {
             let got = job(what).stdout(Stdio::null()).stderr(stderr).status().unwrap();
             assert_eq!(got.code(), Some(status), "{what}, {place}: {got}");
-        }
+        });
     }
-    let mut wrong = job("nothing");
-    wrong.arg("--stack").arg("10");
-    for (place, stderr, _reader) in deaf() {
-        let got = wrong.stderr(stderr).status().unwrap();
+    with_each_place(|place, stderr| {
+        let mut wrong = job("nothing");
+        let got = wrong.arg("--stack").arg("10").stderr(stderr).status().unwrap();
         assert_eq!(got.code(), Some(2), "{place}: {got}");
-    }
+    });
 }
