@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Abi,
     /// Something that starts a program.
     Script,
+    /// The same, as a program that could be loaded but does not use MPI.
+    Starter,
 }
 
 impl fmt::Display for Kind {
@@ -25,6 +27,7 @@ impl fmt::Display for Kind {
             Kind::RustFace => "a program of vrt's Rust face",
             Kind::Abi => "a program of the MPI ABI, loaded for each rank",
             Kind::Script => "a script",
+            Kind::Starter => "a program that does not use MPI",
         })
     }
 }

@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         eprintln!("vrtrun: {} is {kind}", path.display());
     }
     match kind {
-        Kind::RustFace | Kind::Script => become_it(&path, rest, &arguments),
-        Kind::Abi => load(&path, rest, &arguments),
+        Kind::RustFace | Kind::Script => become_it(&path, kind, rest, &arguments),
+        Kind::Abi | Kind::Starter => load(&path, rest, &arguments),
     }
 }
 
@@ -75,7 +75,15 @@ const USAGE: u8 = 2;
 const NOT_RUN: u8 = 127;
 
 /// Executes a program that becomes a job by itself.
-fn become_it(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
+fn become_it(path: &Path, kind: Kind, rest: &[OsString], arguments: &Arguments) -> ExitCode {
+    if arguments.gdb.is_some() || !arguments.share.is_empty() {
+        let which = if arguments.gdb.is_some() { "--gdb" } else { "--share" };
+        eprintln!(
+            "vrtrun: {which} is for programs of the MPI ABI, which this loads itself; {} is {kind}",
+            path.display()
+        );
+        return ExitCode::from(USAGE);
+    }
     // A program that does not become a job can see that it was to be one; and one that a script starts
     // is loaded by this program.
     let own = std::env::current_exe().unwrap_or_else(|_| "vrtrun".into());
@@ -92,6 +100,11 @@ fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
         Ok(config) => config,
         Err(error) => return vrt_launch::report_usage_error(&error),
     };
+    if let Some(rank) = arguments.gdb.filter(|rank| *rank >= config.ranks()) {
+        let last = config.ranks() - 1;
+        eprintln!("vrtrun: --gdb {rank}: there is no such rank; 0 to {last} are allowed");
+        return ExitCode::from(USAGE);
+    }
     let shared = arguments.share.iter().map(|library| match library.starts_with("lib") {
         true => library.clone(),
         false => format!("lib{library}.so"),
@@ -108,7 +121,7 @@ fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
             if arguments.verbose {
                 eprintln!("vrtrun: {} does not use MPI: what it starts may", path.display());
             }
-            become_it(path, rest, arguments)
+            become_it(path, Kind::Starter, rest, arguments)
         }
         Err(error) => {
             eprintln!("vrtrun: {error}");

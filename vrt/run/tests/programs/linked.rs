@@ -1,5 +1,7 @@
 //! Programs as compilers and linkers make them by other options than the usual ones.
 
+use vrt_tests::job::Job;
+
 use crate::places::{BETWEEN_NODES, MOVING, STILL};
 use crate::program::Program;
 
@@ -96,6 +98,20 @@ fn programs_that_can_be_loaded_only_once_are_refused() {
 fn sanitisers_that_replace_the_allocator_are_refused() {
     let checked = Program { options: &["-fsanitize=address"], ..Program::new("globals.c") };
     is_refused(&checked, "libasan");
+}
+
+#[test]
+fn options_that_a_program_cannot_have_are_refused() {
+    const GLOBALS: Program = Program::new("globals.c");
+    let refused = |job: Job, words: &[&str]| {
+        assert_eq!(job.status, Some(2), "{job}");
+        assert!(words.iter().all(|word| job.err.contains(word)), "{job}");
+        assert_eq!(job.err.lines().count(), 1, "{job}");
+    };
+    refused(GLOBALS.run(&format!("{} --gdb 2", STILL.with(2))), &["--gdb 2", "0 to 1"]);
+    let on_env = |options: &str| Job::run(env!("CARGO_BIN_EXE_vrtrun"), &format!("{options} env"));
+    refused(on_env("--gdb 0"), &["--gdb", "does not use MPI"]);
+    refused(on_env("--share libc.so"), &["--share", "does not use MPI"]);
 }
 
 #[test]
