@@ -63,18 +63,6 @@ fn beside_rust() -> Vec<Row> {
                  --uneven 0.25:8 --iterations 2000",
             )),
         },
-        Row {
-            name: "c-jacobi-gain",
-            title: "C face: a costly quarter, against unbalanced",
-            target: Target::TimesReference(0.75),
-            unit: Unit::Time,
-            vrt: image(BALANCED, "jacobi 96 4000 10 25 8", "jacobi 96 2000 10 25 8"),
-            reference: Reference::Vrt(image(
-                "--pes 2 --ranks 32",
-                "jacobi 96 4000 10 25 8",
-                "jacobi 96 2000 10 25 8",
-            )),
-        },
     ]
 }
 
