@@ -4,10 +4,10 @@
  *
  *   jacobi SIZE ITERATIONS CHECK_EVERY [PERCENT FACTOR]
  *
- * With PERCENT and FACTOR, so much of the cube, from below, is computed again
- * and again with the same result, FACTOR times in all. It
  * prints one line: the seconds of all iterations, the cells updated in a
- * second, and the residual and the checksum of the result. */
+ * second, and the residual and the checksum of the result. With PERCENT and
+ * FACTOR, so much of the cube, from below, is computed FACTOR times, with the
+ * same result. */
 
 #include <math.h>
 #include <mpi.h>

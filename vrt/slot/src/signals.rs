@@ -189,6 +189,8 @@ fn by_default(signal: c_int) {
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::kill(libc::getpid(), signal);
+            // It is blocked.
+            libc::_exit(SIGNALLED + signal);
         }
     }
     let rank = hooks::current_rank().unwrap_or_default();
