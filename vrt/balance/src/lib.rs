@@ -18,8 +18,9 @@
 //!
 //! Steps must not take more than they give. With a period, a step is over when every rank that it
 //! moved has come to its PE, and the next one begins a period after that, or a multiple of what the
-//! step has cost if that is longer, which is the work of packing and copying ranks; and no rank is moved a second time before it has run. Otherwise
-//! ranks whose memory takes longer to copy than a period lasts would only travel.
+//! step has cost if that is longer, which is the work of packing and copying ranks; and no rank is
+//! moved a second time before it has run. Otherwise ranks whose memory takes longer to copy than a
+//! period lasts would only travel.
 
 mod database;
 #[cfg(feature = "json")]
@@ -29,6 +30,7 @@ mod dump;
 mod dump;
 pub mod measure;
 mod options;
+mod outcome;
 mod step;
 
 use std::sync::atomic::Ordering;
@@ -37,6 +39,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
+use outcome::Moved;
 pub use options::{Balancing, expect_dumps_to, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use step::Order;
@@ -104,33 +107,6 @@ enum Message {
         /// Nanoseconds that it has copied memory of ranks since it last said this.
         copying: u64,
     },
-}
-
-/// What became of a PE's orders.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Moved {
-    pub moved: u32,
-    pub(crate) stayed: u32,
-    /// Of those, pinned ones.
-    pub pinned: u32,
-    /// Bytes that were encoded or will be copied for it.
-    pub bytes: u64,
-    pub(crate) nanoseconds: u64,
-    /// Of those that moved, the ones that are under way to another PE now and will tell when they
-    /// have come.
-    pub(crate) under_way: u32,
-}
-
-impl Moved {
-    /// Together with what became of another PE's, which worked at the same time.
-    fn add(&mut self, other: &Moved) {
-        self.moved += other.moved;
-        self.stayed += other.stayed;
-        self.pinned += other.pinned;
-        self.bytes += other.bytes;
-        self.nanoseconds = self.nanoseconds.max(other.nanoseconds);
-        self.under_way += other.under_way;
-    }
 }
 
 impl Balancer {
@@ -304,17 +280,15 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
             go_in_step(engine, rank, to, periodic)
                 .inspect(|_| outcome.under_way += u32::from(periodic))
         } else {
-            Err(Stays::InUse)
+            outcome.stayed.count_just_come();
+            continue;
         };
         match moved {
             Ok(bytes) => {
                 outcome.moved += 1;
                 outcome.bytes += bytes;
             }
-            Err(why) => {
-                outcome.stayed += 1;
-                outcome.pinned += u32::from(matches!(why, Stays::Pinned(_)));
-            }
+            Err(why) => outcome.stayed.count(rank, why),
         }
     }
     if !periodic {
@@ -365,7 +339,7 @@ fn take_message(engine: &mut Engine, from: u32, message: Message) {
         }
         Message::Moved { step, moved } => {
             if let Some(this) = &mut balancer.step {
-                this.moved(step, moved);
+                this.moved(step, &moved);
                 balancer.rest_if_over(core);
             }
         }

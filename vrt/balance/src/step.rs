@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::Moved;
 use crate::database::{Database, Verdict};
 use crate::dump::DumpError;
 use crate::measure::PeLoad;
+use crate::outcome::{Moved, Stayed};
 use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
 use vrt_slot::report;
@@ -61,7 +61,7 @@ struct Totals {
     steps: u32,
     not_worth_it: u32,
     moved: u64,
-    stayed: u64,
+    stayed: Stayed,
     bytes: u64,
     seconds: f64,
     /// Sums over the steps: imbalance as found, and as decided.
@@ -187,12 +187,12 @@ impl Step {
     }
 
     /// A PE has moved what it could.
-    pub fn moved(&mut self, step: u32, moved: Moved) {
+    pub fn moved(&mut self, step: u32, moved: &Moved) {
         let Stage::Moving(left) = &mut self.stage else { return };
         if step != self.number {
             return;
         }
-        self.outcome.add(&moved);
+        self.outcome.add(moved);
         self.under_way += i64::from(moved.under_way);
         *left -= 1;
         self.finish_if_over();
@@ -236,7 +236,7 @@ impl Step {
         self.totals.steps += 1;
         self.totals.not_worth_it += u32::from(remark.is_some());
         self.totals.moved += u64::from(outcome.moved);
-        self.totals.stayed += u64::from(outcome.stayed);
+        self.totals.stayed.add(&outcome.stayed);
         self.totals.bytes += outcome.bytes;
         self.totals.before += before;
         self.totals.after += after;
@@ -248,10 +248,9 @@ impl Step {
     /// One line about the step, and one of advice if there is any.
     fn tell(&self, outcome: &Moved) {
         let Verdict { before, after, ref remark, ref advice } = self.verdict;
-        let stayed = match (outcome.stayed, outcome.pinned) {
-            (0, _) => String::new(),
-            (stayed, 0) => format!(", {stayed} could not"),
-            (stayed, pinned) => format!(", {stayed} could not ({pinned} pinned)"),
+        let stayed = match outcome.stayed.all() {
+            0 => String::new(),
+            number => format!(", {number} could not ({})", outcome.stayed),
         };
         let bytes = match outcome.bytes {
             0 => String::new(),
@@ -273,7 +272,7 @@ impl Step {
 
     /// Some lines about all steps.
     pub fn tell_totals(&self) {
-        let Totals { steps, not_worth_it, moved, stayed, bytes, seconds, .. } = self.totals;
+        let Totals { steps, not_worth_it, moved, ref stayed, bytes, seconds, .. } = self.totals;
         let mean = |sum: f64| sum / f64::from(steps.max(1));
         let bytes = match bytes {
             0 => String::new(),
@@ -283,9 +282,9 @@ impl Step {
             0 => String::new(),
             some => format!(", {some} of them not worth a move"),
         };
-        let stayed = match stayed {
+        let stayed = match stayed.all() {
             0 => String::new(),
-            some => format!("; {some} orders not followed (the rank ran, was pinned or had gone)"),
+            number => format!("; {number} orders not followed: {stayed}"),
         };
         report::say(format_args!(
             "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
@@ -354,8 +353,8 @@ mod tests {
         let moved = Moved { moved: 1, under_way: 1, ..Moved::default() };
         // One comes before the PE has said that it went.
         step.came(0, 1, Duration::from_millis(2));
-        step.moved(1, moved);
-        step.moved(1, moved);
+        step.moved(1, &moved);
+        step.moved(1, &moved);
         assert!(matches!(step.stage, Stage::Moving(0)) && step.take_cost().is_none());
         step.came(1, 1, Duration::from_millis(5));
         assert!(matches!(step.stage, Stage::Resting));
@@ -370,9 +369,9 @@ mod tests {
         step.ask();
         step.report(1, 0, loads(0));
         step.report(1, 1, loads(1));
-        step.moved(1, Moved { nanoseconds: 7_000_000, ..Moved::default() });
+        step.moved(1, &Moved { nanoseconds: 7_000_000, ..Moved::default() });
         std::thread::sleep(Duration::from_millis(30));
-        step.moved(1, Moved::default());
+        step.moved(1, &Moved::default());
         let cost = step.take_cost().unwrap();
         assert!((8..30).contains(&cost.as_millis()), "{cost:?}");
     }
