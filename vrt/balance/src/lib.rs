@@ -39,9 +39,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-use outcome::Moved;
 pub use options::{Balancing, expect_dumps_to, forecast, strategy};
 pub use options::{LbReport, MovePinned};
+use outcome::Moved;
 use step::Order;
 use step::{Loads, Stage, Step};
 

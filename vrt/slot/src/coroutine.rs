@@ -111,35 +111,76 @@ impl Body {
         unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
     }
 
-    /// Runs the rank until it suspends or returns.
+    /// Runs the rank until it suspends or returns. After a rank with an image has suspended, `next` may name
+    /// another one to be run at once. Gives the last one that ran, and what came of it.
+    ///
+    /// `next` is called with the thread pointer of the rank that has suspended.
     ///
     /// # Safety
-    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
+    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended. So it is with
+    /// what `next` names, which [`has_image`](Body::has_image) besides.
     #[inline]
-    pub unsafe fn resume(slot: *mut SlotHeader) -> Resumed {
-        // SAFETY: as the caller promises. Only a raw pointer to the coroutine is kept, because
-        // the rank itself reads the fields beside it while it runs.
+    pub unsafe fn resume(
+        first: *mut SlotHeader,
+        mut next: impl FnMut() -> Option<*mut SlotHeader>,
+    ) -> (*mut SlotHeader, Resumed) {
+        let mut slot = first;
+        // SAFETY: as the caller promises.
+        let Some(mut coroutine) = (unsafe { Body::coroutine(slot) }) else {
+            // SAFETY: as the caller promises.
+            return (slot, unsafe { Body::resume_thread(slot) });
+        };
+        // SAFETY: as the caller promises. Only raw pointers to coroutines are kept, because the rank
+        // itself reads the fields beside its own while it runs.
         unsafe {
-            let Body::Suspended(this) = &mut *(*slot).body.get() else {
-                return Body::resume_thread(slot);
-            };
-            let coroutine = &raw mut this.coroutine;
             hooks::use_heap(slot);
             let own = thread_pointer::get();
             let pointer = (*slot).thread_pointer.get();
             if pointer != 0 {
                 image::enter(slot, pointer, own);
             }
-            let result = (*coroutine).resume(());
-            // Also of a rank that has just got one.
-            if (*slot).thread_pointer.get() != 0 {
-                image::leave(slot, own);
-            }
+            let resumed = loop {
+                let result = (*coroutine).resume(());
+                let resumed = match result {
+                    CoroutineResult::Yield(()) => Resumed::Suspended,
+                    CoroutineResult::Return(status) => Resumed::Returned(status),
+                };
+                // Also of a rank that has just got one.
+                if (*slot).thread_pointer.get() == 0 {
+                    break resumed;
+                }
+                image::stop(slot);
+                let mut after = None;
+                if resumed == Resumed::Suspended {
+                    hooks::use_heap(std::ptr::null_mut());
+                    after = next();
+                    hooks::use_heap(slot);
+                }
+                if let Some(after) = after
+                    && let Some(of_after) = Body::coroutine(after)
+                {
+                    image::change(slot, after, own);
+                    (slot, coroutine) = (after, of_after);
+                } else {
+                    image::leave(slot, own);
+                    break resumed;
+                }
+            };
             hooks::use_heap(std::ptr::null_mut());
-            match result {
-                CoroutineResult::Yield(()) => Resumed::Suspended,
-                CoroutineResult::Return(status) => Resumed::Returned(status),
-            }
+            (slot, resumed)
+        }
+    }
+
+    /// The coroutine of a rank that is one.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot.
+    #[inline(always)]
+    unsafe fn coroutine(slot: *mut SlotHeader) -> Option<*mut Coroutine<(), (), i32, SlotStack>> {
+        // SAFETY: as the caller promises.
+        match unsafe { &mut *(*slot).body.get() } {
+            Body::Suspended(this) => Some(&raw mut this.coroutine),
+            Body::None | Body::Thread(_) => None,
         }
     }
 
@@ -153,6 +194,16 @@ impl Body {
             Body::Thread(this) => unsafe { this.resume(slot) },
             _ => Resumed::Returned(0),
         }
+    }
+
+    /// Whether the rank has an image.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot.
+    #[inline(always)]
+    pub unsafe fn has_image(slot: *mut SlotHeader) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { (*slot).thread_pointer.get() != 0 && Body::coroutine(slot).is_some() }
     }
 
     /// Whether the rank is a thread of the process.

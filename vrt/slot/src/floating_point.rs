@@ -102,23 +102,41 @@ mod processor {
             }
         }
 
-        /// The environment of a rank that has just run; the processor has the usual one then, but for
-        /// exceptions that it has met.
+        /// The environment of the rank that has just run; the processor keeps it.
         #[inline(always)]
-        pub(crate) fn leave() -> FloatingPoint {
+        pub(crate) fn now() -> FloatingPoint {
             let (sse, (x87_control, x87_exceptions)) = (sse(), x87());
-            if (sse ^ SSE) & !u32::from(EXCEPTIONS) != 0 {
-                set_sse(SSE);
-            }
-            let own = Registers {
+            FloatingPoint(Registers {
                 sse: sse ^ SSE,
                 x87_control: x87_control ^ X87_CONTROL,
                 x87_exceptions,
-            };
+            })
+        }
+
+        /// The processor, which has this environment [`now`](Self::now), has the usual one then, but for
+        /// exceptions that it has met.
+        #[inline(always)]
+        pub(crate) fn leave(self) {
+            let FloatingPoint(own) = self;
+            if own.sse & !u32::from(EXCEPTIONS) != 0 {
+                set_sse(SSE);
+            }
             if own.x87_control != 0 || own.x87_exceptions != 0 {
                 set_x87(X87_CONTROL, 0);
             }
-            FloatingPoint(own)
+        }
+
+        /// The rank with the environment `to` is about to run on a processor that has this one
+        /// [`now`](Self::now).
+        #[inline(always)]
+        pub(crate) fn change(self, to: FloatingPoint) {
+            let (FloatingPoint(from), FloatingPoint(to)) = (self, to);
+            if from.sse != to.sse {
+                set_sse(to.sse ^ SSE);
+            }
+            if (from.x87_control, from.x87_exceptions) != (to.x87_control, to.x87_exceptions) {
+                set_x87(to.x87_control ^ X87_CONTROL, to.x87_exceptions);
+            }
         }
     }
 }
@@ -158,15 +176,28 @@ mod processor {
             }
         }
 
-        /// The environment of a rank that has just run; the processor has the usual one then, but for
+        /// The environment of the rank that has just run; the processor keeps it.
+        #[inline(always)]
+        pub(crate) fn now() -> FloatingPoint {
+            FloatingPoint(registers())
+        }
+
+        /// The processor, which has this environment [`now`](Self::now), has the usual one then, but for
         /// exceptions that it has met.
         #[inline(always)]
-        pub(crate) fn leave() -> FloatingPoint {
-            let own = registers();
-            if own.control != 0 {
+        pub(crate) fn leave(self) {
+            if self.0.control != 0 {
                 set(Registers::default());
             }
-            FloatingPoint(own)
+        }
+
+        /// The rank with the environment `to` is about to run on a processor that has this one
+        /// [`now`](Self::now).
+        #[inline(always)]
+        pub(crate) fn change(self, to: FloatingPoint) {
+            if self.0 != to.0 {
+                set(to.0);
+            }
         }
     }
 }
@@ -186,12 +217,18 @@ mod tests {
         unsafe {
             asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &raw const flush_to_zero, in(reg) &raw const upward);
         }
-        let own = FloatingPoint::leave();
+        let own = FloatingPoint::now();
+        own.leave();
         assert_ne!(own, usual);
-        assert_eq!(FloatingPoint::leave(), usual, "the next one has the usual environment");
+        assert_eq!(FloatingPoint::now(), usual, "the next one has the usual environment");
         own.enter();
-        assert_eq!(FloatingPoint::leave(), own);
+        assert_eq!(FloatingPoint::now(), own);
+        own.change(usual);
+        assert_eq!(FloatingPoint::now(), usual);
+        usual.change(own);
+        assert_eq!(FloatingPoint::now(), own);
+        own.leave();
         usual.enter();
-        assert_eq!(FloatingPoint::leave(), usual);
+        assert_eq!(FloatingPoint::now(), usual);
     }
 }

@@ -15,9 +15,13 @@
 //!
 //! ```text
 //! PE's loop, its thread pointer --- resume ---> the rank, its own ---- suspend ---> the loop, its own
-//!                                      |
+//!                                      |                           |
+//!                                      |                           `-- or at once the next rank's
 //!                                      | the first time on this PE: the copies are made again
 //! ```
+//!
+//! To set the thread pointer takes as long as all the rest of a switch, so the loop finds out with that of the
+//! rank that has just stopped which one is next; for all else that it does it has its own.
 //!
 //! Invariants: a thread-local of the runtime that is written in ranks and read in the loop, or the other
 //! way round, cannot be one: it belongs to the PE's state. The copies of `hooks` say that the rank runs,
@@ -174,16 +178,49 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
     }
 }
 
-/// The rank of a slot with an image has stopped running on this thread, whose own thread pointer is `own`.
+/// The rank of a slot with an image has stopped running on this thread, which keeps its thread pointer and its
+/// floating-point environment until [`leave`] or [`change`].
 ///
 /// # Safety
 /// As [`enter`], which came before or [`begin`].
 #[inline]
+pub(crate) unsafe fn stop(slot: *mut SlotHeader) {
+    // SAFETY: as the caller promises.
+    unsafe { (*slot).floating_point.set(FloatingPoint::now()) };
+}
+
+/// This thread, on which a rank has [`stop`]ped, has its own thread pointer, `own`, again.
+///
+/// # Safety
+/// As [`stop`], which came before.
+#[inline]
 pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
     // SAFETY: as the caller promises.
     unsafe {
-        (*slot).floating_point.set(FloatingPoint::leave());
+        (*slot).floating_point.get().leave();
         thread_pointer::set(own);
+    }
+}
+
+/// As [`leave`] of one rank and [`enter`] of another, which has an image, too.
+///
+/// # Safety
+/// As those.
+#[inline]
+pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, own: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*slot).thread_locals_of.get() != hooks::pe_of_thread() {
+            refresh(slot, own);
+        }
+        thread_pointer::set((*slot).thread_pointer.get());
+        // The copies may have been made now, of what is the thread's own.
+        hooks::use_heap(slot);
+        folders::enter(&*slot);
+        (*from).floating_point.get().change((*slot).floating_point.get());
+        if (*slot).has_signal.get() {
+            signals::deliver_late(&*slot);
+        }
     }
 }
 

@@ -65,6 +65,16 @@ enum NextStep {
     Over(Outcome),
 }
 
+/// What comes after a rank with an image that has suspended.
+enum After {
+    /// A step of the loop, which books it.
+    Look,
+    /// A step of the loop; it is booked.
+    Booked,
+    /// The next one, which has an image, too; the first one is booked.
+    Resume(u32, *mut SlotHeader),
+}
+
 /// Runs the ranks of this thread's PE until the job is over.
 pub fn run() -> Result<Outcome, RunError> {
     // What ranks get of it they may hold when they move inside the node.
@@ -79,8 +89,22 @@ pub fn run() -> Result<Outcome, RunError> {
     let outcome = loop {
         match pe::with_in_loop(|pe| pe.step(done.take())) {
             NextStep::Resume(rank, slot) => {
-                // SAFETY: `step` gave a ready rank of this PE, and none runs here.
-                done = Some((rank, slot, unsafe { Body::resume(slot) }));
+                let (mut rank, mut is_booked) = (rank, false);
+                let next = || match pe::with_in_loop(|pe| pe.engine.resume_next(rank)) {
+                    After::Look => None,
+                    After::Booked => {
+                        is_booked = true;
+                        None
+                    }
+                    After::Resume(next, slot) => {
+                        rank = next;
+                        Some(slot)
+                    }
+                };
+                // SAFETY: `step` gave a ready rank of this PE, and none runs here; and so it is with
+                // those that follow, which have images.
+                let (slot, resumed) = unsafe { Body::resume(slot, next) };
+                done = (!is_booked).then_some((rank, slot, resumed));
             }
             NextStep::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
             NextStep::Tokio => turn(&tokio),
@@ -164,6 +188,8 @@ impl Pe {
                     return NextStep::Tokio;
                 }
             }
+        } else if engine.is_due(engine.stamp) {
+            engine.do_what_is_due();
         }
         if let Some((rank, slot)) = self.engine.begin_resume() {
             return NextStep::Resume(rank, slot);
@@ -271,6 +297,35 @@ impl Engine {
             self.run_timers();
         }
         any | !self.ready.is_empty() | self.has_kept()
+    }
+
+    /// A rank with an image has just suspended: finds the next one, if there is nothing else to do before it
+    /// runs.
+    #[inline]
+    fn resume_next(&mut self, rank: u32) -> After {
+        let resumes = self.resumes.wrapping_add(1);
+        if resumes.is_multiple_of(RESUMES_PER_POLL)
+            || self.exiting.is_some()
+            || self.options.check_stacks
+        {
+            return After::Look;
+        }
+        let state = |rank: Option<u32>| self.ranks[rank? as usize].as_deref();
+        let (Some(this), Some(next)) = (state(Some(rank)), state(self.ready.get(0))) else {
+            return After::Look;
+        };
+        // SAFETY: a slot of this PE.
+        if next.status != Status::Ready || unsafe { !Body::has_image(next.slot) } {
+            return After::Look;
+        }
+        self.end_resume(rank, this.slot, Resumed::Suspended);
+        self.resumes = resumes;
+        match self.is_due(self.stamp) {
+            true => After::Booked,
+            false => {
+                self.begin_resume().map_or(After::Booked, |(rank, slot)| After::Resume(rank, slot))
+            }
+        }
     }
 
     /// Books the time and sees what the rank has become; true when it has panicked.
