@@ -142,7 +142,8 @@ pub struct Core {
     pool_marks: flow::Pool,
     /// Sends that are done when packets have been taken once more.
     pub(crate) stalled: Vec<(u32, u32)>,
-    /// Messages to other nodes since packets were last taken; not 0 while sends are stalled.
+    /// What went to other nodes since packets were last taken, in bytes and a part for each message; not
+    /// 0 while sends are stalled.
     sent_away: usize,
     /// What its ranks have used, for people.
     pub used: report::Usage,

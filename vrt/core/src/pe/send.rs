@@ -16,7 +16,7 @@ use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_PAYLOAD, SHORT_CHUNK};
 use crate::net::remote::Transfer;
-use crate::net::shared::{ENDED, HELD};
+use crate::net::shared::{ENDED, HELD, RING_BYTES, RING_CELLS};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
@@ -78,10 +78,13 @@ pub struct Outbound {
     pub signature: Signature,
 }
 
-/// So many messages may wait for others that are on their way to this PE before sends have to; and so
-/// many may go to other nodes, one after the other, before it is looked whether the receiver wants
-/// no more.
+/// So many messages may wait for others that are on their way to this PE before sends have to.
 const MANY: usize = 256;
+/// So much may go to other nodes, one message after the other, before it is looked whether the
+/// receiver wants no more: as much as a ring has room for.
+const MUCH: usize = RING_BYTES;
+/// What a message to another node counts beside its bytes.
+const EACH: usize = MUCH / RING_CELLS;
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
@@ -300,8 +303,8 @@ impl Core {
                 }
                 let started = self.started(synchronous, packet.request);
                 if !self.shared.is_near(pe as u32) {
-                    self.sent_away += 1;
-                    if self.sent_away >= MANY {
+                    self.sent_away += EACH + message.len;
+                    if self.sent_away >= MUCH {
                         return self.stall(started);
                     }
                 }
