@@ -11,18 +11,19 @@
 //! |---|---|
 //! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
 //! | `background` | operations that go on when their future is dropped |
+//! | `block` | blocking calls of one request, without a future |
 //! | `drive` | polling futures on the stack of a rank |
 
 mod background;
+mod block;
 mod drive;
 mod landing;
 
 pub use background::{Background, Lasting, background};
-use drive::drive_here;
+pub use block::{block_on_receive, block_on_request, block_on_send};
 pub use drive::{MayBlock, drive, drive_async_main, finish_tasks, yield_now, yield_now_async};
 pub(crate) use landing::Landing;
 
-use std::cell::Cell;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -31,7 +32,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Site};
 use crate::mailbox::Pattern;
-use crate::pe::{self, Awaited, Completion, Outbound, Probed, Room, Started, Wait};
+use crate::pe::{self, Completion, Outbound, Probed, Room, Started, Wait};
 use vrt_slot::rank;
 
 /// The number of a request or of a reserved message, and whose it is: another rank has other ones of
@@ -236,6 +237,7 @@ pub async unsafe fn send(message: Outbound, site: Site) -> Result<(), Error> {
 }
 
 /// The partner of a send, for people.
+#[inline]
 pub fn sent_to(message: &Outbound) -> Pattern {
     Pattern { context: message.context, source: message.to as i32, tag: message.tag }
 }
@@ -253,66 +255,6 @@ pub async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> Result<
     match pe::with(|pe| unsafe { pe.engine.receive(pattern, room) }) {
         Started::Done(outcome) => Ok(outcome),
         Started::Pending(request, _) => Receiving(Pending::new(request, site, Some(pattern))).await,
-    }
-}
-
-/// Starts an operation of the running rank and suspends the rank until it is done: what
-/// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
-///
-/// What is read again soon is written once, to where it is read: a wide load of what was written
-/// in parts a moment ago waits until all of them have left the processor's store buffer.
-#[inline(always)]
-pub fn block_on_request(
-    _: MayBlock,
-    start: impl FnOnce(&mut pe::Engine) -> Started,
-    pattern: Option<Pattern>,
-    site: Site,
-) -> Completion {
-    if vrt_slot::locals::has_tasks() {
-        return beside_tasks(start, pattern, &site);
-    }
-    let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(pattern) };
-    let pending = pe::with(|pe| {
-        let request = match start(&mut pe.engine) {
-            Started::Done(outcome) => {
-                awaited.outcome.set(Some(outcome));
-                return None;
-            }
-            Started::Pending(request, _) => request,
-        };
-        if pe.look_for(request, &awaited.outcome) {
-            return None;
-        }
-        // SAFETY: this function does not return before the rank has been resumed.
-        unsafe { pe.engine.running().await_outcome(request, &awaited) };
-        Some(request)
-    });
-    let Some(request) = pending else {
-        return awaited.outcome.take().unwrap_or_default();
-    };
-    loop {
-        rank::suspend_and_resume();
-        if let Some(outcome) = awaited.outcome.take() {
-            return outcome;
-        }
-        // SAFETY: as above.
-        pe::with(|pe| unsafe { pe.engine.running().await_outcome(request, &awaited) });
-    }
-}
-
-/// [`block_on_request`] for a rank with tasks, which go on meanwhile.
-#[cold]
-fn beside_tasks(
-    start: impl FnOnce(&mut pe::Engine) -> Started,
-    pattern: Option<Pattern>,
-    site: &Site,
-) -> Completion {
-    match pe::with(|pe| start(&mut pe.engine)) {
-        Started::Done(outcome) => outcome,
-        Started::Pending(request, _) => {
-            // The running rank's own, so there is no error.
-            drive_here(Pending::new(request, *site, pattern)).unwrap_or_default()
-        }
     }
 }
 

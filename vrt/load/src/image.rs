@@ -1,12 +1,31 @@
 //! What all images have in common, and how one is made at an address.
 
 use std::io;
+use std::ops::Range;
 
 use crate::file::MappedFile;
-use crate::layout::{Code, Layout};
-use crate::memory::Template;
+use crate::layout::{Code, Content, Layout, PAGE, add_range};
+use crate::memory::{Template, pages_of};
 use crate::thread_block::ThreadBlock;
 use crate::thread_pointer;
+
+/// The pages that making an image writes.
+pub(crate) struct Written {
+    /// Without code.
+    pub data: Vec<Range<usize>>,
+    /// With code that is copied.
+    pub all: Vec<Range<usize>>,
+}
+
+/// Asks the system for pages of an image at `base`. (One that does not know this gives them when they are
+/// written.)
+pub(crate) fn populate(pages: &[Range<usize>], base: usize) {
+    for pages in pages.iter().filter(|pages| pages.len() > PAGE) {
+        let start = (base + pages.start) as *mut libc::c_void;
+        // SAFETY: no content is changed, and what is not mapped for writing is refused.
+        unsafe { libc::madvise(start, pages.len(), libc::MADV_POPULATE_WRITE) };
+    }
+}
 
 /// The shape of images.
 pub(crate) struct Shape {
@@ -59,6 +78,24 @@ impl Shape {
                 to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             }
         }
+    }
+
+    /// The pages that making an image writes, without and with its code, in ascending order.
+    pub fn written(&self) -> Written {
+        let of_code = |content: &Content| {
+            pages_of(content.offset..content.offset + content.in_file.len())
+        };
+        let data = self.template.pages().chain(self.block.pages(self.thread_pointer));
+        let data: Vec<_> = data.collect();
+        let mut all: Vec<_> = self.layout.code_content.iter().map(of_code).collect();
+        all.extend_from_slice(&data);
+        let joined = |mut ranges: Vec<Range<usize>>| {
+            ranges.sort_unstable_by_key(|pages| pages.start);
+            let mut joined = Vec::new();
+            ranges.into_iter().for_each(|pages| add_range(&mut joined, pages));
+            joined
+        };
+        Written { data: joined(data), all: joined(all) }
     }
 
     /// Writes the data of an image, with its thread block.

@@ -145,6 +145,11 @@ impl Memory {
     }
 }
 
+/// The pages that a range lies in.
+pub(crate) fn pages_of(range: Range<usize>) -> Range<usize> {
+    range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE)
+}
+
 /// The initial content of memory.
 #[derive(Default)]
 pub(crate) struct Template {
@@ -208,6 +213,11 @@ impl Template {
                 }
             }
         }
+    }
+
+    /// The pages that the content lies in, in ascending order.
+    pub fn pages(&self) -> impl Iterator<Item = Range<usize>> {
+        self.pieces.iter().map(|piece| pages_of(piece.at..piece.at + piece.bytes.len()))
     }
 
     /// Words that hold addresses.

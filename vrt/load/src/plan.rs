@@ -12,7 +12,7 @@ use object::read::elf::{ProgramHeader, Sym};
 use crate::closure::{Closure, Linkage};
 use crate::elf::{ENDIAN, Elf};
 use crate::file::MappedFile;
-use crate::image::Shape;
+use crate::image::{self, Shape, Written};
 use crate::layout::{Code, Layout, Place, add_range};
 use crate::lifecycle::Lifecycle;
 use crate::memory::Template;
@@ -80,6 +80,8 @@ pub struct Plan {
     shape: Shape,
     /// Pages that are written.
     data: Vec<Range<usize>>,
+    /// Those that are written when an image is made.
+    written: Written,
     lifecycle: Lifecycle,
     entry: Entry,
 }
@@ -122,7 +124,8 @@ impl Plan {
         let modules = elves.iter().zip(&closure.linkages).zip(&shape.layout.places);
         let modules = modules.map(|((elf, linkage), place)| Module::new(elf, linkage, place));
         let modules = modules.collect();
-        Ok(Plan { files: closure.files, modules, shape, data, lifecycle, entry })
+        let written = shape.written();
+        Ok(Plan { files: closure.files, modules, shape, data, written, lifecycle, entry })
     }
 
     /// Bytes of one image, with its thread block: whole pages.
@@ -181,6 +184,13 @@ impl Plan {
     pub unsafe fn map_code(&self, base: usize) -> io::Result<()> {
         // SAFETY: as the caller promises.
         unsafe { self.shape.map_code(&self.files, base) }
+    }
+
+    /// Asks the system for the pages of an image that are about to be written, all at once: a fault for each
+    /// takes twice as long.
+    pub fn populate(&self, base: usize, with_code: bool) {
+        let Written { data, all } = &self.written;
+        image::populate(if with_code { all } else { data }, base);
     }
 
     /// Copies the code of an image.

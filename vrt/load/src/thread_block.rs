@@ -25,7 +25,7 @@ use object::read::elf::ProgramHeader;
 use crate::LoadError;
 use crate::elf::{ENDIAN, Elf};
 use crate::layout::{PAGE, add_range};
-use crate::memory::Template;
+use crate::memory::{Template, pages_of};
 use crate::process_thread::ProcessThread;
 
 /// Where the thread-locals of private modules are.
@@ -142,8 +142,7 @@ impl ThreadBlock {
         let private = pointer - self.private..pointer + self.process.control;
         for range in [of_process, private] {
             if !range.is_empty() {
-                let pages = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
-                add_range(&mut ranges, pages);
+                add_range(&mut ranges, pages_of(range));
             }
         }
         ranges

@@ -7,7 +7,7 @@ use vrt_abi::types::*;
 use vrt_core::layout::Signature;
 use vrt_core::pe::Room;
 
-use crate::datatype::Use;
+use crate::datatype::{self, Use};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::process::Process;
@@ -15,6 +15,24 @@ use crate::process::Process;
 /// Types are not compared: programs that mean the same bytes by two types (a `double` sent as
 /// `MPI_BYTE`) run with every MPI.
 pub(crate) const UNTYPED: Signature = Signature::ANY;
+
+/// The bytes of so many elements of a predefined datatype without gaps; none of another datatype.
+///
+/// # Errors
+/// The count is negative, or the buffer is missing.
+#[inline(always)]
+pub(crate) fn dense<N: Whole>(
+    buf: *const c_void,
+    count: N,
+    datatype: MPI_Datatype,
+) -> Outcome<Option<usize>> {
+    let Some(size) = datatype::dense(datatype) else { return Ok(None) };
+    let len = numbers::count(count)? * size;
+    if buf.is_null() && len > 0 {
+        return Err(missing(len));
+    }
+    Ok(Some(len))
+}
 
 /// What is sent: bytes that lie together, or a packed copy.
 #[derive(Debug)]

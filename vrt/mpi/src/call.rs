@@ -55,20 +55,15 @@ pub(crate) struct Call {
     /// The rank that calls.
     pub(crate) process: &'static Process,
     /// Which function.
-    pub(crate) site: Site,
+    pub(crate) site: &'static Site,
 }
 
 impl Call {
     /// Says that the rank may wait here.
-    ///
-    /// # Errors
-    /// The call comes from a thread that is not the rank's own.
     #[inline(always)]
-    pub(crate) fn may_block(self) -> Outcome<MayBlock> {
-        match MayBlock::here() {
-            Some(may_block) => Ok(may_block),
-            None => Err(fault(MPI_ERR_OTHER, "this is not a rank's own thread")),
-        }
+    pub(crate) fn may_block(self) -> MayBlock {
+        // SAFETY: only a rank's own thread has a process (`Process::current`), and no program of C is async.
+        unsafe { MayBlock::assume() }
     }
 }
 
@@ -84,13 +79,13 @@ pub(crate) enum When {
 /// Runs a function of MPI for the calling rank; gives its error code.
 #[inline(always)]
 pub(crate) fn enter(
-    name: &'static str,
+    site: &'static Site,
     when: When,
     on: On,
     function: impl FnOnce(Call) -> Outcome,
 ) -> c_int {
-    let Some(process) = Process::current() else { return not_of_a_rank(name) };
-    let call = Call { process, site: Site { call: name, location: None } };
+    let Some(process) = Process::current() else { return not_of_a_rank(site.call) };
+    let call = Call { process, site };
     if when == When::Initialized && !process.is_usable() {
         return raise(call, On::Nothing, not_initialized(process));
     }
@@ -128,7 +123,7 @@ fn not_of_a_rank(name: &str) -> c_int {
 /// Gives an error to the handler of what it is raised on; returns what the function returns.
 #[cold]
 #[inline(never)]
-pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
+fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
     errhandler::raise(call, on, fault)
 }
 
@@ -187,7 +182,8 @@ macro_rules! function {
             unsafe extern "C" fn call($($arg: $ty),*) -> std::ffi::c_int {
                 let on = $crate::call::On::$on $(($handle))?;
                 let when = $crate::call::When::$when;
-                $crate::call::enter(stringify!($name), when, on, |call| {
+                const SITE: &vrt_core::Site = &vrt_core::Site { call: stringify!($name), location: None };
+                $crate::call::enter(SITE, when, on, |call| {
                     // SAFETY: the arguments are what the program has given, as MPI demands them.
                     #[allow(unused_unsafe, reason = "not every function is unsafe")]
                     unsafe { super::$($body)::+(call $(, $arg)*) }

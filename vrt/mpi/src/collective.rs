@@ -52,7 +52,7 @@ fn operation<F: Future<Output = Outcome> + 'static>(
 
 /// The blocking form.
 fn blocking(call: Call, operation: Operation) -> Outcome {
-    operation::drive(call.may_block()?, operation()).map(|_| ())
+    operation::drive(call.may_block(), operation()).map(|_| ())
 }
 
 /// The immediate form.
@@ -71,7 +71,7 @@ unsafe fn immediate(
 /// and may be started in any order (MPI-4.1 section 6.13), each has one of its own.
 fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
     let whole = call.process.comm(comm)?;
-    let engine = operation::drive(call.may_block()?, duplicate(Rc::clone(&whole), call.site))?;
+    let engine = operation::drive(call.may_block(), duplicate(Rc::clone(&whole), *call.site))?;
     let mut own = Comm::new(engine);
     own.weights = whole.weights.clone();
     own.graph = whole.graph.clone();
@@ -197,12 +197,12 @@ unsafe fn barrier_now(call: Call, comm: MPI_Comm) -> Outcome<bool> {
     }
     // SAFETY: nothing is read or written.
     let done =
-        unsafe { combine_now(call.may_block()?, &comm.engine, call.site, &Combined::barrier())? };
+        unsafe { combine_now(call.may_block(), &comm.engine, *call.site, &Combined::barrier())? };
     Ok(done)
 }
 
 unsafe fn barrier(call: Call, comm: MPI_Comm) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     operation(move || {
         let comm = Rc::clone(&comm);
         async move {
@@ -221,7 +221,7 @@ unsafe fn barrier(call: Call, comm: MPI_Comm) -> Outcome<Operation> {
 /// # Errors
 /// They have begun something else.
 pub(crate) fn barrier_of(call: Call, comm: &Rc<Comm>) -> Outcome {
-    let (engine, site) = (comm.engine.clone(), call.site);
+    let (engine, site) = (comm.engine.clone(), *call.site);
     let inter = Rc::clone(comm);
     let future = async move {
         if inter.is_inter() {
@@ -231,7 +231,7 @@ pub(crate) fn barrier_of(call: Call, comm: &Rc<Comm>) -> Outcome {
         // SAFETY: nothing is read or written.
         Ok(unsafe { collective.barrier() }.await?)
     };
-    operation::drive(call.may_block()?, future)
+    operation::drive(call.may_block(), future)
 }
 
 /// Who is the root of an operation, as one rank sees it.

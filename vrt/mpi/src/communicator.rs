@@ -30,6 +30,8 @@ use crate::turns::Turns;
 /// A communicator, with what C attaches to it.
 #[derive(Debug)]
 pub(crate) struct Comm {
+    /// What most messages need of it.
+    pub(crate) span: Span,
     pub(crate) engine: CommunicatorHandle,
     pub(crate) errhandler: RefCell<Handler>,
     pub(crate) attributes: Attributes,
@@ -44,10 +46,57 @@ pub(crate) struct Comm {
     pub(crate) turns: Turns,
 }
 
+/// What messages need of a communicator whose members follow each other in the job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// The context of its messages.
+    pub(crate) context: u32,
+    /// The caller's rank.
+    pub(crate) rank: c_int,
+    /// The rank of the job that is the first to be sent to.
+    first: u32,
+    /// How many follow it; 0 of a communicator whose members do not.
+    len: u32,
+}
+
+impl Span {
+    fn of(engine: &EngineInfo) -> Span {
+        let (first, len) = match *engine.partners() {
+            Members::Range { first, count } => (first, count),
+            Members::List(_) => (0, 0),
+        };
+        Span { context: engine.context, rank: engine.rank, first, len }
+    }
+
+    /// The rank of the job that is `rank` here, if that is known here.
+    #[inline(always)]
+    fn job_rank(self, rank: c_int) -> Option<u32> {
+        ((rank as u32) < self.len).then(|| self.first + rank as u32)
+    }
+}
+
 impl Comm {
+    /// The rank of the job that is `rank` here, for messages.
+    ///
+    /// # Errors
+    /// There is no such rank.
+    #[inline(always)]
+    pub(crate) fn job_rank(&self, rank: c_int) -> Outcome<u32> {
+        match self.span.job_rank(rank) {
+            Some(found) => Ok(found),
+            None => self.other_job_rank(rank),
+        }
+    }
+
+    #[inline(never)]
+    fn other_job_rank(&self, rank: c_int) -> Outcome<u32> {
+        Ok(self.engine.job_rank(rank)?)
+    }
+
     /// With what a new communicator has.
     pub(crate) fn new(engine: CommunicatorHandle) -> Comm {
         Comm {
+            span: Span::of(&engine),
             engine,
             errhandler: RefCell::new(Handler::FATAL),
             attributes: Attributes::default(),
@@ -202,7 +251,7 @@ unsafe fn made(
     make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
     new: *mut MPI_Comm,
 ) -> Outcome {
-    let engine = operation::drive(call.may_block()?, make)?;
+    let engine = operation::drive(call.may_block(), make)?;
     let handle = match engine {
         None => MPI_COMM_NULL,
         Some(engine) => {
@@ -255,7 +304,7 @@ unsafe fn dup(call: Call, comm: MPI_Comm, new: *mut MPI_Comm) -> Outcome {
 
 unsafe fn dup_by(call: Call, handle: MPI_Comm, info: Option<Info>, new: *mut MPI_Comm) -> Outcome {
     let comm = call.process.comm(handle)?;
-    let engine = operation::drive(call.may_block()?, duplicate(Rc::clone(&comm), call.site))?;
+    let engine = operation::drive(call.may_block(), duplicate(Rc::clone(&comm), *call.site))?;
     let made = with_what_comes_along(call, handle, &comm, info, engine)?;
     // SAFETY: the program gives room for a handle.
     unsafe { new.write(MPI_Comm(call.process.comms.add(made))) };
@@ -300,7 +349,7 @@ unsafe fn idup_by(
 ) -> Outcome {
     let comm = call.process.comm(handle)?;
     let attributes = comm.attributes.copied(call.process, handle.0)?;
-    let (site, process) = (call.site, call.process);
+    let (site, process) = (*call.site, call.process);
     let future: Pin<Box<dyn Future<Output = Outcome<Stat>>>> = Box::pin(async move {
         let engine = duplicate(Rc::clone(&comm), site).await?;
         let mut made = Comm::new(engine);
@@ -331,7 +380,7 @@ unsafe fn split(
         0.. => Some(color as u32),
         _ => refuse!(MPI_ERR_ARG, "the color is {color}: 0 and more or MPI_UNDEFINED are allowed"),
     };
-    let (whole, site) = (Rc::clone(&comm), call.site);
+    let (whole, site) = (Rc::clone(&comm), *call.site);
     let make = async move {
         if whole.is_inter() {
             let _turn = whole.turns.take(site).await;
@@ -367,14 +416,14 @@ unsafe fn split_type(
         | MPI_UNDEFINED => None,
         _ => refuse!(MPI_ERR_ARG, "{split_type} is no type by which communicators are split"),
     };
-    let make = create::split(&comm.engine, color, key, Shape::Plain, call.site);
+    let make = create::split(&comm.engine, color, key, Shape::Plain, *call.site);
     // SAFETY: as the program promises.
     unsafe { made(call, &comm, make, new) }
 }
 
 unsafe fn of_group(call: Call, handle: MPI_Comm, group: MPI_Group, new: *mut MPI_Comm) -> Outcome {
     let (comm, group) = (call.process.comm(handle)?, call.process.group(group)?);
-    let (whole, site) = (Rc::clone(&comm), call.site);
+    let (whole, site) = (Rc::clone(&comm), *call.site);
     let make = async move {
         if whole.is_inter() {
             let _turn = whole.turns.take(site).await;
@@ -395,7 +444,7 @@ unsafe fn of_group_alone(
 ) -> Outcome {
     let (comm, group) = (call.process.comm(handle)?, call.process.group(group)?);
     comm.expect_intra()?;
-    let make = create::from_group(&comm.engine, &group, tag, call.site);
+    let make = create::from_group(&comm.engine, &group, tag, *call.site);
     // SAFETY: as the program promises.
     unsafe { made(call, &comm, make, new) }
 }
@@ -461,7 +510,7 @@ unsafe fn intercomm(
         true => call.process.comm(peer)?,
         false => Rc::clone(&comm),
     };
-    let (engine, site) = (comm.engine.clone(), call.site);
+    let (engine, site) = (comm.engine.clone(), *call.site);
     let make = async move {
         inter::create(&engine, local_leader, &peer.engine, remote_leader, tag, site).await.map(Some)
     };
@@ -472,7 +521,7 @@ unsafe fn intercomm(
 unsafe fn merge(call: Call, comm: MPI_Comm, high: c_int, new: *mut MPI_Comm) -> Outcome {
     let comm = call.process.comm(comm)?;
     comm.expect_inter()?;
-    let (whole, site) = (Rc::clone(&comm), call.site);
+    let (whole, site) = (Rc::clone(&comm), *call.site);
     let make = async move {
         let _turn = whole.turns.take(site).await;
         inter::merge(&whole.engine, high != 0, site).await.map(Some)

@@ -206,6 +206,17 @@ fn no_type<T>(handle: MPI_Datatype) -> Outcome<T> {
     }
 }
 
+/// Bytes of an element of a predefined datatype without gaps.
+#[inline(always)]
+pub(crate) fn dense(handle: MPI_Datatype) -> Option<usize> {
+    let index = handle.0.wrapping_sub(FIRST);
+    if index >= NAMED {
+        return None;
+    }
+    let Named { size, gaps, .. } = named_types()[index];
+    (size > 0 && !gaps).then_some(size.into())
+}
+
 /// A datatype as messages use it.
 #[derive(Clone, Debug)]
 pub(crate) enum Use {
@@ -222,14 +233,10 @@ impl Use {
     /// It stands for no datatype, or for one that is not committed.
     #[inline(always)]
     pub(crate) fn of(process: &Process, handle: MPI_Datatype) -> Outcome<Use> {
-        let index = handle.0.wrapping_sub(FIRST);
-        if index < NAMED {
-            let Named { size, gaps, .. } = named_types()[index];
-            if size > 0 && !gaps {
-                return Ok(Use::Dense(size.into()));
-            }
+        match dense(handle) {
+            Some(size) => Ok(Use::Dense(size)),
+            None => Use::of_other(process, handle),
         }
-        Use::of_other(process, handle)
     }
 
     #[inline(never)]

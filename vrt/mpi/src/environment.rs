@@ -232,8 +232,10 @@ unsafe fn abi_info(call: Call, info: *mut MPI_Info) -> Outcome {
 /// A function that is in the interface, and not here yet.
 pub(crate) fn missing(name: &'static str) -> c_int {
     let Some(process) = Process::current() else { return MPI_ERR_UNSUPPORTED_OPERATION };
-    let call = Call { process, site: vrt_core::Site { call: name, location: None } };
+    // Such a call is rare, and its name is kept as long as the rank is there.
+    let site = Box::leak(Box::new(vrt_core::Site { call: name, location: None }));
+    let call = Call { process, site };
     let fault =
         crate::fault::fault(MPI_ERR_UNSUPPORTED_OPERATION, "vrt does not have this function yet");
-    crate::call::raise(call, crate::call::On::Nothing, fault)
+    crate::errhandler::raise(call, crate::call::On::Nothing, fault)
 }

@@ -58,7 +58,7 @@ unsafe fn probe(
     let stat = match receive::pattern(&comm, source, tag)? {
         None => Stat::NOBODY,
         Some(pattern) => {
-            let found = operation::drive(call.may_block()?, operation::probe(pattern, call.site));
+            let found = operation::drive(call.may_block(), operation::probe(pattern, *call.site));
             Stat::of_probed(&found)
         }
     };
@@ -73,7 +73,7 @@ fn look<R>(call: Call, find: impl Fn(&mut pe::Engine) -> Option<R>) -> Outcome<O
     if found.is_some() {
         return Ok(found);
     }
-    operation::yield_now(call.may_block()?);
+    operation::yield_now(call.may_block());
     Ok(pe::with(|pe| find(&mut pe.engine)))
 }
 
@@ -136,8 +136,8 @@ unsafe fn mprobe(
     let found = match receive::pattern(&comm, source, tag)? {
         None => None,
         Some(pattern) => {
-            let future = operation::matched_probe(pattern, call.site);
-            Some(operation::drive(call.may_block()?, future))
+            let future = operation::matched_probe(pattern, *call.site);
+            Some(operation::drive(call.may_block(), future))
         }
     };
     // SAFETY: the program gives room for a handle and a status.
@@ -206,7 +206,7 @@ unsafe fn mrecv<N: Whole>(
             return Ok(());
         };
         let start = |engine: &mut pe::Engine| engine.receive_matched(number, room.room);
-        let outcome = operation::block_on_request(call.may_block()?, start, None, call.site);
+        let outcome = operation::block_on_request(call.may_block(), start, None, *call.site);
         Stat::of(&outcome).give(status);
         receive::finish(outcome, room.unpack.as_deref())?;
     }

@@ -162,6 +162,20 @@ impl Process {
         }
     }
 
+    /// Does something with the communicator that a handle stands for, which neither blocks nor calls the
+    /// program.
+    ///
+    /// # Errors
+    /// It stands for none; or as the function.
+    #[inline(always)]
+    pub(crate) fn with_comm<R>(
+        &self,
+        handle: MPI_Comm,
+        f: impl FnOnce(&Comm) -> Outcome<R>,
+    ) -> Outcome<R> {
+        if handle == MPI_COMM_WORLD { f(&self.world) } else { f(&*self.comm(handle)?) }
+    }
+
     #[cold]
     fn predefined_comm(&self, handle: MPI_Comm) -> Outcome<Rc<Comm>> {
         match handle {

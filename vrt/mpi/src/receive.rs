@@ -6,9 +6,9 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::mailbox::{self, Pattern};
 use vrt_core::operation;
-use vrt_core::pe::{self, Completion, Started};
+use vrt_core::pe::{self, Completion, Room, Started};
 
-use crate::buffer::{Incoming, Unpack};
+use crate::buffer::{self, Incoming, UNTYPED, Unpack};
 use crate::call::{Call, functions};
 use crate::communicator::Comm;
 use crate::datatype::Use;
@@ -49,11 +49,11 @@ pub(crate) fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Outcome<Option<
         MPI_ANY_SOURCE => mailbox::ANY,
         MPI_PROC_NULL => return Ok(None),
         _ => {
-            comm.engine.job_rank(source)?;
+            comm.job_rank(source)?;
             source
         }
     };
-    Ok(Some(Pattern { context: comm.engine.context, source, tag }))
+    Ok(Some(Pattern { context: comm.span.context, source, tag }))
 }
 
 /// What is known of a message that has come, after it was put into its place.
@@ -76,6 +76,7 @@ pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Out
     Ok(stat)
 }
 
+#[inline(always)]
 unsafe fn recv<N: Whole>(
     call: Call,
     buf: *mut c_void,
@@ -86,21 +87,58 @@ unsafe fn recv<N: Whole>(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let comm = call.process.comm(comm)?;
+    let from = (source, tag, comm);
     // SAFETY: the program gives a buffer that stays during the call, and room for a status.
     unsafe {
-        let Some(pattern) = pattern(&comm, source, tag)? else {
-            Stat::NOBODY.give(status);
-            return Ok(());
-        };
-        let room = Incoming::of(call.process, buf, count, datatype)?;
-        let start = |engine: &mut pe::Engine| engine.receive(pattern, room.room);
-        let may_block = call.may_block()?;
-        let outcome = operation::block_on_request(may_block, start, Some(pattern), call.site);
-        Stat::of(&outcome).give(status);
-        finish(outcome, room.unpack.as_deref())?;
+        match buffer::dense(buf, count, datatype)? {
+            Some(capacity) => {
+                let room = Room { buffer: buf.cast(), capacity, signature: UNTYPED };
+                if let Some(outcome) = wait_for(call, room, from, status)? {
+                    outcome.fitting()?;
+                }
+                Ok(())
+            }
+            None => recv_elements(call, (buf, count, datatype), from, status),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe fn recv_elements<N: Whole>(
+    call: Call,
+    (buf, count, datatype): (*mut c_void, N, MPI_Datatype),
+    from: (c_int, c_int, MPI_Comm),
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Incoming { room, unpack } = Incoming::of(call.process, buf, count, datatype)?;
+        if let Some(outcome) = wait_for(call, room, from, status)? {
+            finish(outcome, unpack.as_deref())?;
+        }
     }
     Ok(())
+}
+
+/// Waits for a message from somebody and gives its status.
+#[inline(always)]
+unsafe fn wait_for(
+    call: Call,
+    room: Room,
+    (source, tag, comm): (c_int, c_int, MPI_Comm),
+    status: *mut MPI_Status,
+) -> Outcome<Option<Completion>> {
+    let pattern = call.process.with_comm(comm, |comm| pattern(comm, source, tag))?;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Some(pattern) = pattern else {
+            Stat::NOBODY.give(status);
+            return Ok(None);
+        };
+        let outcome = operation::block_on_receive(call.may_block(), pattern, room, call.site);
+        Stat::of(&outcome).give(status);
+        Ok(Some(outcome))
+    }
 }
 
 /// Starts a receive; what is unpacked at its end is kept with its request.

@@ -115,7 +115,7 @@ impl Request {
         start: Option<Box<Start>>,
     ) -> Request {
         let (state, buffers) = (RefCell::new(state), RefCell::new(buffers));
-        Request { state, buffers, start, on, site: call.site }
+        Request { state, buffers, start, on, site: *call.site }
     }
 
     /// A send under way.
@@ -183,7 +183,7 @@ impl Request {
             },
             State::Engine { number, pattern } => {
                 let start = |engine: &mut pe::Engine| engine.outcome(number);
-                let outcome = operation::block_on_request(call.may_block()?, start, pattern, site);
+                let outcome = operation::block_on_request(call.may_block(), start, pattern, site);
                 // SAFETY: as above.
                 unsafe { receive::finish(outcome, buffers.unpack.as_deref()) }
             }
@@ -290,7 +290,7 @@ fn wait_until(
         rank::remember(context.waker());
         Poll::Pending
     });
-    operation::drive(call.may_block()?, future);
+    operation::drive(call.may_block(), future);
     Ok(())
 }
 
@@ -427,7 +427,7 @@ unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) ->
 
 /// Lets the others run once, if that could change something.
 fn progress(call: Call) -> Outcome {
-    operation::yield_now(call.may_block()?);
+    operation::yield_now(call.may_block());
     Ok(())
 }
 
@@ -574,7 +574,7 @@ fn wait_for_one(call: Call, active: &[(usize, Rc<Request>)]) -> Outcome {
         return Ok(());
     }
     let pattern = active.iter().find_map(|(_, request)| request.pattern());
-    wait_until(call, call.site, pattern, is_so)
+    wait_until(call, *call.site, pattern, is_so)
 }
 
 unsafe fn wait_any(

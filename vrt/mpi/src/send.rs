@@ -9,7 +9,7 @@ use vrt_abi::types::*;
 use vrt_core::operation;
 use vrt_core::pe::{self, Mode, Outbound, Started};
 
-use crate::buffer::{Incoming, Outgoing, UNTYPED};
+use crate::buffer::{self, Incoming, Outgoing, UNTYPED};
 use crate::call::{Call, functions};
 use crate::communicator::Comm;
 use crate::datatype::Use;
@@ -99,7 +99,7 @@ functions! {
 #[inline(always)]
 fn outbound(
     comm: &Comm,
-    data: &Outgoing,
+    (data, len): (*const u8, usize),
     dest: c_int,
     tag: c_int,
     mode: Mode,
@@ -110,14 +110,13 @@ fn outbound(
     if dest == MPI_PROC_NULL {
         return Ok(None);
     }
-    let to = comm.engine.job_rank(dest)?;
     Ok(Some(Outbound {
-        context: comm.engine.context,
-        to,
-        source: comm.engine.rank,
+        context: comm.span.context,
+        to: comm.job_rank(dest)?,
+        source: comm.span.rank,
         tag,
-        data: data.at,
-        len: data.len,
+        data,
+        len,
         mode,
         signature: UNTYPED,
     }))
@@ -134,16 +133,42 @@ unsafe fn send_by<N: Whole>(
     call: Call,
     mode: Mode,
     (buf, count, datatype): (*const c_void, N, MPI_Datatype),
+    to: (c_int, c_int, MPI_Comm),
+) -> Outcome {
+    // SAFETY: the program gives elements that are readable.
+    unsafe {
+        match buffer::dense(buf, count, datatype)? {
+            Some(len) => send_bytes(call, mode, (buf.cast(), len), to),
+            None => send_elements(call, mode, (buf, count, datatype), to),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe fn send_elements<N: Whole>(
+    call: Call,
+    mode: Mode,
+    (buf, count, datatype): (*const c_void, N, MPI_Datatype),
+    to: (c_int, c_int, MPI_Comm),
+) -> Outcome {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let data = Outgoing::of(call.process, buf, count, datatype)?;
+        send_bytes(call, mode, (data.at, data.len), to)
+    }
+}
+
+#[inline(always)]
+unsafe fn send_bytes(
+    call: Call,
+    mode: Mode,
+    data: (*const u8, usize),
     (dest, tag, comm): (c_int, c_int, MPI_Comm),
 ) -> Outcome {
-    let comm = call.process.comm(comm)?;
-    // SAFETY: the program gives elements that are readable.
-    let data = unsafe { Outgoing::of(call.process, buf, count, datatype)? };
-    let Some(message) = outbound(&comm, &data, dest, tag, mode)? else { return Ok(()) };
-    let pattern = operation::sent_to(&message);
+    let message = call.process.with_comm(comm, |comm| outbound(comm, data, dest, tag, mode))?;
+    let Some(message) = message else { return Ok(()) };
     // SAFETY: the buffer, or the packed copy, stays during the call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.send(&message) };
-    operation::block_on_request(call.may_block()?, start, Some(pattern), call.site);
+    unsafe { operation::block_on_send(call.may_block(), &message, call.site) };
     Ok(())
 }
 
@@ -227,7 +252,7 @@ unsafe fn isend_by<N: Whole>(
     // SAFETY: the program gives elements that stay until the request is done, and room for a handle.
     unsafe {
         let data = Outgoing::of(call.process, buf, count, datatype)?;
-        let message = outbound(&comm, &data, dest, tag, mode)?;
+        let message = outbound(&comm, (data.at, data.len), dest, tag, mode)?;
         Request::send(call, on, begin(data, message)).give(call, request);
     }
     Ok(())
@@ -285,7 +310,7 @@ unsafe fn init_by<N: Whole>(
         // SAFETY: the program gives elements that are readable now, and whenever the request is active.
         unsafe {
             let data = Outgoing::of_elements(buf.cast(), count, &datatype)?;
-            let message = outbound(&comm, &data, dest, tag, mode)?;
+            let message = outbound(&comm, (data.at, data.len), dest, tag, mode)?;
             Ok((data, message))
         }
     };
@@ -359,9 +384,9 @@ unsafe fn exchange(
     (source, recvtag): (c_int, c_int),
     status: *mut MPI_Status,
 ) -> Outcome {
-    let message = outbound(comm, &data, dest, sendtag, Mode::Standard)?;
+    let message = outbound(comm, (data.at, data.len), dest, sendtag, Mode::Standard)?;
     let pattern = receive::pattern(comm, source, recvtag)?;
-    let may_block = call.may_block()?;
+    let may_block = call.may_block();
     // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by then.
     unsafe {
         let sent = match &message {
@@ -372,7 +397,7 @@ unsafe fn exchange(
             Some(pattern) => {
                 let start = |engine: &mut pe::Engine| engine.receive(pattern, room.room);
                 let outcome =
-                    operation::block_on_request(may_block, start, Some(pattern), call.site);
+                    operation::block_on_request(may_block, start, Some(pattern), *call.site);
                 receive::finish(outcome, room.unpack.as_deref())
             }
             None => Ok(Stat::NOBODY),
@@ -380,7 +405,7 @@ unsafe fn exchange(
         if let Started::Pending(number, _) = sent {
             let start = |engine: &mut pe::Engine| engine.outcome(number);
             let pattern = message.as_ref().map(operation::sent_to);
-            operation::block_on_request(may_block, start, pattern, call.site);
+            operation::block_on_request(may_block, start, pattern, *call.site);
         }
         received?.give(status);
     }
@@ -484,9 +509,9 @@ unsafe fn iexchange(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = call.process.comm(on)?;
-    let message = outbound(&comm, &data, dest, sendtag, Mode::Standard)?;
+    let message = outbound(&comm, (data.at, data.len), dest, sendtag, Mode::Standard)?;
     let pattern = receive::pattern(&comm, source, recvtag)?;
-    let site = call.site;
+    let site = *call.site;
     let future = async move {
         let (data, room) = (data, room);
         // SAFETY: as the caller promises; copies live in this future.

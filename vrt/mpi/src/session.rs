@@ -226,8 +226,8 @@ unsafe fn comm_of(
     let (info, handler) =
         (Info::or_empty(call.process, info)?, Handler::of(call.process, handler)?);
     let world = Rc::clone(&call.process.world);
-    let make = create::from_group(&world.engine, &group, tag_of(tag), call.site);
-    let engine = operation::drive(call.may_block()?, make)?;
+    let make = create::from_group(&world.engine, &group, tag_of(tag), *call.site);
+    let engine = operation::drive(call.may_block(), make)?;
     // SAFETY: the program gives room for a handle.
     unsafe { give(call, engine, handler, info, comm) };
     Ok(())
@@ -252,7 +252,7 @@ unsafe fn intercomm_of(
     let Some(leader) = leader else {
         refuse!(MPI_ERR_RANK, "the remote leader is {remote_leader} of {} ranks", remote.len());
     };
-    let (world, site, tag) = (Rc::clone(&call.process.world), call.site, tag_of(tag));
+    let (world, site, tag) = (Rc::clone(&call.process.world), *call.site, tag_of(tag));
     let leader = remote.get(leader) as c_int;
     let make = async move {
         // Each group has to be known to its own ranks first.
@@ -264,7 +264,7 @@ unsafe fn intercomm_of(
             }
         }
     };
-    let engine = operation::drive(call.may_block()?, make)?;
+    let engine = operation::drive(call.may_block(), make)?;
     // SAFETY: the program gives room for a handle.
     unsafe { give(call, engine, handler, info, comm) };
     Ok(())

@@ -95,8 +95,8 @@ unsafe fn make(
 ) -> Outcome {
     let color = shape.as_ref().map(|_| 0);
     let shape = shape.unwrap_or(Shape::Plain);
-    let split = create::split(&comm.engine, color, comm.engine.rank, shape, call.site);
-    let engine: Option<CommunicatorHandle> = operation::drive(call.may_block()?, split)?;
+    let split = create::split(&comm.engine, color, comm.engine.rank, shape, *call.site);
+    let engine: Option<CommunicatorHandle> = operation::drive(call.may_block(), split)?;
     let handle = match engine {
         None => MPI_COMM_NULL,
         Some(engine) => {
@@ -296,8 +296,8 @@ unsafe fn cart_sub(
         *number = *number * dim + coord;
     }
     let shape = Shape::Cartesian(part);
-    let split = create::split(&comm.engine, Some(color as u32), key, shape, call.site);
-    let engine = operation::drive(call.may_block()?, split)?;
+    let split = create::split(&comm.engine, Some(color as u32), key, shape, *call.site);
+    let engine = operation::drive(call.may_block(), split)?;
     let handle = match engine {
         None => MPI_COMM_NULL,
         Some(engine) => {
@@ -642,9 +642,9 @@ unsafe fn dist_graph_create(
                 next += 1;
             }
         }
-        let (engine, site) = (comm.engine.clone(), call.site);
+        let (engine, site) = (comm.engine.clone(), *call.site);
         let is_weighted = weights.is_some();
-        let all = operation::drive(call.may_block()?, async move {
+        let all = operation::drive(call.may_block(), async move {
             // Every rank gets all edges: how many each names, then those, padded to the most.
             let counts = create::all_gather(&engine, [named.len() as i32], site).await?;
             let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();

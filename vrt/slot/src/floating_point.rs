@@ -1,22 +1,20 @@
 //! The floating-point environment of a rank that runs an image: how it rounds, which exceptions trap, which
 //! it has met (`fenv.h`). It is the processor's, so it is changed when ranks take turns.
 //!
-//! A PE has the usual one between its ranks. Only what differs is written: registers are read each time,
-//! which takes a few cycles, and the x87 unit is not asked for more than two words of 16 bits.
+//! A PE has the usual one between its ranks. Registers are kept, each in its place in the slot, whenever a
+//! rank stops, which takes a few cycles; they are set only where they differ.
 
-/// An environment. Zeros are the usual one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FloatingPoint(Registers);
-
-/// On x86_64, each as what it differs in from the usual one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Registers {
+/// An environment: the words of the processor's registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct FloatingPoint {
     #[cfg(target_arch = "x86_64")]
     sse: u32,
     #[cfg(target_arch = "x86_64")]
     x87_control: u16,
+    /// Of this only the exceptions that were met belong to the environment.
     #[cfg(target_arch = "x86_64")]
-    x87_exceptions: u16,
+    x87_status: u16,
     #[cfg(target_arch = "aarch64")]
     control: u64,
     #[cfg(target_arch = "aarch64")]
@@ -27,11 +25,8 @@ struct Registers {
 mod processor {
     use std::arch::asm;
 
-    use super::{FloatingPoint, Registers};
+    use super::FloatingPoint;
 
-    /// All exceptions masked, none met, to the nearest; the x87 unit with all its digits.
-    const SSE: u32 = 0x1f80;
-    const X87_CONTROL: u16 = 0x37f;
     /// The exceptions that have been met.
     const EXCEPTIONS: u16 = 0x3f;
 
@@ -45,14 +40,6 @@ mod processor {
     }
 
     #[inline(always)]
-    fn sse() -> u32 {
-        let mut value = 0u32;
-        // SAFETY: writes the word.
-        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
-        value
-    }
-
-    #[inline(always)]
     fn set_sse(value: u32) {
         // SAFETY: reads the word, which is one that the processor gave, or the usual one.
         unsafe {
@@ -60,83 +47,84 @@ mod processor {
         };
     }
 
-    #[inline(always)]
-    fn x87() -> (u16, u16) {
-        let (mut control, mut status) = (0u16, 0u16);
-        // SAFETY: writes both words; neither waits for exceptions.
-        unsafe {
-            asm!(
-                "fnstcw [{}]",
-                "fnstsw [{}]",
-                in(reg) &raw mut control,
-                in(reg) &raw mut status,
-                options(nostack, preserves_flags)
-            );
-        }
-        (control, status & EXCEPTIONS)
-    }
-
     #[cold]
-    fn set_x87(control: u16, exceptions: u16) {
+    fn set_x87(control: u16, status: u16) {
         let mut all = X87::default();
         let place = &raw mut all;
         // SAFETY: writes the environment, which masks all exceptions; reads it again with other words.
         unsafe {
             asm!("fnstenv [{}]", in(reg) place, options(nostack, preserves_flags));
             (*place).control = (*place).control & !0xffff | u32::from(control);
-            (*place).status = (*place).status & !u32::from(EXCEPTIONS) | u32::from(exceptions);
+            (*place).status =
+                (*place).status & !u32::from(EXCEPTIONS) | u32::from(status & EXCEPTIONS);
             asm!("fldenv [{}]", in(reg) place, options(nostack, preserves_flags));
         }
     }
 
     impl FloatingPoint {
-        /// The rank with this environment is about to run, on a processor with the usual one.
+        /// All exceptions masked, none met, to the nearest; the x87 unit with all its digits.
+        pub(crate) const USUAL: FloatingPoint =
+            FloatingPoint { sse: 0x1f80, x87_control: 0x37f, x87_status: 0 };
+
+        /// Keeps the environment of the rank that has just run; the processor has it still.
+        ///
+        /// # Safety
+        /// The place is writable.
         #[inline(always)]
-        pub(crate) fn enter(self) {
-            let FloatingPoint(own) = self;
-            if own.sse ^ SSE != sse() {
-                set_sse(own.sse ^ SSE);
-            }
-            if own.x87_control != 0 || own.x87_exceptions != 0 {
-                set_x87(own.x87_control ^ X87_CONTROL, own.x87_exceptions);
+        pub(crate) unsafe fn keep(place: *mut FloatingPoint) {
+            // SAFETY: as the caller promises. None of these waits for exceptions.
+            unsafe {
+                asm!(
+                    "stmxcsr [{sse}]",
+                    "fnstcw [{control}]",
+                    "fnstsw [{status}]",
+                    sse = in(reg) &raw mut (*place).sse,
+                    control = in(reg) &raw mut (*place).x87_control,
+                    status = in(reg) &raw mut (*place).x87_status,
+                    options(nostack, preserves_flags)
+                );
             }
         }
 
-        /// The environment of the rank that has just run; the processor keeps it.
+        /// The environment `to` is to take the place of this one, which the processor has.
         #[inline(always)]
-        pub(crate) fn now() -> FloatingPoint {
-            let (sse, (x87_control, x87_exceptions)) = (sse(), x87());
-            FloatingPoint(Registers {
-                sse: sse ^ SSE,
-                x87_control: x87_control ^ X87_CONTROL,
-                x87_exceptions,
-            })
+        pub(crate) fn change(&self, to: &FloatingPoint) {
+            if self.sse != to.sse {
+                set_sse(to.sse);
+            }
+            self.change_x87(to);
         }
 
-        /// The processor, which has this environment [`now`](Self::now), has the usual one then, but for
-        /// exceptions that it has met.
         #[inline(always)]
-        pub(crate) fn leave(self) {
-            let FloatingPoint(own) = self;
-            if own.sse & !u32::from(EXCEPTIONS) != 0 {
-                set_sse(SSE);
-            }
-            if own.x87_control != 0 || own.x87_exceptions != 0 {
-                set_x87(X87_CONTROL, 0);
+        fn change_x87(&self, to: &FloatingPoint) {
+            let exceptions = (self.x87_status ^ to.x87_status) & EXCEPTIONS;
+            if self.x87_control != to.x87_control || exceptions != 0 {
+                set_x87(to.x87_control, to.x87_status);
             }
         }
 
-        /// The rank with the environment `to` is about to run on a processor that has this one
-        /// [`now`](Self::now).
+        /// The processor, which has this environment, gets the usual one. Exceptions that the SSE unit has
+        /// met, as it does in nearly all programs, it keeps.
         #[inline(always)]
-        pub(crate) fn change(self, to: FloatingPoint) {
-            let (FloatingPoint(from), FloatingPoint(to)) = (self, to);
-            if from.sse != to.sse {
-                set_sse(to.sse ^ SSE);
+        pub(crate) fn leave(&self) {
+            if (self.sse ^ Self::USUAL.sse) & !u32::from(EXCEPTIONS) != 0 {
+                set_sse(Self::USUAL.sse);
             }
-            if (from.x87_control, from.x87_exceptions) != (to.x87_control, to.x87_exceptions) {
-                set_x87(to.x87_control ^ X87_CONTROL, to.x87_exceptions);
+            self.change_x87(&Self::USUAL);
+        }
+
+        /// The processor gets this environment after another was [left](Self::leave).
+        #[inline(always)]
+        pub(crate) fn enter(&self) {
+            let mut sse = 0u32;
+            // SAFETY: writes the word.
+            unsafe {
+                asm!("stmxcsr [{}]", in(reg) &raw mut sse, options(nostack, preserves_flags));
             }
+            if sse != self.sse {
+                set_sse(self.sse);
+            }
+            Self::USUAL.change_x87(self);
         }
     }
 }
@@ -145,58 +133,49 @@ mod processor {
 mod processor {
     use std::arch::asm;
 
-    use super::{FloatingPoint, Registers};
-
-    #[inline(always)]
-    fn registers() -> Registers {
-        let (control, status);
-        // SAFETY: only reads the registers.
-        unsafe {
-            asm!("mrs {}, fpcr", "mrs {}, fpsr", out(reg) control, out(reg) status,
-                options(nomem, nostack, preserves_flags));
-        }
-        Registers { control, status }
-    }
-
-    #[cold]
-    fn set(to: Registers) {
-        // SAFETY: values that the processor gave, or the usual ones.
-        unsafe {
-            asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) to.control, in(reg) to.status,
-                options(nomem, nostack, preserves_flags));
-        }
-    }
+    use super::FloatingPoint;
 
     impl FloatingPoint {
-        /// The rank with this environment is about to run, on a processor with the usual one.
+        /// No exception traps, none was met; to the nearest.
+        pub(crate) const USUAL: FloatingPoint = FloatingPoint { control: 0, status: 0 };
+
+        /// Keeps the environment of the rank that has just run; the processor has it still.
+        ///
+        /// # Safety
+        /// The place is writable.
         #[inline(always)]
-        pub(crate) fn enter(self) {
-            if self.0 != registers() {
-                set(self.0);
+        pub(crate) unsafe fn keep(place: *mut FloatingPoint) {
+            let (control, status);
+            // SAFETY: only reads the registers; the place is as the caller promises.
+            unsafe {
+                asm!("mrs {}, fpcr", "mrs {}, fpsr", out(reg) control, out(reg) status,
+                    options(nomem, nostack, preserves_flags));
+                place.write(FloatingPoint { control, status });
             }
         }
 
-        /// The environment of the rank that has just run; the processor keeps it.
+        /// The processor, which has this environment, gets the usual one.
         #[inline(always)]
-        pub(crate) fn now() -> FloatingPoint {
-            FloatingPoint(registers())
+        pub(crate) fn leave(&self) {
+            self.change(&Self::USUAL);
         }
 
-        /// The processor, which has this environment [`now`](Self::now), has the usual one then, but for
-        /// exceptions that it has met.
+        /// The processor gets this environment after another was [left](Self::leave).
         #[inline(always)]
-        pub(crate) fn leave(self) {
-            if self.0.control != 0 {
-                set(Registers::default());
+        pub(crate) fn enter(&self) {
+            Self::USUAL.change(self);
+        }
+
+        /// The environment `to` is to take the place of this one, which the processor has.
+        #[inline(always)]
+        pub(crate) fn change(&self, to: &FloatingPoint) {
+            if self == to {
+                return;
             }
-        }
-
-        /// The rank with the environment `to` is about to run on a processor that has this one
-        /// [`now`](Self::now).
-        #[inline(always)]
-        pub(crate) fn change(self, to: FloatingPoint) {
-            if self.0 != to.0 {
-                set(to.0);
+            // SAFETY: values that the processor gave, or the usual ones.
+            unsafe {
+                asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) to.control, in(reg) to.status,
+                    options(nomem, nostack, preserves_flags));
             }
         }
     }
@@ -210,25 +189,33 @@ mod tests {
     #[test]
     fn what_a_rank_has_set_is_there_when_it_runs_again() {
         use std::arch::asm;
-        let usual = FloatingPoint::default();
-        usual.enter();
-        let (flush_to_zero, upward) = (0x8000u32 | 0x1f80, 0x0b7f_u16);
-        // SAFETY: valid values of both registers.
-        unsafe {
-            asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &raw const flush_to_zero, in(reg) &raw const upward);
+        fn now() -> FloatingPoint {
+            let mut now = FloatingPoint::USUAL;
+            // SAFETY: a place of this function's.
+            unsafe { FloatingPoint::keep(&raw mut now) };
+            FloatingPoint { x87_status: now.x87_status & 0x3f, ..now }
         }
-        let own = FloatingPoint::now();
+        let usual = FloatingPoint::USUAL;
+        now().change(&usual);
+        let (flush_to_zero, upward) = (0x8000u32 | 0x1f80, 0x0b7f_u16);
+        // SAFETY: valid values of both registers; 1 / 3 is not exact.
+        unsafe {
+            asm!(
+                "ldmxcsr [{}]", "fldcw [{}]", "fld1", "fld1", "fld1", "faddp", "fld1", "faddp",
+                "fdivp", "fstp st(0)", in(reg) &raw const flush_to_zero, in(reg) &raw const upward
+            );
+        }
+        let own = now();
+        assert!(own.sse == flush_to_zero && own.x87_control == upward && own.x87_status != 0);
         own.leave();
-        assert_ne!(own, usual);
-        assert_eq!(FloatingPoint::now(), usual, "the next one has the usual environment");
+        assert_eq!(now(), usual, "the next one has the usual environment");
         own.enter();
-        assert_eq!(FloatingPoint::now(), own);
-        own.change(usual);
-        assert_eq!(FloatingPoint::now(), usual);
-        usual.change(own);
-        assert_eq!(FloatingPoint::now(), own);
-        own.leave();
-        usual.enter();
-        assert_eq!(FloatingPoint::now(), usual);
+        assert_eq!(now(), own);
+        own.change(&usual);
+        assert_eq!(now(), usual);
+        usual.change(&own);
+        assert_eq!(now(), own);
+        own.change(&usual);
+        assert_eq!(now(), usual);
     }
 }

@@ -144,7 +144,9 @@ pub unsafe fn begin() -> Option<usize> {
     let base = base(unsafe { (*slot).id() })?;
     // SAFETY: the image's range is the slot's, which the calling PE owns.
     unsafe {
-        if IS_COPIED.load(Ordering::Relaxed) {
+        let is_copied = IS_COPIED.load(Ordering::Relaxed);
+        plan.populate(base, is_copied);
+        if is_copied {
             plan.copy_code(base);
         }
         plan.fill(base);
@@ -153,7 +155,8 @@ pub unsafe fn begin() -> Option<usize> {
         (*slot).thread_locals_of.set(hooks::pe_of_thread());
         thread_pointer::set(plan.thread_pointer(base));
         folders::enter(&*slot);
-        FloatingPoint::default().enter();
+        FloatingPoint::keep((*slot).floating_point.as_ptr());
+        (*(*slot).floating_point.as_ptr()).change(&FloatingPoint::USUAL);
     }
     Some(base)
 }
@@ -171,7 +174,7 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
         }
         thread_pointer::set(pointer);
         folders::enter(&*slot);
-        (*slot).floating_point.get().enter();
+        (*(*slot).floating_point.as_ptr()).enter();
         if (*slot).has_signal.get() {
             signals::deliver_late(&*slot);
         }
@@ -186,7 +189,7 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
 #[inline]
 pub(crate) unsafe fn stop(slot: *mut SlotHeader) {
     // SAFETY: as the caller promises.
-    unsafe { (*slot).floating_point.set(FloatingPoint::now()) };
+    unsafe { FloatingPoint::keep((*slot).floating_point.as_ptr()) };
 }
 
 /// This thread, on which a rank has [`stop`]ped, has its own thread pointer, `own`, again.
@@ -197,7 +200,7 @@ pub(crate) unsafe fn stop(slot: *mut SlotHeader) {
 pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
     // SAFETY: as the caller promises.
     unsafe {
-        (*slot).floating_point.get().leave();
+        (*(*slot).floating_point.as_ptr()).leave();
         thread_pointer::set(own);
     }
 }
@@ -217,7 +220,7 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, own: u
         // The copies may have been made now, of what is the thread's own.
         hooks::use_heap(slot);
         folders::enter(&*slot);
-        (*from).floating_point.get().change((*slot).floating_point.get());
+        (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
         if (*slot).has_signal.get() {
             signals::deliver_late(&*slot);
         }

@@ -86,7 +86,7 @@ impl SlotHeader {
                 thread_locals_of: Cell::new(0),
                 signals: Cell::new(std::ptr::null_mut()),
                 has_signal: Cell::new(false),
-                floating_point: Cell::new(FloatingPoint::default()),
+                floating_point: Cell::new(FloatingPoint::USUAL),
                 folder: Cell::new(std::ptr::null_mut()),
                 guest: Cell::new(std::ptr::null_mut()),
                 remote: RemoteFreeList::new(),

@@ -269,10 +269,8 @@ pub struct ToSend {
 
 fn send_at(message: ToSend, site: Site) {
     let may_block = may_block(site);
-    let pattern = operation::sent_to(&message.outbound);
     // SAFETY: the caller's buffer is borrowed for the blocking call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.send(&message.outbound) };
-    operation::block_on_request(may_block, start, Some(pattern), site);
+    unsafe { operation::block_on_send(may_block, &message.outbound, &site) };
 }
 
 fn immediate_send_at<'a, Sc: Scope<'a>, Buf: Buffer + ?Sized>(

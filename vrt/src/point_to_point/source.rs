@@ -253,10 +253,10 @@ fn immediate_probe_at(pattern: Pattern, site: Site) -> Option<Status> {
 fn receive_one_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Msg, Status) {
     let mut value = MaybeUninit::<Msg>::uninit();
     let mut room = room_for(&mut value);
+    let may_block = may_block(site);
     // SAFETY: the value outlives the blocking call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
-    let status =
-        Status::of(operation::block_on_request(may_block(site), start, Some(pattern), site), site);
+    let outcome = unsafe { operation::block_on_receive(may_block, pattern, room.room(), &site) };
+    let status = Status::of(outcome, site);
     expect_one(status, room.len, site);
     room.finish_all();
     // SAFETY: all of the value has come, from a value of an equivalent type.
@@ -285,10 +285,10 @@ pub(crate) fn expect_one(status: Status, size: usize, site: Site) {
 #[inline(always)]
 fn receive_into_at<Buf: BufferMut + ?Sized>(pattern: Pattern, buf: &mut Buf, site: Site) -> Status {
     let mut room = wire::incoming(buf);
+    let may_block = may_block(site);
     // SAFETY: the buffer is borrowed for the blocking call.
-    let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room.room()) };
-    let status =
-        Status::of(operation::block_on_request(may_block(site), start, Some(pattern), site), site);
+    let outcome = unsafe { operation::block_on_receive(may_block, pattern, room.room(), &site) };
+    let status = Status::of(outcome, site);
     room.finish(status.bytes as usize);
     status
 }

@@ -17,6 +17,16 @@ impl MayBlock {
     pub fn here() -> Option<MayBlock> {
         rank::may_block().then_some(MayBlock(()))
     }
+
+    /// Without asking.
+    ///
+    /// # Safety
+    /// The caller is a rank, on its own thread, and no async one.
+    #[inline(always)]
+    pub unsafe fn assume() -> MayBlock {
+        debug_assert!(rank::may_block());
+        MayBlock(())
+    }
 }
 
 /// Polls a future to its end on the stack of the running rank: suspends the rank while the future is

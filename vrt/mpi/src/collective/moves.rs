@@ -72,7 +72,7 @@ three_forms!(broadcast<N>(buf: *mut c_void, count: N, datatype: MPI_Datatype, ro
 #[inline(always)]
 unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
     // SAFETY: as the caller promises.
-    Ok(unsafe { combine_now(call.may_block()?, &comm.engine, call.site, combined)? })
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, combined)? })
 }
 
 #[inline(always)]
@@ -104,7 +104,7 @@ unsafe fn broadcast<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
     not_in_place(buf)?;
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let target = Target::of(call.process, buf, count, datatype)?;
     let root = root_of(&comm, root)?;
     operation(move || {
@@ -192,7 +192,7 @@ unsafe fn gather<N: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let root = root_of(&comm, root)?;
     let n = comm.engine.partners().len();
     let target = match root {
@@ -274,7 +274,7 @@ unsafe fn gatherv<N: Whole, D: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let parts = match root {
         Root::Here => {
@@ -341,7 +341,7 @@ unsafe fn scatter<N: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let source = match root {
         Root::Here => Some(Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?),
@@ -416,7 +416,7 @@ unsafe fn scatterv<N: Whole, D: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let parts = match root {
         // SAFETY: the root gives arrays of so many.
@@ -496,7 +496,7 @@ unsafe fn allgather<N: Whole>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
         true => target.nth(comm.engine.rank as usize).as_source(),
@@ -545,7 +545,7 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     let parts = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
@@ -616,7 +616,7 @@ unsafe fn alltoall<N: Whole>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
@@ -709,7 +709,7 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {
@@ -745,7 +745,7 @@ unsafe fn alltoallw<N: Whole, D: Whole>(
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {

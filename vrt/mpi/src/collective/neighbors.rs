@@ -194,7 +194,7 @@ unsafe fn allgather<N: Whole>(
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let sources = vec![source; around.destinations.len()];
     let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
-    exchange(comm, call.site, around, sources, targets)
+    exchange(comm, *call.site, around, sources, targets)
 }
 
 three_forms!(allgatherv<N, D>(
@@ -221,7 +221,7 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     // SAFETY: the program gives arrays of so many.
     let targets = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
     let sources = vec![source; around.destinations.len()];
-    exchange(comm, call.site, around, sources, targets)
+    exchange(comm, *call.site, around, sources, targets)
 }
 
 three_forms!(alltoall<N>(
@@ -246,7 +246,7 @@ unsafe fn alltoall<N: Whole>(
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let sources = (0..around.destinations.len()).map(|i| source.nth(i).as_source()).collect();
     let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
-    exchange(comm, call.site, around, sources, targets)
+    exchange(comm, *call.site, around, sources, targets)
 }
 
 three_forms!(alltoallv<N, D>(
@@ -279,7 +279,7 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
         )
     };
     let sources = sources.iter().map(Target::as_source).collect();
-    exchange(comm, call.site, around, sources, targets)
+    exchange(comm, *call.site, around, sources, targets)
 }
 
 three_forms!(alltoallw<N>(
@@ -313,5 +313,5 @@ unsafe fn alltoallw<N: Whole>(
         )
     };
     let sources = sources.iter().map(Target::as_source).collect();
-    exchange(comm, call.site, around, sources, targets)
+    exchange(comm, *call.site, around, sources, targets)
 }

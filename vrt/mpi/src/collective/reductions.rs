@@ -81,7 +81,7 @@ unsafe fn reduce_now<N: Whole>(
     };
     let combined = Combined::reduce(operator, Some(at), data, out);
     // SAFETY: as the program promises.
-    Ok(unsafe { combine_now(call.may_block()?, &comm.engine, call.site, &combined)? })
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, &combined)? })
 }
 
 unsafe fn reduce<N: Whole>(
@@ -94,7 +94,7 @@ unsafe fn reduce<N: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let root = root_of(&comm, root)?;
     let reduction = Reduction::of(call.process, op, datatype)?;
     let target = match root {
@@ -165,7 +165,7 @@ unsafe fn allreduce_now<N: Whole>(
     let (Some(data), Some(out)) = (source.direct(), target.direct()) else { return Ok(false) };
     let combined = Combined::reduce(operator, None, data, Some(out));
     // SAFETY: as the program promises.
-    Ok(unsafe { combine_now(call.may_block()?, &comm.engine, call.site, &combined)? })
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, &combined)? })
 }
 
 unsafe fn allreduce<N: Whole>(
@@ -177,7 +177,7 @@ unsafe fn allreduce<N: Whole>(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, call.site);
+    let (comm, site) = (call.process.comm(comm)?, *call.site);
     let reduction = Reduction::of(call.process, op, datatype)?;
     not_in_place(recvbuf)?;
     let in_place = is_in_place(sendbuf);
@@ -263,7 +263,7 @@ unsafe fn scatter_result(
     (datatype, op): (MPI_Datatype, MPI_Op),
     on: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(on)?, call.site);
+    let (comm, site) = (call.process.comm(on)?, *call.site);
     let reduction = Reduction::of(call.process, op, datatype)?;
     not_in_place(recvbuf)?;
     if is_in_place(sendbuf) && comm.is_inter() {
@@ -343,7 +343,7 @@ unsafe fn prefix<N: Whole>(
     exclusive: bool,
     on: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(on)?, call.site);
+    let (comm, site) = (call.process.comm(on)?, *call.site);
     if comm.is_inter() {
         refuse!(MPI_ERR_COMM, "there are no scans between two groups");
     }

@@ -147,9 +147,9 @@ impl Window {
                 return Ok(());
             }
             let job_rank = self.comm.members.get(rank);
-            let (context, site) = (self.comm.context, call.site);
+            let (context, site) = (self.comm.context, *call.site);
             let there = remote::access(job_rank, context, at, count, each, access, site);
-            Ok(operation::drive(call.may_block()?, there)?)
+            Ok(operation::drive(call.may_block(), there)?)
         }
     }
 }

@@ -58,13 +58,13 @@ functions! {
 /// Waits for all ranks of a window.
 pub(super) fn barrier_of(call: Call, win: &Rc<Window>) -> Outcome {
     memory_fence(Ordering::SeqCst);
-    let (engine, site) = (win.comm.clone(), call.site);
+    let (engine, site) = (win.comm.clone(), *call.site);
     let future = async move {
         let collective = Collective::begin(&engine, site);
         // SAFETY: nothing is read or written.
         unsafe { collective.barrier() }.await
     };
-    operation::drive(call.may_block()?, future)?;
+    operation::drive(call.may_block(), future)?;
     memory_fence(Ordering::SeqCst);
     Ok(())
 }
@@ -122,8 +122,8 @@ impl Window {
                 signature: UNTYPED,
             };
             // SAFETY: there is no data.
-            let send = unsafe { operation::send(message, call.site) };
-            operation::drive(call.may_block()?, send)?;
+            let send = unsafe { operation::send(message, *call.site) };
+            operation::drive(call.may_block(), send)?;
         }
         Ok(())
     }
@@ -134,8 +134,8 @@ impl Window {
             let pattern = Pattern { context: self.comm.context, source: *rank, tag };
             let room = Room::untyped(std::ptr::null_mut(), 0);
             // SAFETY: there is no data.
-            let receive = unsafe { operation::receive(pattern, room, call.site) };
-            operation::drive(call.may_block()?, receive)?;
+            let receive = unsafe { operation::receive(pattern, room, *call.site) };
+            operation::drive(call.may_block(), receive)?;
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Window {
                 Some(locked) => locked,
                 None => {
                     let rank = self.comm.members.get(rank);
-                    remote::try_lock(rank, self.comm.context, kind, call.site).await?
+                    remote::try_lock(rank, self.comm.context, kind, *call.site).await?
                 }
             };
             if locked {
@@ -156,7 +156,7 @@ impl Window {
             }
             match tries {
                 0..100 => yield_now_async().await,
-                _ => Sleep::new(Duration::from_micros(20), call.site).await?,
+                _ => Sleep::new(Duration::from_micros(20), *call.site).await?,
             }
         }
         memory_fence(Ordering::SeqCst);
@@ -169,8 +169,8 @@ impl Window {
         let here = self.in_reach(rank).map(|_leased| target.control().unlock());
         if here.is_none() {
             let rank = self.comm.members.get(rank);
-            let unlock = remote::unlock(rank, self.comm.context, call.site);
-            operation::drive(call.may_block()?, unlock)?;
+            let unlock = remote::unlock(rank, self.comm.context, *call.site);
+            operation::drive(call.may_block(), unlock)?;
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ unsafe fn test(call: Call, handle: MPI_Win, flag: *mut c_int) -> Outcome {
     let all = ranks.iter().all(completed);
     match all {
         true => wait(call, handle)?,
-        false => operation::yield_now(call.may_block()?),
+        false => operation::yield_now(call.may_block()),
     }
     // SAFETY: the program gives room for a flag.
     unsafe { flag.write(all.into()) };
@@ -265,7 +265,7 @@ fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome
     if is_locked {
         refuse!(MPI_ERR_RMA_SYNC, "rank {rank} is locked already");
     }
-    operation::drive(call.may_block()?, win.acquire(kind, at, call))?;
+    operation::drive(call.may_block(), win.acquire(kind, at, call))?;
     win.accessed.borrow_mut().push(rank);
     win.epoch.set(Epoch::Locked);
     Ok(())
@@ -299,7 +299,7 @@ fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
         }
         Ok(())
     };
-    let acquired: Outcome = operation::drive(call.may_block()?, acquire);
+    let acquired: Outcome = operation::drive(call.may_block(), acquire);
     acquired?;
     win.epoch.set(Epoch::LockedAll);
     Ok(())

@@ -87,13 +87,13 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
     ];
     let [a, b, c, d] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
     let mine = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
-    let (engine, site) = (comm.engine.clone(), call.site);
+    let (engine, site) = (comm.engine.clone(), *call.site);
     let made = async move {
         let same = create::same_ranks(&engine, Shape::Plain, site).await?;
         let all = create::all_gather(&same, mine, site).await?;
         Ok::<_, vrt_core::Error>((same, all))
     };
-    let (same, all) = operation::drive(call.may_block()?, made)?;
+    let (same, all) = operation::drive(call.may_block(), made)?;
     let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
     let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
         address: Elsewhere::from_word(word(*a, *b)),
@@ -195,13 +195,13 @@ unsafe fn allocate_shared<D: Whole>(
 ) -> Outcome {
     let (comm, size) = (call.process.comm(comm)?, size_of(size)?);
     comm.expect_intra()?;
-    let (engine, site) = (comm.engine.clone(), call.site);
+    let (engine, site) = (comm.engine.clone(), *call.site);
     let node = create::node_now() as i32;
     let told = async move {
         let mine = [node, size as u32 as i32, (size >> 32) as i32];
         create::all_gather(&engine, mine, site).await
     };
-    let all = operation::drive(call.may_block()?, told)?;
+    let all = operation::drive(call.may_block(), told)?;
     if all.iter().any(|[other, ..]| *other != node) {
         refuse!(
             MPI_ERR_RMA_SHARED,
@@ -227,7 +227,7 @@ unsafe fn allocate_shared<D: Whole>(
             create::broadcast(&engine, 0, &mut first, site).await?;
             Ok::<_, vrt_core::Error>(first)
         };
-        let [low, high] = operation::drive(call.may_block()?, told)?;
+        let [low, high] = operation::drive(call.may_block(), told)?;
         let start = Elsewhere::from_word(u64::from(low) | u64::from(high) << 32).address();
         let part = (start + before) as *mut c_void;
         let flavor = MPI_WIN_FLAVOR_SHARED;

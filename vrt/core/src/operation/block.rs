@@ -1,0 +1,167 @@
+//! Blocking calls of one request, without a future.
+//!
+//! What the PE has to know of a rank that waits lies on the rank's stack: [`Awaited`], whose address the PE
+//! has until the rank goes on.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+
+use super::drive::{MayBlock, drive_here};
+use super::{Pending, sent_to};
+use crate::error::Site;
+use crate::mailbox::Pattern;
+use crate::pe::{self, Awaited, Completion, Outbound, Room, Started, Wait};
+use vrt_slot::rank;
+
+/// Starts an operation of the running rank and suspends the rank until it is done: what
+/// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
+///
+/// What is read again soon is written once, to where it is read: a wide load of what was written
+/// in parts a moment ago waits until all of them have left the processor's store buffer.
+#[inline(always)]
+pub fn block_on_request(
+    _: MayBlock,
+    start: impl FnOnce(&mut pe::Engine) -> Started,
+    pattern: Option<Pattern>,
+    site: Site,
+) -> Completion {
+    if vrt_slot::locals::has_tasks() {
+        return beside_tasks(start, pattern, &site);
+    }
+    let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(pattern) };
+    let pending = pe::with(|pe| {
+        let request = match start(&mut pe.engine) {
+            Started::Done(outcome) => {
+                awaited.outcome.set(Some(outcome));
+                return None;
+            }
+            Started::Pending(request, _) => request,
+        };
+        if pe.look_for(request, &awaited.outcome) {
+            return None;
+        }
+        // SAFETY: this function does not return before the rank has been resumed.
+        unsafe { pe.engine.running().await_outcome(request, &awaited) };
+        Some(request)
+    });
+    match pending {
+        Some(request) => suspend_until_done(request, &awaited),
+        None => awaited.outcome.take().unwrap_or_default(),
+    }
+}
+
+/// [`block_on_request`] of a receive: what the PE needs of it is handed over by one pointer.
+///
+/// # Safety
+/// The room's buffer is writable during the call.
+#[inline(always)]
+pub unsafe fn block_on_receive(
+    _: MayBlock,
+    pattern: Pattern,
+    room: Room,
+    site: &Site,
+) -> Completion {
+    if vrt_slot::locals::has_tasks() {
+        // SAFETY: as the caller promises.
+        let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room) };
+        return beside_tasks(start, Some(pattern), site);
+    }
+    struct Receive<'a> {
+        pattern: Pattern,
+        room: Room,
+        site: &'a Site,
+        awaited: MaybeUninit<Awaited>,
+    }
+    let mut receive = Receive { pattern, room, site, awaited: MaybeUninit::uninit() };
+    let receive = &raw mut receive;
+    // SAFETY: as in `block_on_request`; the buffer is as the caller promises, and what is awaited is
+    // written in any case.
+    unsafe {
+        let pending = pe::with(move |pe| {
+            let Receive { pattern, room, site, ref mut awaited } = *receive;
+            let request = match pe.engine.receive(pattern, room) {
+                Started::Done(done) => {
+                    let outcome = Cell::new(Some(done));
+                    awaited.write(Awaited { outcome, wait: Wait::default() });
+                    return None;
+                }
+                Started::Pending(request, _) => request,
+            };
+            let wait = site.wait(Some(pattern));
+            let awaited = awaited.write(Awaited { outcome: Cell::new(None), wait });
+            if pe.look_for(request, &awaited.outcome) {
+                return None;
+            }
+            pe.engine.running().await_outcome(request, awaited);
+            Some(request)
+        });
+        let awaited = (*receive).awaited.assume_init_ref();
+        match pending {
+            Some(request) => suspend_until_done(request, awaited),
+            None => awaited.outcome.take().unwrap_or_default(),
+        }
+    }
+}
+
+/// [`block_on_request`] of a send, of which only is to be known that it is done.
+///
+/// # Safety
+/// The data stays readable during the call.
+#[inline(always)]
+pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
+    // SAFETY: as the caller promises.
+    let start = |engine: &mut pe::Engine| unsafe { engine.send(message) };
+    if vrt_slot::locals::has_tasks() {
+        beside_tasks(start, Some(sent_to(message)), site);
+        return;
+    }
+    if let Started::Pending(request, _) = pe::with(|pe| start(&mut pe.engine)) {
+        block_on_started(request, sent_to(message), site);
+    }
+}
+
+/// Most sends are done when they have begun.
+#[inline(never)]
+fn block_on_started(request: u32, pattern: Pattern, site: &Site) {
+    let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(Some(pattern)) };
+    let is_pending = pe::with(|pe| {
+        if pe.look_for(request, &awaited.outcome) {
+            return false;
+        }
+        // SAFETY: this function does not return before the rank has been resumed.
+        unsafe { pe.engine.running().await_outcome(request, &awaited) };
+        true
+    });
+    if is_pending {
+        suspend_until_done(request, &awaited);
+    }
+}
+
+/// Suspends the running rank, which waits for this, until it is done.
+#[inline(always)]
+fn suspend_until_done(request: u32, awaited: &Awaited) -> Completion {
+    loop {
+        rank::suspend_and_resume();
+        if let Some(outcome) = awaited.outcome.take() {
+            return outcome;
+        }
+        // SAFETY: it is the caller's, who does not return before this does.
+        pe::with(|pe| unsafe { pe.engine.running().await_outcome(request, awaited) });
+    }
+}
+
+/// [`block_on_request`] for a rank with tasks, which go on meanwhile.
+#[cold]
+fn beside_tasks(
+    start: impl FnOnce(&mut pe::Engine) -> Started,
+    pattern: Option<Pattern>,
+    site: &Site,
+) -> Completion {
+    match pe::with(|pe| start(&mut pe.engine)) {
+        Started::Done(outcome) => outcome,
+        Started::Pending(request, _) => {
+            // The running rank's own, so there is no error.
+            drive_here(Pending::new(request, *site, pattern)).unwrap_or_default()
+        }
+    }
+}
