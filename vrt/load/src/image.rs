@@ -82,9 +82,8 @@ impl Shape {
 
     /// The pages that making an image writes, without and with its code, in ascending order.
     pub fn written(&self) -> Written {
-        let of_code = |content: &Content| {
-            pages_of(content.offset..content.offset + content.in_file.len())
-        };
+        let of_code =
+            |content: &Content| pages_of(content.offset..content.offset + content.in_file.len());
         let data = self.template.pages().chain(self.block.pages(self.thread_pointer));
         let data: Vec<_> = data.collect();
         let mut all: Vec<_> = self.layout.code_content.iter().map(of_code).collect();

@@ -36,6 +36,23 @@ pub fn threads() -> Option<u64> {
     u64::from(links).checked_sub(2).filter(|threads| *threads > 0)
 }
 
+/// Whether another thread of this process runs, or would if it had a processor. Where the system does not
+/// say, none does.
+pub fn others_run() -> bool {
+    // SAFETY: asks for the number of this thread.
+    let own = unsafe { libc::gettid() }.to_string();
+    hooks::runtime_heap(|| {
+        let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+        threads.flatten().filter(|thread| thread.file_name() != *own).any(|thread| {
+            let status = std::fs::read(thread.path().join("stat")).unwrap_or_default();
+            // The state follows the name, which is in parentheses and may have any characters.
+            let name_end = status.iter().rposition(|byte| *byte == b')');
+            let state = name_end.and_then(|end| status.get(end + 2));
+            state.is_some_and(|state| b"RD".contains(state))
+        })
+    })
+}
+
 /// Whether an address lies in the calling thread's own thread-local storage.
 pub fn is_thread_local(address: usize) -> bool {
     extern "C" fn visit(
@@ -101,6 +118,19 @@ mod tests {
         assert!(before >= 1 && has_foreign_threads());
         drop(done);
         assert!(thread.join().unwrap().is_err());
+    }
+
+    #[test]
+    fn threads_that_run_are_told_from_those_that_wait() {
+        use std::sync::atomic::AtomicBool;
+        let done = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| while !done.load(Ordering::Relaxed) {});
+            while !others_run() {
+                std::thread::yield_now();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]

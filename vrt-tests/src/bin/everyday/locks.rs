@@ -1,10 +1,11 @@
 //! Locks and conditions that the ranks of a PE share through its statics.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vrt::topology::SimpleCommunicator;
 use vrt::traits::*;
@@ -191,6 +192,34 @@ pub(crate) fn held_by_thread(world: &SimpleCommunicator, rounds: &mut Rounds<'_>
             world.process_at_rank(starter).send(&count);
         }
         world.barrier();
+    }
+}
+
+static WORK: Mutex<u64> = Mutex::new(0);
+
+/// A thread computes while it holds a lock that its rank wants. Other ranks of the PE, which find the
+/// rank's thread-local as it has left it, do not run in the middle of that.
+pub(crate) fn held_by_working_thread(world: &SimpleCommunicator, rounds: &mut Rounds<'_>) {
+    thread_local! {
+        static LATCH: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    let me = world.rank() as u64;
+    while let Some(round) = rounds.next() {
+        let (held, is_held) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut work = WORK.lock().expect("no panic");
+            held.send(()).expect("the rank waits for it");
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(4) {
+                *work = work.wrapping_add(1);
+            }
+        });
+        is_held.recv().expect("the thread says so");
+        assert_eq!(LATCH.replace(Some(me)), None, "another rank is in the middle of it");
+        *WORK.lock().expect("no panic") ^= round;
+        assert_eq!(LATCH.take(), Some(me), "another rank was here meanwhile");
+        thread.join().expect("it ends well");
+        pass(world, &round);
     }
 }
 

@@ -58,6 +58,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("conditions", locks::conditions),
     ("shared-counter", locks::shared_counter),
     ("held-by-thread", locks::held_by_thread),
+    ("held-by-working-thread", locks::held_by_working_thread),
     ("output-lock", locks::output_lock),
     ("regex", text::regex),
     ("words", text::words),

@@ -25,9 +25,12 @@
 //! such ([`pe::wake_elsewhere`]). The kernel, too, is asked for waiters of all processes then.
 //!
 //! **When a rank is suspended.** A thread could wake it as well as a rank, and code that is woken by
-//! threads is faster, and safer, where the thread truly waits. So, where there are threads beside
-//! the PE's, the rank waits in the kernel first, for [`PATIENCE`]; then it is suspended. At words
-//! that a rank was seen to wake it is suspended at once.
+//! threads is faster, and safer, where the thread truly waits: it may count on nobody else using its
+//! thread-locals in the middle of it (rayon gives a thread that is none of its own one latch, and takes
+//! a lock of a worker's between promising and awaiting it). So, where there are threads beside
+//! the PE's, the rank waits in the kernel first, for [`PATIENCE`], and for [`MORE_PATIENCE`] as long as
+//! one of them runs or wants to, as one does that was put off while it held a lock; then the rank is
+//! suspended. At words that a rank was seen to wake it is suspended at once.
 //!
 //! **`park`.** All ranks of a PE have one `Thread`, and so one word for `park` and `unpark`: 0
 //! nothing, 1 notified, -1 parked. An `unpark` is therefore taken to be for every rank that is
@@ -49,11 +52,13 @@ use crate::blocking::calls::{errno, real_syscall};
 use crate::blocking::suspend::{may_suspend, suspend_until};
 use crate::pe::{self, Locks};
 use vrt_slot::Arena;
-use vrt_slot::foreign::{has_foreign_threads, is_thread_local};
+use vrt_slot::foreign::{has_foreign_threads, is_thread_local, others_run};
 use vrt_slot::hooks;
 
 /// How long a rank waits in the kernel for a thread, in nanoseconds.
 const PATIENCE: u64 = 1_000_000;
+/// How long it does so while one of them runs, in nanoseconds: many time slices of a busy machine.
+const MORE_PATIENCE: u64 = 200_000_000;
 /// When a parked rank looks again, in nanoseconds; each time twice as late, to the limit.
 const FIRST_LOOK: u64 = 10_000_000;
 const LAST_LOOK: u64 = 1_000_000_000;
@@ -254,6 +259,17 @@ fn wait(call: Call, bits: u32) -> c_long {
 
 /// Waits for a thread, for a while. `None`: the time has passed.
 fn wait_in_kernel(call: Call, deadline: Option<u64>) -> Option<c_long> {
+    let end = pe::monotonic() + MORE_PATIENCE;
+    loop {
+        let status = wait_briefly(call, deadline);
+        if status.is_some() || pe::monotonic() >= end || !others_run() {
+            return status;
+        }
+    }
+}
+
+/// Waits for [`PATIENCE`]. `None`: the time has passed.
+fn wait_briefly(call: Call, deadline: Option<u64>) -> Option<c_long> {
     let until = pe::monotonic() + PATIENCE;
     if deadline.is_some_and(|deadline| deadline <= until) {
         return Some(call.kernel());
