@@ -79,6 +79,10 @@ pub(crate) enum When {
     Initialized,
     /// At any time.
     Always,
+    /// As these two, and in the rank's other threads (MPI-4.1 sections 11.2 and 11.6): of the process they use
+    /// its atomics alone, and they do not fail.
+    InitializedAnywhere,
+    AlwaysAnywhere,
 }
 
 /// Runs a function of MPI for the calling rank; gives its error code.
@@ -89,9 +93,18 @@ pub(crate) fn enter(
     on: On,
     function: impl FnOnce(Call) -> Outcome,
 ) -> c_int {
-    let Some(process) = Process::current() else { return not_of_a_rank(name) };
+    let Some(process) = Process::current() else {
+        if matches!(when, When::InitializedAnywhere | When::AlwaysAnywhere)
+            && let Some(process) = Process::of_starter()
+        {
+            let call = Call { process, site: Site { call: name, location: None } };
+            return function(call).map_or_else(|fault| fault.code, |()| MPI_SUCCESS);
+        }
+        return not_of_a_rank(name);
+    };
     let call = Call { process, site: Site { call: name, location: None } };
-    if when == When::Initialized && !process.is_usable() {
+    let needs_init = matches!(when, When::Initialized | When::InitializedAnywhere);
+    if needs_init && !process.is_usable() {
         return raise(call, On::Nothing, not_initialized(process));
     }
     match function(call) {
