@@ -102,6 +102,7 @@ job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
 
 step "the examples of the mpi crate"
 try scripts/rsmpi-examples
+try scripts/rsmpi-examples --unchanged --ranks 1,4,7
 
 step "very many ranks"
 run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
@@ -165,6 +166,20 @@ for library in openmpi mpich; do
         job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --lb-period 20ms $nodes
         job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --migrate-every 10 \
             --move state $nodes
+    done
+    # C programs, in all places.
+    sources=vrt/run/tests/programs/c
+    for source in globals.c collectives.c communicators.c point_to_point.c one_sided.c datatypes.c cpp.cc; do
+        compiler=vrtcc
+        [[ $source = *.c ]] || compiler=vrtcxx
+        try $programs/$compiler -O1 -g $sources/$source -o $programs/${source%.*} -lm
+        for nodes in "-n 2:--node-size 1" "-n 2:" "-n 4:--node-size 2"; do
+            for moves in "" "--lb random --lb-period 1ms"; do
+                job 120 "${launch[@]}" ${nodes%:*} $programs/vrtrun --ranks 8 $moves ${nodes#*:} \
+                    $programs/${source%.*}
+                [[ -z $moves ]] || moved
+            done
+        done
     done
 done
 

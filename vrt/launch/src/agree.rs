@@ -2,8 +2,8 @@
 //!
 //! | in common | or else |
 //! |---|---|
-//! | program, configuration | there is no job |
-//! | addresses of program, libraries and thread-local variables; CPU features | ranks cannot move with their memory: what they point to would not be there, or be other code |
+//! | program (also the one that ranks run images of), configuration | there is no job |
+//! | addresses of program, libraries and thread-local variables; libraries in images; CPU features | ranks cannot move with their memory: what they point to would not be there, or be other code |
 //! | stack canary | is given to all: frames that C code has left on a rank's stack check it |
 //!
 //! Addresses are equal when the kernel does not randomise them, so a PE executes itself once more
@@ -14,6 +14,8 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
+
+use vrt_slot::image;
 
 use crate::config::Config;
 
@@ -62,7 +64,12 @@ impl Fingerprint {
         unsafe { libc::dl_iterate_phdr(Some(look_at_object), (&raw mut objects).cast()) };
         let mut config_hash = DefaultHasher::new();
         format!("{config:?}").hash(&mut config_hash);
-        let mut addresses = objects.addresses;
+        let (mut program, mut addresses) = (objects.program, objects.addresses);
+        for (number, (file, span)) in image::files().enumerate() {
+            span.hash(&mut addresses);
+            let hash = if number == 0 { &mut program } else { &mut addresses };
+            hash_of_result(std::fs::read(file), hash);
+        }
         (&raw const ANCHOR_IN_PROGRAM as usize).hash(&mut addresses);
         ANCHOR_OF_THREAD.with(|anchor| (std::ptr::from_ref(anchor) as usize).hash(&mut addresses));
         // Which of its variants of a function the C library has chosen for this CPU.
@@ -70,7 +77,7 @@ impl Fingerprint {
             function.hash(&mut addresses);
         }
         Fingerprint {
-            program: objects.program.finish(),
+            program: program.finish(),
             config: config_hash.finish(),
             addresses: addresses.finish(),
             cpu: cpu_features(),
@@ -162,9 +169,13 @@ unsafe extern "C" fn look_at_object(
 fn hash_of_file(offset: u64, len: u64, hash: &mut DefaultHasher) {
     let mut bytes = vec![0; len as usize];
     let read = File::open("/proc/self/exe").and_then(|file| file.read_exact_at(&mut bytes, offset));
+    hash_of_result(read.map(|()| bytes), hash);
+}
+
+/// Hashes what a file has. A program that was replaced since it started has none any more.
+fn hash_of_result(read: std::io::Result<Vec<u8>>, hash: &mut DefaultHasher) {
     match read {
-        Ok(()) => hash.write(&bytes),
-        // A program that was replaced since it started has no file any more.
+        Ok(bytes) => hash.write(&bytes),
         Err(error) => error.to_string().hash(hash),
     }
 }

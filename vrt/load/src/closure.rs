@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::elf::Elf;
 use crate::file::MappedFile;
 use crate::search::Search;
-use crate::{LoadError, Options, process};
+use crate::{LoadError, Options, process, symbols};
 
 /// What a module says of the modules that it needs.
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Closure {
         if (options.shared)(file_name) {
             if of_process.insert(library.to_string()) && !process::has(library) {
                 let file = search.find(library, &self.chain(module))?;
-                process::load(file.path()).map_err(|message| {
+                share(&file, options).map_err(|message| {
                     let library = library.to_string();
                     LoadError::SharedLibrary { library, needed_by: needed_by(), message }
                 })?;
@@ -150,6 +150,27 @@ impl Closure {
             self.visit(*dependency, seen, order);
         }
         order.push(module);
+    }
+}
+
+/// Loads a library for the process, which has nothing of what the caller provides for images. The error is
+/// the reason why not.
+fn share(file: &MappedFile, options: &Options) -> Result<(), String> {
+    const USES_WHAT_IS_PROVIDED: &str =
+        "it uses what each rank has of its own: it cannot be shared by ranks";
+    let text = |error: LoadError| error.to_string();
+    let library = Elf::parse(file).map_err(text)?;
+    let needed = library.named(elf::DT_NEEDED).map_err(text)?;
+    if needed.iter().any(|needed| (options.is_provided)(needed))
+        || symbols::refers_to_refused(&library, options).map_err(text)?
+    {
+        return Err(USES_WHAT_IS_PROVIDED.to_owned());
+    }
+    process::load(file.path())?;
+    // What it needs itself the system's loader has looked for.
+    match process::libraries().iter().any(|loaded| (options.is_provided)(loaded)) {
+        true => Err(USES_WHAT_IS_PROVIDED.to_owned()),
+        false => Ok(()),
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Options<'a> {
     pub provided: &'a dyn Fn(&str) -> Option<usize>,
     /// Whether all that is needed of a library is provided, so that it is not loaded.
     pub is_provided: &'a dyn Fn(&str) -> bool,
-    /// Why a library must not be loaded.
+    /// Why a library must not be loaded. If the process has one for itself, nothing of it is seen by images.
     pub refused: &'a dyn Fn(&str) -> Option<String>,
     /// Whether there is to be one of a library in the process, not one in each image.
     pub shared: &'a dyn Fn(&str) -> bool,

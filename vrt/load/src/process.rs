@@ -73,6 +73,23 @@ fn described(address: usize, what: c_int) -> *mut c_void {
     if known == 0 { std::ptr::null_mut() } else { extra }
 }
 
+/// The name of the file of the library that has this address; the program has none.
+pub(crate) fn library_at(address: usize) -> Option<String> {
+    let map = described(address, RTLD_DL_LINKMAP).cast::<LinkMap>();
+    if map.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own description of a library that stays loaded.
+    let name = unsafe { (*map).name };
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own string, which ends with zero.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let file = Path::new(OsStr::from_bytes(name)).file_name()?;
+    Some(file.to_string_lossy().into_owned())
+}
+
 /// Whether the library that has this address gives no versions to its symbols.
 fn is_without_versions(address: usize) -> bool {
     let map = described(address, RTLD_DL_LINKMAP).cast::<LinkMap>();
@@ -124,6 +141,21 @@ pub(crate) fn has(library: &str) -> bool {
     let flags = libc::RTLD_NOW | libc::RTLD_GLOBAL | libc::RTLD_NOLOAD;
     // SAFETY: a string that ends with zero; nothing is loaded.
     !unsafe { libc::dlopen(name.as_ptr(), flags) }.is_null()
+}
+
+/// The names of the files of all libraries that the process has.
+pub(crate) fn libraries() -> Vec<String> {
+    let mut all = Vec::new();
+    for_each_module(|module| {
+        if module.dlpi_name.is_null() {
+            return;
+        }
+        // SAFETY: the loader's own string, which ends with zero.
+        let name = unsafe { CStr::from_ptr(module.dlpi_name) };
+        let file = Path::new(OsStr::from_bytes(name.to_bytes())).file_name();
+        all.extend(file.map(|file| file.to_string_lossy().into_owned()));
+    });
+    all
 }
 
 /// The file of a library that the process has loaded, by the file's name.

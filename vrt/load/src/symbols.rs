@@ -1,7 +1,8 @@
 //! What a reference is bound to.
 //!
 //! Who is asked, in this order: the module itself where the symbol does not leave it, the program,
-//! its private libraries as they were found but for libc, the caller, a private libc, the process.
+//! its private libraries as they were found but for libc, the caller, a private libc, the process but for
+//! libraries that the caller refuses.
 //! Within a library versions decide, by the rules of the system's loader:
 //!
 //! | reference | definition that it gets |
@@ -159,7 +160,9 @@ impl<'a, 'data> Scope<'a, 'data> {
         if let Some(definition) = definition {
             return Ok(Bound::Private(definition));
         }
-        if let Some(address) = process::symbol(name, version) {
+        if let Some(address) = process::symbol(name, version)
+            && !is_refused(self.options, address)
+        {
             return Ok(Bound::Process(address));
         }
         // Its own definition has a version that nobody may ask for.
@@ -297,6 +300,28 @@ fn provided(options: &Options, name: &[u8]) -> Option<usize> {
     (options.provided)(name).or_else(|| {
         (name == "__tls_get_addr").then_some(thread_pointer::tls_get_addr as *const () as usize)
     })
+}
+
+/// Whether an address of the process is in a library that images must not have: the process may have it
+/// for itself.
+fn is_refused(options: &Options, address: usize) -> bool {
+    process::library_at(address).is_some_and(|library| (options.refused)(&library).is_some())
+}
+
+/// Whether a library that is to be the process's refers to what it would get of a library that images must
+/// not have.
+pub(crate) fn refers_to_refused(library: &Elf, options: &Options) -> Result<bool, LoadError> {
+    for symbol in library.symbols().iter().filter(|symbol| is_reference(symbol)) {
+        let of_process = process::symbol(library.name(symbol)?, None);
+        if of_process.is_some_and(|address| is_refused(options, address)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_reference(symbol: &Symbol) -> bool {
+    symbol.st_shndx(ENDIAN) == elf::SHN_UNDEF && symbol.st_bind() != elf::STB_LOCAL
 }
 
 #[cfg(test)]

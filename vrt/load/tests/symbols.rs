@@ -299,3 +299,36 @@ fn large_arrays_cost_nothing_until_they_are_used() {
     }
     assert!(resident() < before + (64 << 20));
 }
+
+/// The process may be linked with another MPI.
+#[test]
+fn what_the_process_has_for_itself_is_not_seen() {
+    let workshop = Workshop::new();
+    let elsewhere = workshop.library(
+        "libmpi.so.40",
+        "int elsewhere(void) { return 5; }",
+        "-Wl,-soname,libmpi.so.40",
+    );
+    let name = std::ffi::CString::new(elsewhere.to_string_lossy().as_bytes()).unwrap();
+    // SAFETY: a string that ends with zero; the library does nothing by itself.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    assert!(!handle.is_null());
+    let source = r#"
+        int elsewhere(void) __attribute__((weak));
+        int main(void) { report("seen", elsewhere != 0); return 0; }"#;
+    let program = workshop.program("looks", source, "");
+    for outcome in run(&open(&program, LIBC), 2) {
+        assert_eq!(outcome.value("seen"), 0);
+    }
+    // What is shared would get it from the system's loader.
+    workshop.library(
+        "libuser77.so",
+        "int elsewhere(void); int user(void) { return elsewhere(); }",
+        "",
+    );
+    let source = "int user(void); int main(void) { report(\"answer\", user()); return 0; }";
+    let unresolved = "-Wl,--unresolved-symbols=ignore-all";
+    let program = workshop.program("sharer", source, &format!("{AGAINST} -luser77 {unresolved}"));
+    let error = harness::try_open(&program, &[LIBC, &["libuser77.so"]].concat()).unwrap_err();
+    assert!(error.to_string().contains("cannot be shared"), "{error}");
+}

@@ -63,6 +63,7 @@ impl Call {
     #[inline(always)]
     pub(crate) fn may_block(self) -> MayBlock {
         // SAFETY: only a rank's own thread has a process (`Process::current`), and no program of C is async.
+        // Functions for other threads, too, do not wait.
         unsafe { MayBlock::assume() }
     }
 }
@@ -74,6 +75,10 @@ pub(crate) enum When {
     Initialized,
     /// At any time.
     Always,
+    /// As these two, and in the rank's other threads (MPI-4.1 sections 11.2 and 11.6): of the process they use
+    /// its atomics alone, and they do not fail.
+    InitializedAnywhere,
+    AlwaysAnywhere,
 }
 
 /// Runs a function of MPI for the calling rank; gives its error code.
@@ -84,9 +89,18 @@ pub(crate) fn enter(
     on: On,
     function: impl FnOnce(Call) -> Outcome,
 ) -> c_int {
-    let Some(process) = Process::current() else { return not_of_a_rank(site.call) };
+    let Some(process) = Process::current() else {
+        if matches!(when, When::InitializedAnywhere | When::AlwaysAnywhere)
+            && let Some(process) = Process::of_starter()
+        {
+            return function(Call { process, site })
+                .map_or_else(|fault| fault.code, |()| MPI_SUCCESS);
+        }
+        return not_of_a_rank(site.call);
+    };
     let call = Call { process, site };
-    if when == When::Initialized && !process.is_usable() {
+    let needs_init = matches!(when, When::Initialized | When::InitializedAnywhere);
+    if needs_init && !process.is_usable() {
         return raise(call, On::Nothing, not_initialized(process));
     }
     match function(call) {

@@ -1,6 +1,7 @@
 //! Beginning and end, and what surrounds a rank (MPI-4.1 chapters 9 and 11, MPI-5.0 chapter 20).
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::Ordering;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
@@ -23,15 +24,15 @@ functions! {
     MPI_Init_thread(
         argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
     ) on Nothing when Always = init_thread;
-    MPI_Initialized(flag: *mut c_int) on Nothing when Always = initialized;
-    MPI_Finalized(flag: *mut c_int) on Nothing when Always = finalized;
+    MPI_Initialized(flag: *mut c_int) on Nothing when AlwaysAnywhere = initialized;
+    MPI_Finalized(flag: *mut c_int) on Nothing when AlwaysAnywhere = finalized;
     MPI_Finalize() on Nothing = finalize;
     MPI_Abort(comm: MPI_Comm, code: c_int) on Nothing when Always = abort;
-    MPI_Query_thread(provided: *mut c_int) on Nothing = query_thread;
-    MPI_Is_thread_main(flag: *mut c_int) on Nothing = is_thread_main;
-    MPI_Get_version(version: *mut c_int, subversion: *mut c_int) on Nothing when Always = version;
+    MPI_Query_thread(provided: *mut c_int) on Nothing when InitializedAnywhere = query_thread;
+    MPI_Is_thread_main(flag: *mut c_int) on Nothing when InitializedAnywhere = is_thread_main;
+    MPI_Get_version(version: *mut c_int, subversion: *mut c_int) on Nothing when AlwaysAnywhere = version;
     MPI_Get_library_version(version: *mut c_char, len: *mut c_int)
-        on Nothing when Always = library_version;
+        on Nothing when AlwaysAnywhere = library_version;
     MPI_Get_processor_name(name: *mut c_char, len: *mut c_int) on Nothing = processor_name;
     MPI_Get_hw_resource_info(info: *mut MPI_Info) on Nothing = resources;
     MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, place: *mut c_void) on Nothing = alloc_mem;
@@ -101,7 +102,7 @@ unsafe fn init_thread(
     // SAFETY: the program gives room for a number.
     unsafe {
         init(call, argc, argv)?;
-        call.process.threads.set(required.min(THREADS));
+        call.process.threads.store(required.min(THREADS), Ordering::Relaxed);
         provided.write(required.min(THREADS));
     }
     Ok(())
@@ -143,14 +144,13 @@ fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
 
 unsafe fn query_thread(call: Call, provided: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a number.
-    unsafe { provided.write(call.process.threads.get()) };
+    unsafe { provided.write(call.process.threads.load(Ordering::Relaxed)) };
     Ok(())
 }
 
-/// Other threads do not come here.
 unsafe fn is_thread_main(_: Call, flag: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a flag.
-    unsafe { flag.write(1) };
+    unsafe { flag.write(Process::current().is_some().into()) };
     Ok(())
 }
 

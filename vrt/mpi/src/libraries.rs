@@ -114,10 +114,24 @@ unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_v
     // SAFETY: a string that ends with zero.
     let of_process =
         hooks::runtime_heap(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if of_process.is_null() {
+    if of_process.is_null() || is_of_refused_library(of_process) {
         return fail(format!("undefined symbol: {text}"));
     }
     of_process
+}
+
+/// Whether the process has an address for itself: `vrtrun` may be linked with another MPI.
+fn is_of_refused_library(address: *const c_void) -> bool {
+    // SAFETY: all zero is a valid description.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: asks only.
+    let is_known = hooks::runtime_heap(|| unsafe { libc::dladdr(address, &mut found) }) != 0;
+    if !is_known || found.dli_fname.is_null() {
+        return false;
+    }
+    // SAFETY: the loader's string.
+    let file = unsafe { CStr::from_ptr(found.dli_fname) }.to_string_lossy();
+    program::refused(file.rsplit('/').next().unwrap_or_default()).is_some()
 }
 
 /// The first definition in a library.

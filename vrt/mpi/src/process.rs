@@ -1,14 +1,16 @@
 //! What a rank has of MPI: its tables of handles, and how far it is in its life.
 //!
-//! It lies in the rank's heap, found by a word of the rank's slot, and moves with it. Everything in it is
-//! used by one thread at a time, and nothing of it is borrowed while the program's own functions run
+//! It lies in the rank's heap, found by a word of the rank's slot, and moves with it. Everything in it but its
+//! atomics is used by one thread at a time, the rank's own, and nothing of it is borrowed while the program's own functions run
 //! (operations, handlers, callbacks of attributes): what they are called for was taken out before.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
+use vrt_slot::external::threads::header_of_starter;
 use vrt_slot::hooks;
 
 use crate::attribute::{Attributes, Keyvals};
@@ -25,7 +27,8 @@ use vrt_core::layout::Datatype;
 
 /// What a rank has of MPI.
 pub(crate) struct Process {
-    phase: Cell<Phase>,
+    /// Read by the rank's other threads, too.
+    phase: AtomicU8,
     /// Between `MPI_Init` and `MPI_Finalize`, or there is a session.
     is_usable: Cell<bool>,
     pub(crate) world: Rc<Comm>,
@@ -50,24 +53,22 @@ pub(crate) struct Process {
     named_names: RefCell<Vec<(MPI_Datatype, String)>>,
     /// What `MPI_Buffer_attach` was given.
     pub(crate) buffer: Cell<(usize, usize)>,
-    /// The thread level that `MPI_Init_thread` was asked for.
-    pub(crate) threads: Cell<i32>,
+    /// The thread level that `MPI_Init_thread` was asked for; read by the rank's other threads, too.
+    pub(crate) threads: AtomicI32,
     /// Where the values of predefined attributes lie, to which programs get pointers.
     pub(crate) constants: OnceCell<Box<crate::attribute::Constants>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Before,
-    Between,
-    After,
-}
+/// Where a rank is in its life: before `MPI_Init`, between that and `MPI_Finalize`, or after it.
+const BEFORE: u8 = 0;
+const BETWEEN: u8 = 1;
+const AFTER: u8 = 2;
 
 impl Process {
     /// That of a rank which has not called MPI yet.
     pub(crate) fn new(world: Comm, itself: Comm) -> Process {
         Process {
-            phase: Cell::new(Phase::Before),
+            phase: AtomicU8::new(BEFORE),
             is_usable: Cell::new(false),
             world: Rc::new(world),
             itself: Rc::new(itself),
@@ -87,7 +88,7 @@ impl Process {
             named_attributes: RefCell::default(),
             named_names: RefCell::default(),
             buffer: Cell::new((0, 0)),
-            threads: Cell::new(MPI_THREAD_SINGLE),
+            threads: AtomicI32::new(MPI_THREAD_SINGLE),
             constants: OnceCell::new(),
         }
     }
@@ -101,6 +102,15 @@ impl Process {
         }
         // SAFETY: the heap in use is the running rank's, whose header stays mapped; its guest is null
         // or the process that `begin` has leaked, which is never freed while the rank runs.
+        unsafe { (*slot).guest.get().cast::<Process>().as_ref() }
+    }
+
+    /// That of the rank which has started the calling thread: of use for its atomics alone.
+    #[cold]
+    pub(crate) fn of_starter() -> Option<&'static Process> {
+        let slot = header_of_starter()?;
+        // SAFETY: the header of a rank's slot stays mapped; the rank does not move while the thread runs. Its
+        // guest was set before the thread was started, to what `begin` has leaked.
         unsafe { (*slot).guest.get().cast::<Process>().as_ref() }
     }
 
@@ -121,30 +131,34 @@ impl Process {
         self.is_usable.get()
     }
 
-    fn set_phase(&self, phase: Phase) {
-        self.phase.set(phase);
+    fn phase(&self) -> u8 {
+        self.phase.load(Ordering::Relaxed)
+    }
+
+    fn set_phase(&self, phase: u8) {
+        self.phase.store(phase, Ordering::Relaxed);
         self.count_sessions();
     }
 
     /// A session has begun or ended.
     pub(crate) fn count_sessions(&self) {
-        self.is_usable.set(self.phase.get() == Phase::Between || !self.sessions.is_empty());
+        self.is_usable.set(self.phase() == BETWEEN || !self.sessions.is_empty());
     }
 
     pub(crate) fn is_finalized(&self) -> bool {
-        self.phase.get() == Phase::After
+        self.phase() == AFTER
     }
 
     pub(crate) fn has_begun(&self) -> bool {
-        self.phase.get() != Phase::Before
+        self.phase() != BEFORE
     }
 
     pub(crate) fn initialize(&self) {
-        self.set_phase(Phase::Between);
+        self.set_phase(BETWEEN);
     }
 
     pub(crate) fn finalize(&self) {
-        self.set_phase(Phase::After);
+        self.set_phase(AFTER);
     }
 
     /// The communicator that a handle stands for.

@@ -202,7 +202,7 @@ fn is_needed_by_own_libc(meaning: &str) -> bool {
 const SANITIZERS: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libmsan", "libtsan"];
 
 /// Why a library must not be loaded.
-fn refused(name: &str) -> Option<String> {
+pub(crate) fn refused(name: &str) -> Option<String> {
     if SANITIZERS.iter().any(|prefix| name.starts_with(prefix)) {
         return Some(
             "it checks the memory of a whole process: compile without -fsanitize".to_owned(),

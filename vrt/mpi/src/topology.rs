@@ -210,12 +210,18 @@ impl Balance {
     }
 }
 
-unsafe fn grid_of(n: c_int, dims: *const c_int, periods: *const c_int) -> Outcome<Grid> {
+/// A grid as it is given, whose dimensions have so many ranks at least.
+unsafe fn grid_of(
+    n: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    least: c_int,
+) -> Outcome<Grid> {
     let n = numbers::count(n)?;
     // SAFETY: the program gives so many.
     let (dims, periods) = unsafe { (numbers::list(dims, n)?, numbers::list(periods, n)?) };
-    if let Some(dim) = dims.iter().find(|dim| **dim <= 0) {
-        refuse!(MPI_ERR_DIMS, "a dimension has {dim} ranks: 1 and more are allowed");
+    if let Some(dim) = dims.iter().find(|dim| **dim < least.into()) {
+        refuse!(MPI_ERR_DIMS, "a dimension has {dim} ranks: {least} and more are allowed");
     }
     Ok(Grid {
         dims: dims.into_iter().map(|dim| dim as c_int).collect(),
@@ -249,7 +255,7 @@ unsafe fn cart_create(
     comm.expect_intra()?;
     // SAFETY: as the program promises.
     unsafe {
-        let grid = grid_of(n, dims, periods)?;
+        let grid = grid_of(n, dims, periods, 1)?;
         let ranks = size_of_grid(&grid, comm.engine.size)?;
         let shape = (comm.engine.rank < ranks).then_some(Shape::Cartesian(grid));
         make(call, &comm, shape, |_| (), new)
@@ -400,7 +406,8 @@ unsafe fn cart_map(
     let comm = call.process.comm(comm)?;
     // SAFETY: as the program promises.
     unsafe {
-        let ranks = size_of_grid(&grid_of(n, dims, periods)?, comm.engine.size)?;
+        // As elsewhere, a grid without a place is one that nobody is in.
+        let ranks = size_of_grid(&grid_of(n, dims, periods, 0)?, comm.engine.size)?;
         let me = comm.engine.rank;
         give(if me < ranks { me } else { MPI_UNDEFINED }, rank)
     }

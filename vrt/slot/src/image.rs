@@ -59,6 +59,12 @@ pub fn plan() -> Option<&'static Plan> {
     PLAN.get().copied()
 }
 
+/// The files that images are made of, the program first, and where each lies in an image.
+pub fn files() -> impl Iterator<Item = (&'static std::path::Path, Range<usize>)> {
+    let modules = plan().map_or(&[][..], Plan::modules);
+    modules.iter().map(|module| (module.path.as_path(), module.span.clone()))
+}
+
 /// Whether each rank has a libc of its own.
 #[inline(always)]
 pub(crate) fn has_libc() -> bool {

@@ -277,6 +277,7 @@ mod right {
         pipes: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         systems: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         threads: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
+        questions_of_thread: STILL, MOVING;
         thread_keys: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         locks: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         lock_owners: STILL, ON_ONE_PE, MOVING, BETWEEN_NODES;

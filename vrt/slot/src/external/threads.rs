@@ -17,6 +17,7 @@ use crate::held::Kind;
 use crate::hooks::runtime_heap;
 use crate::image_thread::{self, InImage};
 use crate::interpose::Real;
+use crate::{Arena, SlotHeader, SlotId};
 
 /// What a thread begins with, with the result that C's or POSIX's threads have.
 pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
@@ -52,6 +53,12 @@ pub(super) fn starter() -> Option<u32> {
         Whose::Rank(slot) => Some(slot),
         Whose::Unknown | Whose::Tokio => None,
     }
+}
+
+/// The slot's header of the rank that has started this thread, itself or by other threads. It stays mapped, and
+/// the rank does not move while the thread runs.
+pub fn header_of_starter() -> Option<*mut SlotHeader> {
+    Some(Arena::current()?.header(SlotId(starter()?)))
 }
 
 /// Whether this is a thread of the PE's tokio runtime.

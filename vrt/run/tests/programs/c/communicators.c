@@ -204,6 +204,8 @@ static void cartesian(void) {
     MPI_Comm_free(&row);
     MPI_Comm_free(&cart);
     int too_small[1] = {2}, no[1] = {0};
+    int empty[2] = {2, 0}, no_periods[2] = {0, 0}, place = -1;
+    CHECK(MPI_Cart_map(MPI_COMM_WORLD, 2, empty, no_periods, &place) == MPI_SUCCESS && place == MPI_UNDEFINED);
     MPI_Cart_create(MPI_COMM_WORLD, 1, too_small, no, 0, &cart);
     CHECK((cart == MPI_COMM_NULL) == (rank >= 2));
     if (cart != MPI_COMM_NULL) MPI_Comm_free(&cart);

@@ -426,6 +426,23 @@ static void message_of_thread(void) {
     CHECK(pthread_create(&made, NULL, sends, NULL) == 0);
     pthread_join(made, NULL);
 }
+static void *asks(void *argument) {
+    int flag = -1, level = -1, version = 0;
+    CHECK(MPI_Initialized(&flag) == MPI_SUCCESS && flag == 1);
+    CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && flag == 0);
+    CHECK(MPI_Is_thread_main(&flag) == MPI_SUCCESS && flag == 0);
+    CHECK(MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_SINGLE);
+    CHECK(MPI_Get_version(&version, &flag) == MPI_SUCCESS && version == MPI_VERSION);
+    return argument;
+}
+/* What any thread may ask. */
+static void questions_of_thread(void) {
+    pthread_t made;
+    CHECK(pthread_create(&made, NULL, asks, NULL) == 0);
+    pthread_join(made, NULL);
+    int flag = -1;
+    CHECK(MPI_Is_thread_main(&flag) == MPI_SUCCESS && flag == 1);
+}
 static pthread_key_t key;
 static int key_destroyed;
 static void destroy_key(void *value) { key_destroyed += *(int *)value; }
@@ -641,6 +658,7 @@ static const struct { const char *name; void (*function)(void); } cases[] = {
     CASE(truncation), CASE(before_init), CASE(after_finalize), CASE(returned), CASE(own_handler),
     CASE(signals), CASE(sigactions), CASE(own_segfault_handler), CASE(alarms), CASE(jumps), CASE(forks),
     CASE(fork_only), CASE(fork_exit), CASE(pipes), CASE(systems), CASE(threads), CASE(message_of_thread),
+    CASE(questions_of_thread),
     CASE(thread_keys), CASE(locks), CASE(lock_owners), CASE(deadlock), CASE(deadlock_of_all), CASE(waits_for_itself),
     CASE(spins), CASE(reads_exe), CASE(opens_library), CASE(looks_up), CASE(changes_folder), CASE(masks),
     CASE(files), CASE(maps), CASE(sleeps), CASE(much_memory), CASE(deep_stack), CASE(reads_input),
