@@ -7,7 +7,7 @@ use std::rc::Rc;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::operation;
-use vrt_core::pe::{self, Mode, Outbound, Started};
+use vrt_core::pe::{self, Mode, Outbound, Room, Started};
 
 use crate::buffer::{self, Incoming, Outgoing, UNTYPED};
 use crate::call::{Call, functions};
@@ -365,13 +365,55 @@ unsafe fn sendrecv<N: Whole>(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let found = call.process.comm(comm)?;
     // SAFETY: the program gives buffers that stay during the call.
     unsafe {
+        let sent = buffer::dense(sendbuf, sendcount, sendtype)?;
+        let received = buffer::dense(recvbuf, recvcount, recvtype)?;
+        if let (Some(len), Some(capacity)) = (sent, received) {
+            let data = (sendbuf.cast(), len);
+            let room = Room { buffer: recvbuf.cast(), capacity, signature: UNTYPED };
+            let (to, from) = ((dest, sendtag), (source, recvtag));
+            return exchange_bytes(call, comm, data, to, room, from, status);
+        }
+        let found = call.process.comm(comm)?;
         let data = Outgoing::of(call.process, sendbuf, sendcount, sendtype)?;
         let room = Incoming::of(call.process, recvbuf, recvcount, recvtype)?;
         exchange(call, &found, data, (dest, sendtag), room, (source, recvtag), status)
     }
+}
+
+/// [`exchange`] of bytes that lie together.
+#[inline(always)]
+unsafe fn exchange_bytes(
+    call: Call,
+    comm: MPI_Comm,
+    data: (*const u8, usize),
+    (dest, sendtag): (c_int, c_int),
+    room: Room,
+    (source, recvtag): (c_int, c_int),
+    status: *mut MPI_Status,
+) -> Outcome {
+    let (message, pattern) = call.process.with_comm(comm, |comm| {
+        let message = outbound(comm, data, dest, sendtag, Mode::Standard)?;
+        Ok((message, receive::pattern(comm, source, recvtag)?))
+    })?;
+    let (Some(message), Some(pattern)) = (message, pattern) else {
+        let data = Outgoing { at: data.0, len: data.1, packed: None };
+        let room = Incoming { room, unpack: None };
+        let found = call.process.comm(comm)?;
+        // SAFETY: as the caller promises.
+        return unsafe {
+            exchange(call, &found, data, (dest, sendtag), room, (source, recvtag), status)
+        };
+    };
+    // SAFETY: as the caller promises.
+    let outcome = unsafe {
+        operation::block_on_exchange(call.may_block(), &message, pattern, room, call.site)
+    };
+    // SAFETY: as the caller promises.
+    unsafe { Stat::of(&outcome).give(status) };
+    outcome.fitting()?;
+    Ok(())
 }
 
 /// Sends and receives at the same time, on the rank's stack.

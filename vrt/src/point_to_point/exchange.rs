@@ -8,7 +8,7 @@ use crate::operation::site;
 use crate::operation::{self, Site, may_block};
 use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for};
 use vrt_core::mailbox::Pattern;
-use vrt_core::pe::{self, Mode, Outbound, Room, Started};
+use vrt_core::pe::{Mode, Outbound, Room};
 
 /// Sends one value with a tag and receives one with another.
 ///
@@ -164,23 +164,9 @@ fn into<B: BufferMut + ?Sized>(
 /// The message's data is readable and the buffer writable during the call.
 #[inline(always)]
 unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, site: Site) -> Status {
-    let mut sending = None;
-    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
-    let start = |engine: &mut pe::Engine| unsafe {
-        if let Started::Pending(request, _) = engine.send(&message) {
-            sending = Some(request);
-        }
-        engine.receive(pattern, room)
-    };
-    let outcome = operation::block_on_request(may_block(site), start, Some(pattern), site);
-    if let Some(request) = sending {
-        let sent_to = operation::sent_to(&message);
-        operation::block_on_request(
-            may_block(site),
-            |engine| engine.outcome(request),
-            Some(sent_to),
-            site,
-        );
-    }
+    let may_block = may_block(site);
+    // SAFETY: as the caller promises. A replaced buffer is copied by the send.
+    let outcome =
+        unsafe { operation::block_on_exchange(may_block, &message, pattern, room, &site) };
     Status::of(outcome, site)
 }

@@ -50,7 +50,7 @@ pub fn block_on_request(
     }
 }
 
-/// [`block_on_request`] of a receive: what the PE needs of it is handed over by one pointer.
+/// [`block_on_request`] of a receive.
 ///
 /// # Safety
 /// The room's buffer is writable during the call.
@@ -61,9 +61,57 @@ pub unsafe fn block_on_receive(
     room: Room,
     site: &Site,
 ) -> Completion {
+    // SAFETY: as the caller promises.
+    unsafe { receive_after(|_| {}, pattern, room, site) }
+}
+
+/// [`block_on_request`] of a send and a receive, of which the send comes first; gives what was received.
+///
+/// # Safety
+/// The message's data is readable, and the room's buffer writable, during the call. They may be the same if
+/// the message is copied.
+#[inline(always)]
+pub unsafe fn block_on_exchange(
+    may_block: MayBlock,
+    message: &Outbound,
+    pattern: Pattern,
+    room: Room,
+    site: &Site,
+) -> Completion {
+    let mut sending = None;
+    // SAFETY: as the caller promises.
+    let send = |engine: &mut pe::Engine| unsafe {
+        if let Started::Pending(request, _) = engine.send(message) {
+            sending = Some(request);
+        }
+    };
+    // SAFETY: as the caller promises.
+    let received = unsafe { receive_after(send, pattern, room, site) };
+    if let Some(request) = sending {
+        let outcome = |engine: &mut pe::Engine| engine.outcome(request);
+        block_on_request(may_block, outcome, Some(sent_to(message)), *site);
+    }
+    received
+}
+
+/// Waits for a message, when something was begun. What the PE needs of the receive is handed over by one
+/// pointer.
+///
+/// # Safety
+/// The room's buffer is writable during the call.
+#[inline(always)]
+unsafe fn receive_after(
+    begin: impl FnOnce(&mut pe::Engine),
+    pattern: Pattern,
+    room: Room,
+    site: &Site,
+) -> Completion {
     if vrt_slot::locals::has_tasks() {
-        // SAFETY: as the caller promises.
-        let start = |engine: &mut pe::Engine| unsafe { engine.receive(pattern, room) };
+        let start = |engine: &mut pe::Engine| {
+            begin(engine);
+            // SAFETY: as the caller promises.
+            unsafe { engine.receive(pattern, room) }
+        };
         return beside_tasks(start, Some(pattern), site);
     }
     struct Receive<'a> {
@@ -78,6 +126,7 @@ pub unsafe fn block_on_receive(
     // written in any case.
     unsafe {
         let pending = pe::with(move |pe| {
+            begin(&mut pe.engine);
             let Receive { pattern, room, site, ref mut awaited } = *receive;
             let request = match pe.engine.receive(pattern, room) {
                 Started::Done(done) => {
