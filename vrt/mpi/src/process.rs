@@ -187,7 +187,15 @@ impl Process {
         handle: MPI_Comm,
         f: impl FnOnce(&Comm) -> Outcome<R>,
     ) -> Outcome<R> {
-        if handle == MPI_COMM_WORLD { f(&self.world) } else { f(&*self.comm(handle)?) }
+        let kept;
+        // One call of the function, so that it becomes a part of the caller.
+        f(match handle {
+            MPI_COMM_WORLD => &self.world,
+            _ => {
+                kept = self.comm(handle)?;
+                &kept
+            }
+        })
     }
 
     #[cold]
