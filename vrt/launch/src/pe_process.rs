@@ -14,6 +14,7 @@ use vrt_core::comm::Combining;
 use vrt_core::net::local::Events;
 use vrt_core::net::shared::{Ended, Shared};
 use vrt_core::pe::{self, Options, Outcome, Pe, Setup};
+use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
 use vrt_slot::report::{self, STATUS_PANIC, STATUS_RUNTIME};
 use vrt_slot::{self, Arena, SlotId, foreign, hooks, outside};
@@ -37,12 +38,17 @@ pub(super) struct PeInit<'a> {
     pub(super) program: Program,
     pub(super) supervisor: libc::pid_t,
     pub(super) parts: &'a Parts,
+    /// By what descriptors of ranks move, if they do.
+    pub(super) carried: Option<Prepared>,
 }
 
 /// Runs the PE; never returns.
 pub(super) fn live(init: PeInit<'_>) -> ! {
     prepare_process(&init);
-    let PeInit { id, config, options, arena, shared, events, program, parts, .. } = init;
+    let PeInit { id, config, options, arena, shared, events, program, parts, carried, .. } = init;
+    if let Some(carried) = carried {
+        carried.begin(id);
+    }
     let setup = Setup {
         id,
         uid: id + 1,

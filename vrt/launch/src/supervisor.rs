@@ -13,6 +13,7 @@ use crate::parts::Parts;
 use crate::pe_process::{self, PeInit};
 use crate::{LaunchError, crash, local, local_slots};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
+use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
 use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
 use vrt_slot::{Arena, answers, exit_guard, search};
@@ -234,8 +235,13 @@ fn fork_all(
         search::prepare();
     }
     let mut pids = Vec::new();
+    let mut carried = None;
     for id in 0..config.pes() {
         let node = shared.node_of(id);
+        if config.balances() && (id == 0 || node != shared.node_of(id - 1)) {
+            let of_node = (id..config.pes()).take_while(|pe| shared.node_of(*pe) == node);
+            carried = Some(Prepared::new(id..id + of_node.count() as u32));
+        }
         if id > 0 && node != shared.node_of(id - 1) {
             // SAFETY: the supervisor has nothing in the arena.
             unsafe { arena.renew() }.map_err(|source| LaunchError::System {
@@ -267,6 +273,7 @@ fn fork_all(
                 program,
                 supervisor,
                 parts: &parts,
+                carried: carried.take(),
             }),
             pid => pids.push((pid, id)),
         }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vrt_core::{blocking, pe};
 use vrt_launch::Config;
 use vrt_load::{LoadError, Options, Plan, ReserveError};
+use vrt_slot::external::carried;
 use vrt_slot::image;
 
 use crate::{collective, datatype, debugger, environment, libraries, life};
@@ -114,6 +115,9 @@ pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> 
     }
     if let Some(rank) = program.debugged {
         debugger::set(rank);
+    }
+    if !program.shared.is_empty() {
+        carried::set_shared();
     }
     IS_BALANCED.store(config.balances(), Ordering::Relaxed);
     image::install(Box::leak(Box::new(plan)));

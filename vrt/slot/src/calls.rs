@@ -11,7 +11,7 @@
 //! (`strtok`), `external::threads` (`pthread_create`), `external::processes` (`vfork`) and
 //! `external::system_calls` (`syscall`).
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 
 use libc::{FILE, mode_t, off_t, pid_t, size_t, ssize_t};
 
@@ -134,37 +134,37 @@ const GROUPS: usize = 2;
 
 calls! {
     // Descriptors.
-    fn open(path: Text, flags: c_int, mode: mode_t) -> c_int = opens();
-    fn open64(path: Text, flags: c_int, mode: mode_t) -> c_int = opens();
-    fn openat(at: c_int, path: Text, flags: c_int, mode: mode_t) -> c_int = opens();
-    fn openat64(at: c_int, path: Text, flags: c_int, mode: mode_t) -> c_int = opens();
-    fn __open_2(path: Text, flags: c_int) -> c_int = opens();
-    fn __open64_2(path: Text, flags: c_int) -> c_int = opens();
-    fn __openat_2(at: c_int, path: Text, flags: c_int) -> c_int = opens();
-    fn __openat64_2(at: c_int, path: Text, flags: c_int) -> c_int = opens();
-    fn creat(path: Text, mode: mode_t) -> c_int = opens();
-    fn creat64(path: Text, mode: mode_t) -> c_int = opens();
+    fn open(path: Text, flags: c_int, mode: mode_t) -> c_int = opens_file();
+    fn open64(path: Text, flags: c_int, mode: mode_t) -> c_int = opens_file();
+    fn openat(at: c_int, path: Text, flags: c_int, mode: mode_t) -> c_int = opens_file();
+    fn openat64(at: c_int, path: Text, flags: c_int, mode: mode_t) -> c_int = opens_file();
+    fn __open_2(path: Text, flags: c_int) -> c_int = opens_file();
+    fn __open64_2(path: Text, flags: c_int) -> c_int = opens_file();
+    fn __openat_2(at: c_int, path: Text, flags: c_int) -> c_int = opens_file();
+    fn __openat64_2(at: c_int, path: Text, flags: c_int) -> c_int = opens_file();
+    fn creat(path: Text, mode: mode_t) -> c_int = opens_file();
+    fn creat64(path: Text, mode: mode_t) -> c_int = opens_file();
     fn open_by_handle_at(mount: c_int, handle: *mut c_void, flags: c_int) -> c_int = opens();
-    fn shm_open(name: Text, flags: c_int, mode: mode_t) -> c_int = opens();
+    fn shm_open(name: Text, flags: c_int, mode: mode_t) -> c_int = opens_file();
     fn mq_open(name: Text, flags: c_int, mode: mode_t, attributes: *mut c_void) -> c_int = opens();
-    fn mkstemp(template: *mut c_char) -> c_int = opens();
-    fn mkstemp64(template: *mut c_char) -> c_int = opens();
-    fn mkostemp(template: *mut c_char, flags: c_int) -> c_int = opens();
-    fn mkostemp64(template: *mut c_char, flags: c_int) -> c_int = opens();
-    fn mkstemps(template: *mut c_char, suffix: c_int) -> c_int = opens();
-    fn mkstemps64(template: *mut c_char, suffix: c_int) -> c_int = opens();
-    fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int = opens();
-    fn mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int = opens();
-    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = opens();
-    fn accept(fd: c_int, name: SocketAddress, len: *mut libc::socklen_t) -> c_int = opens();
+    fn mkstemp(template: *mut c_char) -> c_int = opens_file();
+    fn mkstemp64(template: *mut c_char) -> c_int = opens_file();
+    fn mkostemp(template: *mut c_char, flags: c_int) -> c_int = opens_file();
+    fn mkostemp64(template: *mut c_char, flags: c_int) -> c_int = opens_file();
+    fn mkstemps(template: *mut c_char, suffix: c_int) -> c_int = opens_file();
+    fn mkstemps64(template: *mut c_char, suffix: c_int) -> c_int = opens_file();
+    fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int = opens_file();
+    fn mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int = opens_file();
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = opens_file();
+    fn accept(fd: c_int, name: SocketAddress, len: *mut libc::socklen_t) -> c_int = opens_file();
     fn accept4(fd: c_int, name: SocketAddress, len: *mut libc::socklen_t, flags: c_int) -> c_int
-        = opens();
-    fn dup(fd: c_int) -> c_int = opens();
+        = opens_file();
+    fn dup(fd: c_int) -> c_int = opens_file();
     fn eventfd(value: c_uint, flags: c_int) -> c_int = opens();
     fn epoll_create(size: c_int) -> c_int = opens();
     fn epoll_create1(flags: c_int) -> c_int = opens();
     fn timerfd_create(clock: c_int, flags: c_int) -> c_int = opens();
-    fn memfd_create(name: Text, flags: c_uint) -> c_int = opens();
+    fn memfd_create(name: Text, flags: c_uint) -> c_int = opens_file();
     fn inotify_init() -> c_int = opens();
     fn inotify_init1(flags: c_int) -> c_int = opens();
     fn fanotify_init(flags: c_uint, events: c_uint) -> c_int = opens();
@@ -177,12 +177,12 @@ calls! {
     fn posix_openpt(flags: c_int) -> c_int = opens();
     fn getpt() -> c_int = opens();
     fn signalfd(fd: c_int, mask: *const libc::sigset_t, flags: c_int) -> c_int = opens_if(fd == -1);
-    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command);
-    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command);
-    fn pipe(ends: *mut c_int) -> c_int = opens_at(two(ends as usize));
-    fn pipe2(ends: *mut c_int, flags: c_int) -> c_int = opens_at(two(ends as usize));
+    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command, argument);
+    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command, argument);
+    fn pipe(ends: *mut c_int) -> c_int = opens_files_at(two(ends as usize));
+    fn pipe2(ends: *mut c_int, flags: c_int) -> c_int = opens_files_at(two(ends as usize));
     fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int
-        = opens_at(two(ends as usize));
+        = opens_files_at(two(ends as usize));
     fn openpty(
         one: *mut c_int,
         other: *mut c_int,
@@ -198,6 +198,21 @@ calls! {
         flags: c_int,
         time: *mut libc::timespec,
     ) -> c_int = receives_many(messages);
+    fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int = requests(request);
+    fn lockf(fd: c_int, command: c_int, len: off_t) -> c_int = locks_file();
+    fn lockf64(fd: c_int, command: c_int, len: off_t) -> c_int = locks_file();
+    fn aio_read(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
+    fn aio_read64(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
+    fn aio_write(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
+    fn aio_write64(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
+    fn aio_fsync(how: c_int, block: *mut c_void) -> c_int
+        = keeps_for_ever(Kind::Io) or no_such_call();
+    fn aio_fsync64(how: c_int, block: *mut c_void) -> c_int
+        = keeps_for_ever(Kind::Io) or no_such_call();
+    fn lio_listio(wait: c_int, list: *const *mut c_void, n: c_int, event: *mut c_void) -> c_int
+        = keeps_for_ever(Kind::Io) or no_such_call();
+    fn lio_listio64(wait: c_int, list: *const *mut c_void, n: c_int, event: *mut c_void) -> c_int
+        = keeps_for_ever(Kind::Io) or no_such_call();
     fn dup2(old: c_int, new: c_int) -> c_int = duplicates_onto(old, new);
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = duplicates_onto(old, new);
     fn close(fd: c_int) -> c_int = closes(fd);
@@ -207,11 +222,11 @@ calls! {
     fn closefrom(first: c_int) = closes_from(first);
 
     // Streams and directories.
-    fn fopen(path: Text, mode: Text) -> *mut FILE = opens_stream();
-    fn fopen64(path: Text, mode: Text) -> *mut FILE = opens_stream();
+    fn fopen(path: Text, mode: Text) -> *mut FILE = opens_file_stream(mode);
+    fn fopen64(path: Text, mode: Text) -> *mut FILE = opens_file_stream(mode);
     fn popen(command: Text, mode: Text) -> *mut FILE = opens_pipe();
-    fn tmpfile() -> *mut FILE = opens_stream();
-    fn tmpfile64() -> *mut FILE = opens_stream();
+    fn tmpfile() -> *mut FILE = opens_file_stream(c"w+".as_ptr());
+    fn tmpfile64() -> *mut FILE = opens_file_stream(c"w+".as_ptr());
     fn setmntent(path: Text, mode: Text) -> *mut FILE = opens_stream();
     fn fmemopen(buffer: *mut c_void, size: size_t, mode: Text) -> *mut FILE = adopts_by_stream();
     fn open_memstream(place: *mut *mut c_char, size: *mut size_t) -> *mut FILE
@@ -440,7 +455,7 @@ mod tests {
         let means = |name| TABLE.iter().find(|call| call.name == name).map(|call| call.meaning);
         assert_eq!(
             (means("fopen"), means("dup2")),
-            (Some("opens_stream"), Some("duplicates_onto"))
+            (Some("opens_file_stream"), Some("duplicates_onto"))
         );
     }
 }

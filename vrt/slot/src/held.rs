@@ -24,10 +24,11 @@ pub(crate) enum Kind {
     Addresses,
     List,
     Io,
+    FileLock,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 17] = [
+    pub(crate) const ALL: [Kind; 18] = [
         Kind::Descriptor,
         Kind::Thread,
         Kind::Unjoined,
@@ -45,6 +46,7 @@ impl Kind {
         Kind::Addresses,
         Kind::List,
         Kind::Io,
+        Kind::FileLock,
     ];
 
     /// Why a rank that holds one cannot move.
@@ -66,7 +68,8 @@ impl Kind {
             Kind::Directories => "it walks through directories (fts_open)",
             Kind::Addresses => "it holds what getaddrinfo returned",
             Kind::List => "it reads the list of users or groups (getpwent, getgrent)",
-            Kind::Io => "it has a context of asynchronous input and output (io_setup)",
+            Kind::Io => "it has input or output going on by itself (io_setup, aio_read)",
+            Kind::FileLock => "it has a lock, a lease or signals of a file (fcntl, lockf)",
         }
     }
 }
@@ -78,6 +81,8 @@ const FEW: usize = 6;
 #[derive(Debug, Default)]
 pub struct Held {
     counts: [AtomicU32; Kind::ALL.len()],
+    /// Descriptors that can go along to another PE of the node.
+    carried: AtomicU32,
     pub(crate) locks: Locks,
 }
 
@@ -101,6 +106,12 @@ impl Held {
         Kind::ALL.into_iter().find(|kind| self.has(*kind))
     }
 
+    /// The same, but for what goes along inside a node if all descriptors do.
+    pub(crate) fn first_kind_that_stays(&self) -> Option<Kind> {
+        let stays = |kind: &Kind| !matches!(kind, Kind::Descriptor | Kind::Stream);
+        Kind::ALL.into_iter().filter(stays).find(|kind| self.has(*kind))
+    }
+
     pub(crate) fn more(&self, kind: Kind) {
         self.counts[kind as usize].fetch_add(1, Ordering::AcqRel);
     }
@@ -111,8 +122,27 @@ impl Held {
         let _ = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
     }
 
+    /// How many things of a kind there are.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.counts[kind as usize].load(Ordering::Acquire) as usize
+    }
+
+    /// Whether all its descriptors can go along inside the node.
+    pub(crate) fn has_only_carried(&self) -> bool {
+        self.count(Kind::Descriptor) == self.carried.load(Ordering::Acquire) as usize
+    }
+
+    /// One more of its descriptors, or one less, can go along.
+    pub(crate) fn count_carried(&self, more: bool) {
+        match more {
+            true => self.carried.fetch_add(1, Ordering::AcqRel),
+            false => self.carried.fetch_sub(1, Ordering::AcqRel),
+        };
+    }
+
     /// Sets all counts to zero.
     pub(crate) fn forget_counts(&self) {
+        self.carried.store(0, Ordering::Release);
         self.counts.iter().for_each(|count| count.store(0, Ordering::Release));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Inside a node a rank is *handed over*: its slot, which every PE of the node has mapped at the
 //! same address, gets another owner, and what its PE keeps of it (`state`) travels as a parcel.
-//! No byte of the rank's own memory is copied. Any rank can go that is suspended and not pinned.
+//! No byte of the rank's own memory is copied. Any rank can go that is suspended and not pinned. What it has open
+//! may go along ([`carried`]).
 //!
 //! ```text
 //! PE A (has the rank)                     PE B                         anybody
@@ -44,8 +45,9 @@ pub use options::MoveBy;
 pub use options::Rules;
 use ship::LeftBehind;
 use state::MovingRank;
+use vrt_slot::external::carried;
 use vrt_slot::search::{self, Search};
-use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, live};
+use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, live, report};
 
 /// The part of a PE that moves ranks.
 #[derive(Default)]
@@ -168,6 +170,9 @@ pub fn go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
 /// bytes that have to be copied.
 fn hand_over(core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
     debug_assert_ne!(to, core.id);
+    let Some(state) = core.ranks[rank as usize].as_deref() else { return Err(Stays::NotHere) };
+    // SAFETY: the slot of a suspended rank of this PE.
+    let descriptors = carried::send(unsafe { &*state.slot }, to).map_err(Stays::Pinned)?;
     let Some(state) = core.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
     if core.shared.nodes() > 1 {
         // The rank may leave the node from there, and its memory with it.
@@ -177,6 +182,7 @@ fn hand_over(core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
     let timers = core.timers.take_of(rank);
     let slot = state.slot;
     let mut moving = MovingRank::pack(rank, *state, timers);
+    moving.has_descriptors = descriptors;
     // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
     unsafe { (*slot).owner.store(0, Ordering::Release) };
     tracing::trace!(rank, to, "handed over");
@@ -199,7 +205,7 @@ fn dispatch(core: &mut Core, rank: u32, to: u32, moving: &mut MovingRank) {
 fn adopt(engine: &mut Engine, parcel: &Parcel) {
     let from = parcel.from;
     let mut moving: MovingRank = parcel.read();
-    let begins = moving.begins;
+    let (begins, has_descriptors) = (moving.begins, moving.has_descriptors);
     let (migration, core) = engine.part::<Migration>();
     if moving.in_step {
         migration.came += 1;
@@ -217,6 +223,13 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
             vrt_slot::rank::Body::start(state.slot, id, core.program);
         }
         (*state.slot).owner.store(core.uid, Ordering::Release);
+        if has_descriptors && let Err(why) = carried::receive(&*state.slot) {
+            report::say(format_args!(
+                "rank {rank} has come to PE {} without its descriptors: {why}; ending the job",
+                core.id
+            ));
+            report::end_job(report::STATUS_RUNTIME);
+        }
         search::has_come(state.slot, core.id, core.shared.pes());
         if !begins {
             migration.warm_up(state.slot);

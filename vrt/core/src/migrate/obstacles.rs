@@ -14,14 +14,14 @@ use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
 
 /// Whether a rank can be moved now, so far as can be told without a search of its memory.
-pub(super) fn may_move(core: &Core, rank: u32) -> Result<(), Stays> {
+fn may_move(core: &Core, rank: u32, in_node: bool) -> Result<(), Stays> {
     match core.ranks.get(rank as usize).and_then(Option::as_deref) {
         None => Err(Stays::NotHere),
         Some(state) if matches!(state.status, Status::Running | Status::Ended) => {
             Err(Stays::Running)
         }
         Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
-        Some(state) => held_outside(state).map_or(Ok(()), |why| Err(Stays::Pinned(why))),
+        Some(state) => held_outside(state, in_node).map_or(Ok(()), |why| Err(Stays::Pinned(why))),
     }
 }
 
@@ -29,14 +29,14 @@ impl Migration {
     /// Whether a suspended rank can go to a PE: it is not pinned, and its memory means the same
     /// there. What is found is kept for [`known_pin`](Self::known_pin).
     pub(crate) fn may_go(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
-        may_move(core, rank)?;
-        // Nobody outside can wake it any more, but somebody may just have: it must hear that here.
-        core.take_injected();
         let journey = match (self.rules.by_state, core.shared.is_near(to)) {
             (true, _) => Journey::ByState,
             (false, true) => Journey::InNode,
             (false, false) => Journey::Away,
         };
+        may_move(core, rank, journey == Journey::InNode)?;
+        // Nobody outside can wake it any more, but somebody may just have: it must hear that here.
+        core.take_injected();
         let obstacle = self.obstacle(core, rank, journey, None);
         let pe = core.id;
         if let Some(state) = core.rank(rank) {
@@ -52,17 +52,18 @@ impl Migration {
     /// Why the running rank could not be moved if it were suspended in the call at whose frame its
     /// own stack ends.
     pub fn pinned(&mut self, core: &mut Core, frame: usize) -> Option<&'static str> {
-        let rank = core.current;
-        let held = core.rank(rank).and_then(|state| held_outside(state));
-        let farthest = self.farthest_journey(core);
+        let (rank, farthest) = (core.current, self.farthest_journey(core));
+        let in_node = farthest == Journey::InNode;
+        let held = core.rank(rank).and_then(|state| held_outside(state, in_node));
         held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
     }
 
     /// Why a rank was found to be unable to move, as far as is known: its memory is searched again
     /// only if something was found in it the last time.
     pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<&'static str> {
+        let in_node = self.farthest_journey(core) == Journey::InNode;
         let state = core.rank(rank)?;
-        let (held, was_obstructed) = (held_outside(state), state.obstacle.is_some());
+        let (held, was_obstructed) = (held_outside(state, in_node), state.obstacle.is_some());
         if held.is_some() || !was_obstructed {
             return held;
         }
@@ -159,8 +160,8 @@ impl search::Others for Others<'_> {
     }
 }
 
-/// What a rank has outside its slot and cannot take along, if anything.
-fn held_outside(state: &RankState) -> Option<&'static str> {
+/// What a rank has outside its slot and cannot take along, in its node or farther, if anything.
+fn held_outside(state: &RankState, in_node: bool) -> Option<&'static str> {
     if allocator::is_another() {
         return Some("the program's global allocator does not take its memory from malloc");
     }
@@ -171,7 +172,7 @@ fn held_outside(state: &RankState) -> Option<&'static str> {
         return Some("it waits for a lock or condition of its process");
     }
     // SAFETY: the slot of a rank of this PE.
-    let held = external::pin(unsafe { &*state.slot });
+    let held = external::pin(unsafe { &*state.slot }, in_node);
     if held.is_some() {
         return held;
     }

@@ -54,6 +54,8 @@ pub(super) struct MovingRank {
     pub(super) in_step: bool,
     at_sync_calls: u32,
     destination: Option<u32>,
+    /// What it has open is under way beside it.
+    pub(super) has_descriptors: bool,
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
     restored: Option<Encoded>,
@@ -140,6 +142,7 @@ impl MovingRank {
             in_step: moved_in_step,
             at_sync_calls,
             destination,
+            has_descriptors: false,
             begins: false,
             restored,
             restored_in_slot: false,

@@ -9,6 +9,7 @@ mod program;
 mod collectives;
 mod communicators;
 mod cpp;
+mod descriptors;
 mod globals;
 mod libc_state;
 mod linked;

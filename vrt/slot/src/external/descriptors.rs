@@ -1,10 +1,10 @@
 //! Descriptors, and C's streams, which have one each.
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{held_by, owner, register, threads};
+use super::{carried, held_by, owner, register, threads};
 use crate::forked;
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
@@ -48,6 +48,9 @@ pub(super) fn opened(descriptor: c_int) {
         (Some(entry), Some(slot)) => {
             if let Some(held) = held_by(slot) {
                 held.more(Kind::Descriptor);
+                if carried::is_claimed(descriptor, slot) {
+                    carried::count(slot, true);
+                }
                 entry.store(slot + 1, Ordering::Relaxed);
             }
         }
@@ -75,10 +78,37 @@ pub(super) fn closed(descriptor: c_int) {
         0 => {}
         OF_TOKIO => _ = OPENED_BY_TOKIO.fetch_sub(1, Ordering::AcqRel),
         slot => {
-            if let Some(held) = held_by(slot - 1) {
+            let slot = slot - 1;
+            if let Some(held) = held_by(slot) {
+                if carried::is_claimed(descriptor, slot) {
+                    carried::count(slot, false);
+                    carried::let_go(descriptor, slot);
+                }
                 held.less(Kind::Descriptor);
             }
         }
+    }
+}
+
+/// Whether a descriptor is known to be that of the rank of a slot.
+pub(super) fn is_of(descriptor: c_int, slot: u32) -> bool {
+    let entry = usize::try_from(descriptor).ok().and_then(|number| OPENED_BY.get()?.get(number));
+    entry.is_some_and(|entry| entry.load(Ordering::Relaxed) == slot + 1)
+}
+
+/// A descriptor goes to another process with its rank, which goes on holding it.
+pub(super) fn moves_out(descriptor: c_int) {
+    if let (Some(all), Ok(number)) = (OPENED_BY.get(), usize::try_from(descriptor)) {
+        all[number].store(0, Ordering::Relaxed);
+    }
+}
+
+/// A descriptor has come from another process with the rank of a slot.
+pub(super) fn moves_in(descriptor: c_int, slot: u32) {
+    // An entry of a number that was free is of one that was closed unseen.
+    closed(descriptor);
+    if let Ok(number) = usize::try_from(descriptor) {
+        openers()[number].store(slot + 1, Ordering::Relaxed);
     }
 }
 
@@ -107,6 +137,14 @@ pub(crate) fn opens(call: impl FnOnce() -> c_int) -> c_int {
     descriptor
 }
 
+/// The call returns a new descriptor of what means the same in other processes: it gets another number if it
+/// is a rank's that may move (see `carried`).
+pub(crate) fn opens_file(call: impl FnOnce() -> c_int) -> c_int {
+    let descriptor = carried::carry(call());
+    opened(descriptor);
+    descriptor
+}
+
 /// The call returns a new descriptor where `is_new`.
 pub(crate) fn opens_if(is_new: bool, call: impl FnOnce() -> c_int) -> c_int {
     if is_new { opens(call) } else { call() }
@@ -124,6 +162,27 @@ pub(crate) unsafe fn opens_at<const N: usize>(
     if status == 0 {
         // SAFETY: as the caller promises.
         places.into_iter().for_each(|place| opened(unsafe { place.read() }));
+    }
+    status
+}
+
+/// The same for two descriptors of what means the same in other processes.
+///
+/// # Safety
+/// As [`opens_at`].
+pub(crate) unsafe fn opens_files_at(
+    places: [*mut c_int; 2],
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let status = call();
+    if status == 0 {
+        for place in places {
+            // SAFETY: as the caller promises.
+            let descriptor = unsafe { carried::carry(place.read()) };
+            // SAFETY: as above.
+            unsafe { place.write(descriptor) };
+            opened(descriptor);
+        }
     }
     status
 }
@@ -192,9 +251,58 @@ fn original_of(descriptor: c_int) -> File {
     *ORIGINALS.get(usize::try_from(descriptor).ok()?)?.get_or_init(|| file_of(descriptor))
 }
 
-/// The call is `fcntl` with a command.
-pub(crate) fn controls(command: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    opens_if(matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC), call)
+/// The call is `fcntl` with a command and an argument, which for new descriptors is their least number.
+pub(crate) fn controls(command: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
+    /// Linux's, to be told of changes in a folder.
+    const F_NOTIFY: c_int = 1026;
+    /// Linux's, which the crate has for some systems alone.
+    const F_SETSIG: c_int = 10;
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+            let descriptor = carried::carry_from(call(), argument);
+            opened(descriptor);
+            descriptor
+        }
+        libc::F_SETLK | libc::F_SETLKW => locks_file(call),
+        libc::F_SETOWN | F_SETSIG | F_NOTIFY | libc::F_SETLEASE => {
+            keeps_for_ever(Kind::FileLock, call)
+        }
+        _ => call(),
+    }
+}
+
+/// The call is `ioctl` with a request, some of which say to whom signals go.
+pub(crate) fn requests(request: c_ulong, call: impl FnOnce() -> c_int) -> c_int {
+    const FIOSETOWN: c_ulong = 0x8901;
+    const SIOCSPGRP: c_ulong = 0x8902;
+    match request {
+        FIOSETOWN | SIOCSPGRP => keeps_for_ever(Kind::FileLock, call),
+        _ => call(),
+    }
+}
+
+/// The call gives the process a lock of a file, which ends with whatever descriptor of it is closed.
+pub(crate) fn locks_file(call: impl FnOnce() -> c_int) -> c_int {
+    if owner().is_some() {
+        carried::takes_lock();
+    }
+    keeps_for_ever(Kind::FileLock, call)
+}
+
+/// The rank stays on its PE after the call if it succeeds, also when it has no descriptor open any more: that
+/// would not be seen of what may go along.
+pub(crate) fn keeps_for_ever(kind: Kind, call: impl FnOnce() -> c_int) -> c_int {
+    /// No handle has this address.
+    const NEVER_RELEASED: usize = 1;
+    let status = call();
+    if status >= 0
+        && carried::is_on()
+        && let Some(slot) = owner()
+        && !register::holds_of(kind, NEVER_RELEASED, slot)
+    {
+        register::add(kind, NEVER_RELEASED, 0, slot);
+    }
+    status
 }
 
 /// The call receives a message, with which descriptors may come.
@@ -258,6 +366,40 @@ pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc:
     let stream = adopts_by_stream(call);
     if !stream.is_null() {
         opened(descriptor_of(stream));
+    }
+    stream
+}
+
+/// The same of a file, which means the same in other processes, unless libc keeps more for a stream of this mode:
+/// a mapping, a conversion of characters.
+///
+/// # Safety
+/// The mode is a string of C.
+pub(crate) unsafe fn opens_file_stream(
+    mode: *const c_char,
+    call: impl FnOnce() -> *mut libc::FILE,
+) -> *mut libc::FILE {
+    /// Where glibc keeps the number, whose place is a part of its binary interface.
+    const NUMBER: usize = 112;
+    let stream = adopts_by_stream(call);
+    if stream.is_null() {
+        return stream;
+    }
+    let descriptor = descriptor_of(stream);
+    let place = stream.cast::<c_int>().wrapping_byte_add(NUMBER);
+    // SAFETY: as the caller promises.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    let is_plain = mode.iter().all(|letter| b"rwabxce+".contains(letter));
+    // SAFETY: a stream of glibc's is longer than that.
+    if is_plain && unsafe { place.read() } == descriptor {
+        let carried = carried::carry(descriptor);
+        if carried != descriptor {
+            // SAFETY: as above; the stream is new and nobody else uses it.
+            unsafe { place.write(carried) };
+        }
+        opened(carried);
+    } else {
+        opened(descriptor);
     }
     stream
 }
@@ -342,7 +484,7 @@ pub(crate) fn closes_directory(directory: *mut libc::DIR, call: impl FnOnce() ->
 ///
 /// # Safety
 /// That of `f`.
-unsafe fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
+pub(super) unsafe fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: this thread's own word.
     unsafe {
         let place = libc::__errno_location();

@@ -22,6 +22,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `register` | the entries of everything but descriptors and most locks |
+//! | `carried` | descriptors that go along when a rank moves inside its node |
 //! | `descriptors` | files, sockets, pipes and all other numbers; streams of C |
 //! | `mappings` | memory that a rank has mapped: ranges, which can be cut |
 //! | `processes` | children, and the calls that copy a process |
@@ -31,6 +32,7 @@
 //! | `spans` | spans of `tracing` |
 //! | `system_calls` | `syscall`: the same, by number |
 
+pub mod carried;
 pub mod counted;
 pub(crate) mod descriptors;
 pub(crate) mod locks;
@@ -49,8 +51,8 @@ use crate::interpose::process_wide;
 use crate::rank::Body;
 use crate::{Arena, SlotHeader, SlotId, forked};
 
-/// Why the rank of a slot cannot move, if so. It is a rank of this process.
-pub fn pin(slot: &SlotHeader) -> Option<&'static str> {
+/// Why the rank of a slot cannot move, if so; inside its node, or farther. It is a rank of this process.
+pub fn pin(slot: &SlotHeader, in_node: bool) -> Option<&'static str> {
     let held = &slot.held;
     if held.has(Kind::Child) {
         processes::forget_ended(slot.id().0);
@@ -61,7 +63,10 @@ pub fn pin(slot: &SlotHeader) -> Option<&'static str> {
     if descriptors::any_of_tokio() {
         return Some("tokio has a file open on its PE, which may be this rank's");
     }
-    held.first_kind().map(Kind::reason)
+    match in_node {
+        true => carried::pin(held).or_else(|| held.first_kind_that_stays().map(Kind::reason)),
+        false => held.first_kind().map(Kind::reason),
+    }
 }
 
 /// The rank of a slot is over. Its stack is forgotten without running destructors; what it still holds

@@ -94,6 +94,18 @@ pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     if forked::is_copy() {
         return;
     }
+    if let Some(held) = held_by(slot) {
+        held.more(kind);
+    }
+    enter(kind, key, len, slot);
+}
+
+/// The rank of a slot has come from another process with something that it holds.
+pub(super) fn move_in(kind: Kind, key: usize, slot: u32) {
+    enter(kind, key, 0, slot);
+}
+
+fn enter(kind: Kind, key: usize, len: usize, slot: u32) {
     let mut chunk = chunk_at(&FIRST);
     let entry = loop {
         let free = chunk.entries.iter().find(|entry| {
@@ -111,9 +123,6 @@ pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     entry.key.store(key, Ordering::Relaxed);
     entry.len.store(len, Ordering::Relaxed);
     HELD[kind as usize].fetch_add(1, Ordering::Relaxed);
-    if let Some(held) = held_by(slot) {
-        held.more(kind);
-    }
     entry.state.store(state(kind, slot), Ordering::Release);
 }
 
@@ -188,11 +197,30 @@ pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
 
 /// Whether the running rank holds something.
 pub(super) fn holds(kind: Kind, key: usize) -> bool {
-    let Some(slot) = running() else { return false };
-    let wanted = state(kind, slot.id().0);
+    running().is_some_and(|slot| holds_of(kind, key, slot.id().0))
+}
+
+/// Whether the rank of a slot holds something.
+pub(super) fn holds_of(kind: Kind, key: usize, slot: u32) -> bool {
+    let wanted = state(kind, slot);
     entries().any(|entry| {
         entry.state.load(Ordering::Acquire) == wanted && entry.key.load(Ordering::Relaxed) == key
     })
+}
+
+/// The keys of what the rank of a slot holds of a kind.
+pub(super) fn keys_of(kind: Kind, slot: u32) -> Vec<usize> {
+    let wanted = state(kind, slot);
+    let of_slot = entries().filter(|entry| entry.state.load(Ordering::Acquire) == wanted);
+    of_slot.map(|entry| entry.key.load(Ordering::Relaxed)).collect()
+}
+
+/// The rank of a slot goes on holding what it has of a kind, in another process.
+pub(super) fn move_out(kind: Kind, slot: u32) {
+    let wanted = state(kind, slot);
+    for entry in entries().filter(|entry| entry.state.load(Ordering::Acquire) == wanted) {
+        let _ = take_entry(entry, wanted);
+    }
 }
 
 /// A rank is over: forgets what it holds.
