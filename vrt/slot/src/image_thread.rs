@@ -10,7 +10,7 @@
 //! was cancelled stands in its own block, as does what it ends with, until it ends.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vrt_load::{Plan, Specific, thread_pointer};
@@ -213,12 +213,80 @@ pub unsafe extern "C" fn pthread_getattr_np(
     }
 }
 
+/// Functions by which a thread is asked about, or told, what the kernel has of it. Libc asks by the number in
+/// the thread's block; that of a rank is the rank's own, which goes along when it moves and which no thread of
+/// the kernel has. So a thread that means itself is the caller for the kernel, and the rank's answers are
+/// those of its PE.
+macro_rules! of_the_caller {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) = $ask:expr;)*) => {
+        $(
+            unsafe extern "C" fn $name(thread: libc::pthread_t, $($argument: $type),*) -> c_int {
+                static REAL: Real = Real::new(match CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
+                    Ok(name) => name,
+                    Err(_) => unreachable!(),
+                });
+                type Function = unsafe extern "C" fn(libc::pthread_t, $($type),*) -> c_int;
+                // SAFETY: libc's function of this name has this type; the caller keeps its contract, which is
+                // that of what is asked instead.
+                unsafe {
+                    if thread == pthread_self() {
+                        return status_of($ask);
+                    }
+                    std::mem::transmute::<*mut c_void, Function>(REAL.get())(thread, $($argument),*)
+                }
+            }
+        )*
+
+        /// One of these by its name.
+        fn of_the_caller(name: &str) -> Option<*const ()> {
+            match name {
+                $(stringify!($name) => Some($name as *const ()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+of_the_caller! {
+    fn pthread_getaffinity_np(size: libc::size_t, set: *mut libc::cpu_set_t)
+        = libc::sched_getaffinity(CALLER, size, set);
+    fn pthread_setaffinity_np(size: libc::size_t, set: *const libc::cpu_set_t)
+        = libc::sched_setaffinity(CALLER, size, set);
+    fn pthread_getschedparam(policy: *mut c_int, parameters: *mut libc::sched_param)
+        = match libc::sched_getscheduler(CALLER) {
+            -1 => -1,
+            now => {
+                policy.write(now);
+                libc::sched_getparam(CALLER, parameters)
+            }
+        };
+    fn pthread_setschedparam(policy: c_int, parameters: *const libc::sched_param)
+        = libc::sched_setscheduler(CALLER, policy, parameters);
+    fn pthread_getcpuclockid(clock: *mut libc::clockid_t) = {
+        clock.write(libc::CLOCK_THREAD_CPUTIME_ID);
+        0
+    };
+}
+
+/// The thread that calls, for the kernel.
+const CALLER: libc::pid_t = 0;
+
+/// What functions on threads return: the number of the error.
+fn status_of(result: c_int) -> c_int {
+    match result {
+        -1 => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL),
+        _ => 0,
+    }
+}
+
 /// What is here in the place of libc's functions of these names.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "pthread_self" | "thrd_current" => pthread_self as *const (),
         "pthread_cancel" => pthread_cancel as *const (),
         "pthread_getattr_np" => pthread_getattr_np as *const (),
-        _ => return None,
+        _ => return of_the_caller(name),
     })
 }

@@ -42,6 +42,7 @@ all_is_right! {
     exited_threads: STILL, MOVING, ON_ONE_PE;
     cancelled_threads: STILL, MOVING, ON_ONE_PE;
     running_threads: STILL, MOVING, ON_ONE_PE;
+    threads_for_the_kernel: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     conditions: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     semaphores: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     shared_memory: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;

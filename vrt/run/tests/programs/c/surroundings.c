@@ -252,6 +252,35 @@ static void running_threads(void) {
     CHECK(pthread_create(&made, NULL, sleeps, NULL) == 0 && pthread_detach(made) == 0);
     stir();
 }
+/* What the kernel has of a thread, the rank's own and one that it has started. */
+static void *asks_itself(void *unused) {
+    cpu_set_t of_thread, of_caller;
+    memset(&of_thread, 0xff, sizeof of_thread);
+    CHECK(pthread_getaffinity_np(pthread_self(), sizeof of_thread, &of_thread) == 0);
+    CHECK(sched_getaffinity(0, sizeof of_caller, &of_caller) == 0);
+    CHECK(CPU_EQUAL(&of_thread, &of_caller) && CPU_COUNT(&of_thread) > 0);
+    CHECK(pthread_setaffinity_np(pthread_self(), sizeof of_thread, &of_thread) == 0);
+    CPU_ZERO(&of_thread);
+    CHECK(pthread_setaffinity_np(pthread_self(), sizeof of_thread, &of_thread) == EINVAL);
+    struct sched_param parameters = {-1};
+    int policy = -1;
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &parameters) == 0);
+    CHECK(policy == sched_getscheduler(0) && parameters.sched_priority == 0);
+    CHECK(pthread_setschedparam(pthread_self(), policy, &parameters) == 0);
+    clockid_t clock = -1;
+    struct timespec used = {-1, -1};
+    CHECK(pthread_getcpuclockid(pthread_self(), &clock) == 0);
+    CHECK(clock_gettime(clock, &used) == 0 && used.tv_sec >= 0);
+    return unused;
+}
+static void threads_for_the_kernel(void) {
+    for (int round = 0; round < 20; round++) {
+        asks_itself(NULL);
+        stir();
+    }
+    pthread_t made;
+    CHECK(pthread_create(&made, NULL, asks_itself, NULL) == 0 && pthread_join(made, NULL) == 0);
+}
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -412,8 +441,8 @@ static const struct { const char *name; void (*function)(void); } cases[] = {
     CASE(blocked_signals), CASE(children), CASE(temporary_files), CASE(clocks), CASE(much_output),
     CASE(input), CASE(direct_output), CASE(abort_in_operation), CASE(exit_in_exit), CASE(abort_in_exit),
     CASE(fails_after_finalize), CASE(pipelines), CASE(spawned), CASE(timers), CASE(exited_threads),
-    CASE(cancelled_threads), CASE(running_threads), CASE(conditions), CASE(semaphores), CASE(shared_memory),
-    CASE(loaded_objects), CASE(named_frames),
+    CASE(cancelled_threads), CASE(running_threads), CASE(threads_for_the_kernel), CASE(conditions), CASE(semaphores),
+    CASE(shared_memory), CASE(loaded_objects), CASE(named_frames),
 };
 
 int main(int argc, char **argv) {
