@@ -42,7 +42,33 @@ pub(crate) struct Request {
     start: Option<Box<Start>>,
     /// What its errors are raised on.
     on: MPI_Comm,
-    site: Site,
+    site: &'static Site,
+}
+
+/// Memory of requests that are over, for the next ones.
+#[derive(Default)]
+pub(crate) struct Spares(RefCell<Vec<Rc<Request>>>);
+
+impl Spares {
+    /// More are not kept.
+    const MOST: usize = 64;
+
+    fn keep(&self, request: Rc<Request>) {
+        let mut spares = self.0.borrow_mut();
+        if spares.len() < Self::MOST {
+            spares.push(request);
+        }
+    }
+
+    /// The request, in memory of an earlier one if there is some that nobody looks at any more.
+    fn fill(&self, request: Request) -> Rc<Request> {
+        let Some(mut spare) = self.0.borrow_mut().pop() else { return Rc::new(request) };
+        match Rc::get_mut(&mut spare) {
+            Some(place) => *place = request,
+            None => return Rc::new(request),
+        }
+        spare
+    }
 }
 
 /// Starts a persistent operation.
@@ -115,7 +141,7 @@ impl Request {
         start: Option<Box<Start>>,
     ) -> Request {
         let (state, buffers) = (RefCell::new(state), RefCell::new(buffers));
-        Request { state, buffers, start, on, site: *call.site }
+        Request { state, buffers, start, on, site: call.site }
     }
 
     /// A send under way.
@@ -149,8 +175,9 @@ impl Request {
     /// # Safety
     /// There is room for one.
     pub(crate) unsafe fn give(self, call: Call, to: *mut MPI_Request) {
+        let request = call.process.spare_requests.fill(self);
         // SAFETY: as the caller promises.
-        unsafe { to.write(MPI_Request(call.process.requests.add(self))) };
+        unsafe { to.write(MPI_Request(call.process.requests.add(request))) };
     }
 
     fn is_active(&self) -> bool {
@@ -173,7 +200,7 @@ impl Request {
     fn wait(&self, call: Call) -> Outcome<Stat> {
         let state = self.state.replace(State::Inactive);
         let buffers = self.buffers.take();
-        let site = Site { call: call.site.call, ..self.site };
+        let site = Site { call: call.site.call, ..*self.site };
         match state {
             State::Inactive => Ok(Stat::EMPTY),
             State::Done(stat) => Ok(stat),
@@ -245,7 +272,7 @@ impl Request {
         let buffers = self.buffers.take();
         match state {
             State::Engine { number, pattern } => {
-                let pending = Pending::new(number, self.site, pattern);
+                let pending = Pending::new(number, *self.site, pattern);
                 locals::spawn(Box::pin(async move {
                     if let Ok(outcome) = pending.await {
                         // SAFETY: the program keeps the buffer until the operation is over.
@@ -347,7 +374,9 @@ unsafe fn complete(call: Call, request: &Request, handle: *mut MPI_Request) -> O
     if request.start.is_none() {
         // SAFETY: as the caller promises.
         unsafe {
-            call.process.requests.remove((*handle).0);
+            if let Some(request) = call.process.requests.remove((*handle).0) {
+                call.process.spare_requests.keep(request);
+            }
             *handle = MPI_REQUEST_NULL;
         }
     }
