@@ -177,8 +177,8 @@ calls! {
     fn posix_openpt(flags: c_int) -> c_int = opens();
     fn getpt() -> c_int = opens();
     fn signalfd(fd: c_int, mask: *const libc::sigset_t, flags: c_int) -> c_int = opens_if(fd == -1);
-    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command, argument);
-    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = controls(command, argument);
+    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = controls(fd, command, argument);
+    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = controls(fd, command, argument);
     fn pipe(ends: *mut c_int) -> c_int = opens_files_at(two(ends as usize));
     fn pipe2(ends: *mut c_int, flags: c_int) -> c_int = opens_files_at(two(ends as usize));
     fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int
@@ -198,21 +198,9 @@ calls! {
         flags: c_int,
         time: *mut libc::timespec,
     ) -> c_int = receives_many(messages);
-    fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int = requests(request);
+    fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int = requests(fd, request);
     fn lockf(fd: c_int, command: c_int, len: off_t) -> c_int = locks_file();
     fn lockf64(fd: c_int, command: c_int, len: off_t) -> c_int = locks_file();
-    fn aio_read(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
-    fn aio_read64(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
-    fn aio_write(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
-    fn aio_write64(block: *mut c_void) -> c_int = keeps_for_ever(Kind::Io) or no_such_call();
-    fn aio_fsync(how: c_int, block: *mut c_void) -> c_int
-        = keeps_for_ever(Kind::Io) or no_such_call();
-    fn aio_fsync64(how: c_int, block: *mut c_void) -> c_int
-        = keeps_for_ever(Kind::Io) or no_such_call();
-    fn lio_listio(wait: c_int, list: *const *mut c_void, n: c_int, event: *mut c_void) -> c_int
-        = keeps_for_ever(Kind::Io) or no_such_call();
-    fn lio_listio64(wait: c_int, list: *const *mut c_void, n: c_int, event: *mut c_void) -> c_int
-        = keeps_for_ever(Kind::Io) or no_such_call();
     fn dup2(old: c_int, new: c_int) -> c_int = duplicates_onto(old, new);
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = duplicates_onto(old, new);
     fn close(fd: c_int) -> c_int = closes(fd);

@@ -24,11 +24,10 @@ pub(crate) enum Kind {
     Addresses,
     List,
     Io,
-    FileLock,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 18] = [
+    pub(crate) const ALL: [Kind; 17] = [
         Kind::Descriptor,
         Kind::Thread,
         Kind::Unjoined,
@@ -46,7 +45,6 @@ impl Kind {
         Kind::Addresses,
         Kind::List,
         Kind::Io,
-        Kind::FileLock,
     ];
 
     /// Why a rank that holds one cannot move.
@@ -68,8 +66,7 @@ impl Kind {
             Kind::Directories => "it walks through directories (fts_open)",
             Kind::Addresses => "it holds what getaddrinfo returned",
             Kind::List => "it reads the list of users or groups (getpwent, getgrent)",
-            Kind::Io => "it has input or output going on by itself (io_setup, aio_read)",
-            Kind::FileLock => "it has a lock, a lease or signals of a file (fcntl, lockf)",
+            Kind::Io => "it has a context of asynchronous input and output (io_setup)",
         }
     }
 }

@@ -94,6 +94,11 @@ fn mapped_files() {
     stays("mapped", REASON);
 }
 
+#[test]
+fn signals_come_to_one_process() {
+    stays("owned", REASON);
+}
+
 /// It may keep what it opens for whichever rank.
 #[test]
 fn a_shared_library_keeps_files_where_they_are() {

@@ -18,7 +18,8 @@
 //! - A number of the range is claimed by one rank of the node at most, from before the descriptor gets it until
 //!   it is closed. A rank can be moved only while all its descriptors are such.
 //! - What means something in one process alone is not claimed: epoll, inotify, io_uring, signalfd, devices but for
-//!   a few, `/proc`. Neither is a number that the program has chosen (`dup2`), nor a standard one.
+//!   a few, `/proc`. Neither is a number that the program has chosen (`dup2`), nor a standard one. A claim ends
+//!   where a descriptor comes to mean more here: when signals are asked for (`F_SETOWN`, leases).
 //! - A message is in the socket before the parcel is in the ring, and both are taken by the same PE; other
 //!   ranks' messages that come first are kept until their parcels come.
 //! - Locks of `fcntl` belong to the process, which loses them when it closes any descriptor of the file. Both a
@@ -309,11 +310,6 @@ pub(super) fn pin(held: &Held) -> Option<&'static str> {
         return Some(kind.reason());
     };
     (kind == Kind::Descriptor && node.has_locks(node.own)).then_some(LOCKED)
-}
-
-/// Whether descriptors of ranks of this process may go along at all.
-pub(super) fn is_on() -> bool {
-    NODE.get().is_some()
 }
 
 /// Sends what the rank of a slot has open to the PE of its node that it is going to; whether there was

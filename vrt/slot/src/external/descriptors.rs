@@ -252,7 +252,12 @@ fn original_of(descriptor: c_int) -> File {
 }
 
 /// The call is `fcntl` with a command and an argument, which for new descriptors is their least number.
-pub(crate) fn controls(command: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn controls(
+    descriptor: c_int,
+    command: c_int,
+    argument: usize,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     /// Linux's, to be told of changes in a folder.
     const F_NOTIFY: c_int = 1026;
     /// Linux's, which the crate has for some systems alone.
@@ -264,19 +269,17 @@ pub(crate) fn controls(command: c_int, argument: usize, call: impl FnOnce() -> c
             descriptor
         }
         libc::F_SETLK | libc::F_SETLKW => locks_file(call),
-        libc::F_SETOWN | F_SETSIG | F_NOTIFY | libc::F_SETLEASE => {
-            keeps_for_ever(Kind::FileLock, call)
-        }
+        libc::F_SETOWN | F_SETSIG | F_NOTIFY | libc::F_SETLEASE => stays(descriptor, call),
         _ => call(),
     }
 }
 
 /// The call is `ioctl` with a request, some of which say to whom signals go.
-pub(crate) fn requests(request: c_ulong, call: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn requests(descriptor: c_int, request: c_ulong, call: impl FnOnce() -> c_int) -> c_int {
     const FIOSETOWN: c_ulong = 0x8901;
     const SIOCSPGRP: c_ulong = 0x8902;
     match request {
-        FIOSETOWN | SIOCSPGRP => keeps_for_ever(Kind::FileLock, call),
+        FIOSETOWN | SIOCSPGRP => stays(descriptor, call),
         _ => call(),
     }
 }
@@ -286,23 +289,20 @@ pub(crate) fn locks_file(call: impl FnOnce() -> c_int) -> c_int {
     if owner().is_some() {
         carried::takes_lock();
     }
-    keeps_for_ever(Kind::FileLock, call)
+    call()
 }
 
-/// The rank stays on its PE after the call if it succeeds, also when it has no descriptor open any more: that
-/// would not be seen of what may go along.
-pub(crate) fn keeps_for_ever(kind: Kind, call: impl FnOnce() -> c_int) -> c_int {
-    /// No handle has this address.
-    const NEVER_RELEASED: usize = 1;
-    let status = call();
-    if status >= 0
-        && carried::is_on()
-        && let Some(slot) = owner()
-        && !register::holds_of(kind, NEVER_RELEASED, slot)
+/// From the call on a descriptor means more in this process than in others: signals come to it.
+pub(crate) fn stays(descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    if let Some(slot) = owner()
+        && !forked::is_copy()
+        && is_of(descriptor, slot)
+        && carried::is_claimed(descriptor, slot)
     {
-        register::add(kind, NEVER_RELEASED, 0, slot);
+        carried::count(slot, false);
+        carried::let_go(descriptor, slot);
     }
-    status
+    call()
 }
 
 /// The call receives a message, with which descriptors may come.

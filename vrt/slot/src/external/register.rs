@@ -197,12 +197,8 @@ pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
 
 /// Whether the running rank holds something.
 pub(super) fn holds(kind: Kind, key: usize) -> bool {
-    running().is_some_and(|slot| holds_of(kind, key, slot.id().0))
-}
-
-/// Whether the rank of a slot holds something.
-pub(super) fn holds_of(kind: Kind, key: usize, slot: u32) -> bool {
-    let wanted = state(kind, slot);
+    let Some(slot) = running() else { return false };
+    let wanted = state(kind, slot.id().0);
     entries().any(|entry| {
         entry.state.load(Ordering::Acquire) == wanted && entry.key.load(Ordering::Relaxed) == key
     })

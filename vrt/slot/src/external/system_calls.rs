@@ -71,7 +71,7 @@ pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_lon
             #[cfg(target_arch = "x86_64")]
             libc::SYS_pipe => descriptors::opens_at(two(a), call_for_int).into(),
             libc::SYS_socketpair => descriptors::opens_at(two(d), call_for_int).into(),
-            libc::SYS_fcntl => descriptors::controls(second, c, call_for_int).into(),
+            libc::SYS_fcntl => descriptors::controls(fd, second, c, call_for_int).into(),
             libc::SYS_dup3 => descriptors::duplicates_onto(fd, second, call_for_int).into(),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_dup2 => descriptors::duplicates_onto(fd, second, call_for_int).into(),

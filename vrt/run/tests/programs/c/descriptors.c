@@ -218,12 +218,24 @@ static void mapped(void) {
     CHECK(fclose(in) == 0);
 }
 
+/* Signals of a descriptor go to one process. */
+static void owned(void) {
+    int ends[2];
+    CHECK(pipe(ends) == 0 && fcntl(ends[0], F_SETOWN, getpid()) == 0);
+    for (int round = 0; round < 50; round++) {
+        stir();
+        CHECK(fcntl(ends[0], F_GETOWN) == getpid());
+    }
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+    stir();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
     } cases[] = {{"streams", streams}, {"plain", plain},     {"pipes", pipes},      {"many", many},
-                 {"locks", locks},     {"watched", watched}, {"numbered", numbered}, {"mapped", mapped}};
+                 {"locks", locks},     {"watched", watched}, {"numbered", numbered}, {"mapped", mapped}, {"owned", owned}};
     begin(&argc, &argv);
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc == 2 && strcmp(cases[i].name, argv[1]) == 0) {
