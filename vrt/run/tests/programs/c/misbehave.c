@@ -301,7 +301,9 @@ static void alarms(void) {
     double begin = MPI_Wtime();
     for (int goes_on = 1; goes_on;) {
         stir();
-        int wants = MPI_Wtime() - begin < 0.1;
+        /* A rank that waits for its processor gets one of several that were due. */
+        int wants_more = rank == ONE && handled <= 3 && MPI_Wtime() - begin < 30;
+        int wants = wants_more || MPI_Wtime() - begin < 0.1;
         MPI_Allreduce(&wants, &goes_on, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     }
     if (rank == ONE) CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
