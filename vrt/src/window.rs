@@ -32,6 +32,7 @@ use vrt_core::comm::create;
 use vrt_core::comm::operator::Operator;
 use vrt_core::comm::{CommunicatorHandle, shape::Shape};
 use vrt_core::net::shared::Leased;
+use vrt_core::operation::Turns;
 use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{self, Access, Elsewhere, Target};
 use vrt_core::rma::control::Control;
@@ -126,6 +127,8 @@ pub struct Window<'a, T: Equivalence + Copy> {
     /// Where other ranks lock this one's memory; as long-lived as that.
     control: ManuallyDrop<Box<Control>>,
     epoch: Cell<Epoch>,
+    /// Of calls that others may have to follow, such as a swap in a loop.
+    turns: Turns,
     /// Ranks that the epochs of post and start, and locks, are about.
     accessed: RefCell<Vec<Rank>>,
     exposed_to: RefCell<Vec<Rank>>,
@@ -202,6 +205,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             targets: targets.collect(),
             control,
             epoch: Cell::new(Epoch::None),
+            turns: Turns::default(),
             accessed: RefCell::default(),
             exposed_to: RefCell::default(),
             one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
@@ -444,6 +448,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 self.wait_for_access(rank, at, len, access, site);
             }
         }
+        self.turns.count();
     }
 
     /// Does it in another node. A function of its own, so that an access in this node needs no room

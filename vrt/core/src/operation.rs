@@ -19,7 +19,9 @@ mod landing;
 
 pub use background::{Background, Lasting, background};
 use drive::drive_here;
-pub use drive::{MayBlock, drive, drive_async_main, finish_tasks, yield_now, yield_now_async};
+pub use drive::{
+    MayBlock, Turns, drive, drive_async_main, finish_tasks, yield_now, yield_now_async,
+};
 pub(crate) use landing::Landing;
 
 use std::cell::Cell;

@@ -22,6 +22,7 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::CommunicatorHandle;
 use vrt_core::net::shared::Leased;
+use vrt_core::operation::Turns;
 use vrt_core::pe;
 use vrt_core::rma::access::Target;
 use vrt_core::rma::control::Control;
@@ -52,6 +53,8 @@ pub(crate) struct Window {
     /// The rank's own part, as the program asks for it.
     part: Box<Part>,
     epoch: Cell<Epoch>,
+    /// Of calls that others may have to follow, such as a flush in a loop.
+    turns: Turns,
     /// Ranks that the access epoch is about, and that this rank's part is exposed to.
     accessed: RefCell<Vec<c_int>>,
     exposed_to: RefCell<Vec<c_int>>,

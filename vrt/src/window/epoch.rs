@@ -231,6 +231,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         drop(locked);
         fence(Ordering::SeqCst);
         self.release(rank, site);
+        self.turns.count();
     }
 
     /// Locks the memory of all ranks, shared (`MPI_Win_lock_all`).
@@ -261,6 +262,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         self.epoch.set(Epoch::None);
         fence(Ordering::SeqCst);
         (0..self.comm.size).for_each(|rank| self.release(rank, site));
+        self.turns.count();
     }
 
     /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
@@ -271,16 +273,21 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn flush(&self, rank: Rank) {
         self.expect_access(rank, site!("flush"));
         fence(Ordering::SeqCst);
+        self.turns.count();
     }
 
     /// [`flush`](Self::flush) for all ranks.
     pub fn flush_all(&self) {
         fence(Ordering::SeqCst);
+        self.turns.count();
     }
 
     /// Makes what others have written seen here, and what this rank has stored seen there
     /// (`MPI_Win_sync`).
     pub fn sync(&self) {
+        fence(Ordering::SeqCst);
+        self.turns.count();
+        // What the others have written meanwhile is seen as well.
         fence(Ordering::SeqCst);
     }
 

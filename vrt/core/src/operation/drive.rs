@@ -1,5 +1,6 @@
 //! Polling futures on the stack of a rank: what all blocking calls come down to.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -82,4 +83,34 @@ pub async fn yield_now_async() {
         Poll::Pending
     })
     .await;
+}
+
+/// Counts calls that are done at once, and lets other ranks of the PE run at some of them.
+///
+/// A rank that looks into memory again and again until another one has written there (a lock of its own making,
+/// a flag) never waits for anything that the runtime knows of: the other one, which may be its neighbour, would
+/// never run.
+#[derive(Debug, Default)]
+pub struct Turns(Cell<u32>);
+
+impl Turns {
+    /// So many calls go by between two turns of the others: a turn costs as much as some of them.
+    const CALLS: u32 = 128;
+
+    /// One call more. Async ranks let others run where they await.
+    #[inline]
+    pub fn count(&self) {
+        let calls = self.0.get() + 1;
+        self.0.set(calls % Self::CALLS);
+        if calls == Self::CALLS {
+            Self::give_way();
+        }
+    }
+
+    #[cold]
+    fn give_way() {
+        if let Some(may_block) = MayBlock::here() {
+            yield_now(may_block);
+        }
+    }
 }

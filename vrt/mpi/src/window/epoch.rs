@@ -287,7 +287,9 @@ fn unlock(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
     if win.accessed.borrow().is_empty() {
         win.epoch.set(Epoch::None);
     }
-    win.release(at, call)
+    win.release(at, call)?;
+    win.turns.count();
+    Ok(())
 }
 
 fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
@@ -309,7 +311,9 @@ fn unlock_all(call: Call, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
     win.expect_epoch(&[Epoch::LockedAll])?;
     win.epoch.set(Epoch::None);
-    (0..win.targets.len()).try_for_each(|rank| win.release(rank, call))
+    (0..win.targets.len()).try_for_each(|rank| win.release(rank, call))?;
+    win.turns.count();
+    Ok(())
 }
 
 /// What this rank did is done, there and here.
@@ -328,11 +332,15 @@ fn flush_all(call: Call, win: MPI_Win) -> Outcome {
 fn expect_passive(win: &Window) -> Outcome {
     win.expect_epoch(&[Epoch::Locked, Epoch::LockedAll])?;
     memory_fence(Ordering::SeqCst);
+    win.turns.count();
     Ok(())
 }
 
 fn sync(call: Call, win: MPI_Win) -> Outcome {
-    find(call, win)?;
+    let win = find(call, win)?;
+    memory_fence(Ordering::SeqCst);
+    win.turns.count();
+    // What the others have written meanwhile is seen as well.
     memory_fence(Ordering::SeqCst);
     Ok(())
 }

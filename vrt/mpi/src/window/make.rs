@@ -7,7 +7,7 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
 use vrt_core::comm::shape::Shape;
-use vrt_core::operation;
+use vrt_core::operation::{self, Turns};
 use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{Elsewhere, Target};
 use vrt_core::rma::control::Control;
@@ -123,6 +123,7 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
             model: MPI_WIN_UNIFIED,
         }),
         epoch: Cell::new(Epoch::None),
+        turns: Turns::default(),
         accessed: RefCell::default(),
         exposed_to: RefCell::default(),
         one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,

@@ -119,6 +119,36 @@ static void locks(int round) {
     (void)round;
 }
 
+/* A lock that the program makes of an atomic cell: who does not get it tries again at once, while the one who
+ * has it may be its neighbour. */
+static void own_lock(int round) {
+    int free_ = 0, taken = 1, found = -1, count = -1, all = -1;
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        cells[12] = cells[13] = 0;
+        MPI_Win_unlock(0, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    do {
+        MPI_Compare_and_swap(&taken, &free_, &found, MPI_INT, 0, 12, win);
+        MPI_Win_flush(0, win);
+    } while (found != free_);
+    MPI_Get(&count, 1, MPI_INT, 0, 13, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+    count++;
+    /* The others run, and find that it is taken. */
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &all, MPI_STATUS_IGNORE);
+    MPI_Put(&count, 1, MPI_INT, 0, 13, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+    MPI_Accumulate(&free_, 1, MPI_INT, 0, 12, 1, MPI_INT, MPI_REPLACE, win);
+    MPI_Win_flush(0, win);
+    MPI_Win_unlock_all(win);
+    MPI_Allreduce(&count, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(count > 0 && count <= size && all == size);
+    (void)round;
+}
+
 static void requests(int round) {
     int out = rank * 5 + round, in = -1, one = 1, before = -1;
     MPI_Request all[2];
@@ -213,8 +243,8 @@ static void shared(int round) {
     other[2] = own + round;
     MPI_Win_sync(window);
     work();
-    MPI_Barrier(node);
-    MPI_Win_sync(window);
+    /* Until the neighbour has written. */
+    while (((volatile int *)mine)[2] == -1) MPI_Win_sync(window);
     CHECK(mine[2] == (own + all - 1) % all + round && mine[3] == -1);
     MPI_Barrier(node);
     MPI_Win_unlock_all(window);
@@ -237,6 +267,7 @@ int main(int argc, char **argv) {
         fences(round);
         posts(round);
         locks(round);
+        own_lock(round);
         requests(round);
         dynamic(round);
         created(round);
