@@ -51,7 +51,7 @@ fn run(arguments: &Arguments) {
     let mut moves = Moves::new();
     let mut memory = vec![0u64; n as usize + long];
     let window = world.create_window(&mut memory);
-    let counters = world.allocate_window(vec![0i64; 3]);
+    let counters = world.allocate_window(vec![0i64; 4]);
     let best = world.allocate_window(vec![Located { value: -1.0f64, location: -1 }]);
     window.fence();
     counters.fence();
@@ -91,7 +91,7 @@ fn count(
     let (me, n) = (world.rank(), world.size());
     let keeper = (round as i32 * 7) % n;
     if me == keeper {
-        (0..3).for_each(|at| counters.store(at, 0));
+        (0..4).for_each(|at| counters.store(at, 0));
         best.store(0, Located { value: -1.0, location: -1 });
     }
     counters.fence();
@@ -117,6 +117,10 @@ fn count(
     counters.lock_all();
     counters.get((keeper + 1) % n, 2, &mut value);
     counters.flush_all();
+    // A lock of its own: who does not get it tries again, while its neighbour may have it.
+    while counters.compare_and_swap(keeper, 3, 0, 1) != 0 {}
+    vrt::yield_now();
+    assert_eq!(counters.compare_and_swap(keeper, 3, 1, 0), 1);
     counters.unlock_all();
     counters.fence();
     if me == keeper {
