@@ -57,6 +57,16 @@ pub enum Resumed {
     Returned(i32),
 }
 
+impl Resumed {
+    #[inline(always)]
+    fn of(result: CoroutineResult<(), i32>) -> Resumed {
+        match result {
+            CoroutineResult::Yield(()) => Resumed::Suspended,
+            CoroutineResult::Return(status) => Resumed::Returned(status),
+        }
+    }
+}
+
 struct SlotStack {
     base: usize,
     limit: usize,
@@ -111,44 +121,51 @@ impl Body {
         unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
     }
 
-    /// Runs the rank until it suspends or returns. After a rank with an image has suspended, `next` may name
-    /// another one to be run at once. Gives the last one that ran, and what came of it.
+    /// Runs a rank without an image until it suspends or returns; it may get one meanwhile.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
+    #[inline]
+    pub unsafe fn resume(slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises. Only a raw pointer to the coroutine is kept, because the rank
+        // itself reads the fields beside it while it runs.
+        unsafe {
+            let Some(coroutine) = Body::coroutine(slot) else { return Body::resume_thread(slot) };
+            hooks::use_heap(slot);
+            let own = thread_pointer::get();
+            let result = (*coroutine).resume(());
+            if (*slot).thread_pointer.get() != 0 {
+                image::stop(slot);
+                image::leave(slot, own);
+            }
+            hooks::use_heap(std::ptr::null_mut());
+            Resumed::of(result)
+        }
+    }
+
+    /// [`resume`](Self::resume) of a rank with an image, after which `next` may name another one to be run at
+    /// once. Gives the last one that ran, and what came of it.
     ///
     /// `next` is called with the thread pointer of the rank that has suspended.
     ///
     /// # Safety
-    /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended. So it is with
-    /// what `next` names, which [`has_image`](Body::has_image) besides.
-    #[inline]
-    pub unsafe fn resume(
+    /// As there, and the rank [`has_image`](Body::has_image). So it is with what `next` names.
+    #[inline(never)]
+    pub unsafe fn resume_images(
         first: *mut SlotHeader,
         mut next: impl FnMut() -> Option<*mut SlotHeader>,
     ) -> (*mut SlotHeader, Resumed) {
         let mut slot = first;
-        // SAFETY: as the caller promises.
-        let Some(mut coroutine) = (unsafe { Body::coroutine(slot) }) else {
-            // SAFETY: as the caller promises.
-            return (slot, unsafe { Body::resume_thread(slot) });
-        };
-        // SAFETY: as the caller promises. Only raw pointers to coroutines are kept, because the rank
-        // itself reads the fields beside its own while it runs.
+        // SAFETY: as the caller promises; and see there.
         unsafe {
+            let Some(mut coroutine) = Body::coroutine(slot) else {
+                return (slot, Body::resume_thread(slot));
+            };
             hooks::use_heap(slot);
             let own = thread_pointer::get();
-            let pointer = (*slot).thread_pointer.get();
-            if pointer != 0 {
-                image::enter(slot, pointer, own);
-            }
-            let resumed = loop {
-                let result = (*coroutine).resume(());
-                let resumed = match result {
-                    CoroutineResult::Yield(()) => Resumed::Suspended,
-                    CoroutineResult::Return(status) => Resumed::Returned(status),
-                };
-                // Also of a rank that has just got one.
-                if (*slot).thread_pointer.get() == 0 {
-                    break resumed;
-                }
+            image::enter(slot, (*slot).thread_pointer.get(), own);
+            loop {
+                let resumed = Resumed::of((*coroutine).resume(()));
                 image::stop(slot);
                 let mut after = None;
                 if resumed == Resumed::Suspended {
@@ -163,11 +180,10 @@ impl Body {
                     (slot, coroutine) = (after, of_after);
                 } else {
                     image::leave(slot, own);
-                    break resumed;
+                    hooks::use_heap(std::ptr::null_mut());
+                    return (slot, resumed);
                 }
-            };
-            hooks::use_heap(std::ptr::null_mut());
-            (slot, resumed)
+            }
         }
     }
 

@@ -89,22 +89,12 @@ pub fn run() -> Result<Outcome, RunError> {
     let outcome = loop {
         match pe::with_in_loop(|pe| pe.step(done.take())) {
             NextStep::Resume(rank, slot) => {
-                let (mut rank, mut is_booked) = (rank, false);
-                let next = || match pe::with_in_loop(|pe| pe.engine.resume_next(rank)) {
-                    After::Look => None,
-                    After::Booked => {
-                        is_booked = true;
-                        None
-                    }
-                    After::Resume(next, slot) => {
-                        rank = next;
-                        Some(slot)
-                    }
+                // SAFETY: `step` gave a ready rank of this PE, and none runs here.
+                done = match unsafe { Body::has_image(slot) } {
+                    // SAFETY: as above.
+                    false => Some((rank, slot, unsafe { Body::resume(slot) })),
+                    true => resume_images(rank, slot),
                 };
-                // SAFETY: `step` gave a ready rank of this PE, and none runs here; and so it is with
-                // those that follow, which have images.
-                let (slot, resumed) = unsafe { Body::resume(slot, next) };
-                done = (!is_booked).then_some((rank, slot, resumed));
             }
             NextStep::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
             NextStep::Tokio => turn(&tokio),
@@ -123,6 +113,26 @@ pub fn run() -> Result<Outcome, RunError> {
     drop(entered);
     tokio.shutdown_background();
     Ok(outcome)
+}
+
+/// Runs a ready rank with an image, and others that follow it. Gives the last one, if it is not booked.
+#[inline(never)]
+fn resume_images(mut rank: u32, slot: *mut SlotHeader) -> Option<(u32, *mut SlotHeader, Resumed)> {
+    let mut is_booked = false;
+    let next = || match pe::with_in_loop(|pe| pe.engine.resume_next(rank)) {
+        After::Look => None,
+        After::Booked => {
+            is_booked = true;
+            None
+        }
+        After::Resume(next, slot) => {
+            rank = next;
+            Some(slot)
+        }
+    };
+    // SAFETY: the caller's, a ready rank of this PE with an image; and so it is with those that follow.
+    let (slot, resumed) = unsafe { Body::resume_images(slot, next) };
+    (!is_booked).then_some((rank, slot, resumed))
 }
 
 /// Lets tokio's driver and tasks run once.
