@@ -247,7 +247,7 @@ fn wait(call: Call, bits: u32) -> c_long {
     }
     if has_foreign_threads()
         && !table(|table| table.between_ranks.contains(&call.address))
-        && let Some(status) = wait_in_kernel(call, deadline)
+        && let Some(status) = wait_in_kernel(call, bits, deadline)
     {
         return status;
     }
@@ -258,30 +258,34 @@ fn wait(call: Call, bits: u32) -> c_long {
 }
 
 /// Waits for a thread, for a while. `None`: the time has passed.
-fn wait_in_kernel(call: Call, deadline: Option<u64>) -> Option<c_long> {
+fn wait_in_kernel(call: Call, bits: u32, deadline: Option<u64>) -> Option<c_long> {
     let end = pe::monotonic() + MORE_PATIENCE;
     loop {
-        let status = wait_briefly(call, deadline);
+        let status = wait_briefly(call, bits, deadline);
         if status.is_some() || pe::monotonic() >= end || !others_run() {
             return status;
         }
     }
 }
 
-/// Waits for [`PATIENCE`]. `None`: the time has passed.
-fn wait_briefly(call: Call, deadline: Option<u64>) -> Option<c_long> {
-    let until = pe::monotonic() + PATIENCE;
-    if deadline.is_some_and(|deadline| deadline <= until) {
-        return Some(call.kernel());
-    }
-    let time = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE as c_long };
+/// Waits for [`PATIENCE`], or until the deadline. `None`: the time has passed, and there is more.
+fn wait_briefly(call: Call, bits: u32, deadline: Option<u64>) -> Option<c_long> {
+    let patient_until = pe::monotonic() + PATIENCE;
+    let is_last = deadline.is_some_and(|deadline| deadline <= patient_until);
+    let until = Duration::from_nanos(deadline.map_or(patient_until, |at| at.min(patient_until)));
+    let time = libc::timespec {
+        tv_sec: until.as_secs() as libc::time_t,
+        tv_nsec: until.subsec_nanos().into(),
+    };
+    // With a time of the clock, as a wait begins several times.
     let status = Call {
-        operation: libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+        operation: libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
         time: (&raw const time) as usize,
+        third: bits,
         ..call
     }
     .kernel();
-    (status == 0 || errno() != libc::ETIMEDOUT).then_some(status)
+    (is_last || status == 0 || errno() != libc::ETIMEDOUT).then_some(status)
 }
 
 /// Suspends the rank until somebody wakes the word.
