@@ -1,0 +1,544 @@
+//! Completing, starting and asking for requests (MPI-4.1 sections 3.7.3 to 3.7.6, 3.8, 3.9).
+
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use vrt_abi::constants::*;
+use vrt_abi::types::*;
+use vrt_core::operation;
+
+use super::{Request, find, wait_until};
+use crate::call::{Call, functions};
+use crate::fault::{Fault, Outcome, refuse};
+use crate::process::Process;
+use crate::status::Stat;
+
+/// Several requests of the program, by place.
+///
+/// # Safety
+/// There are so many handles.
+unsafe fn find_all(
+    process: &Process,
+    count: c_int,
+    handles: *const MPI_Request,
+) -> Outcome<Vec<Option<Rc<Request>>>> {
+    let count = crate::numbers::count(count)?;
+    if count > 0 && handles.is_null() {
+        refuse!(MPI_ERR_ARG, "the array of {count} requests is missing: the pointer is null");
+    }
+    // SAFETY: as the caller promises.
+    (0..count).map(|i| find(process, unsafe { *handles.add(i) })).collect()
+}
+
+/// Completes a request that is waited for: its handle is null then, unless it is persistent.
+///
+/// # Safety
+/// The handle is the program's, and stands for the request.
+unsafe fn complete(call: Call, request: &Request, handle: *mut MPI_Request) -> Outcome<Stat> {
+    let outcome = request.wait(call);
+    if request.start.is_none() {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if let Some(request) = call.process.requests.remove((*handle).0) {
+                call.process.spare_requests.keep(request);
+            }
+            *handle = MPI_REQUEST_NULL;
+        }
+    }
+    outcome
+}
+
+functions! {
+    MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) on Nothing = wait;
+    MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) on Nothing = test;
+    MPI_Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status)
+        on Nothing = wait_all;
+    MPI_Testall(
+        count: c_int, requests: *mut MPI_Request, flag: *mut c_int, statuses: *mut MPI_Status,
+    ) on Nothing = test_all;
+    MPI_Waitany(
+        count: c_int, requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status,
+    ) on Nothing = wait_any;
+    MPI_Testany(
+        count: c_int, requests: *mut MPI_Request, index: *mut c_int, flag: *mut c_int,
+        status: *mut MPI_Status,
+    ) on Nothing = test_any;
+    MPI_Waitsome(
+        count: c_int, requests: *mut MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = wait_some;
+    MPI_Testsome(
+        count: c_int, requests: *mut MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = test_some;
+    MPI_Start(request: *mut MPI_Request) on Nothing = start;
+    MPI_Startall(count: c_int, requests: *mut MPI_Request) on Nothing = start_all;
+    MPI_Cancel(request: *mut MPI_Request) on Nothing = cancel;
+    MPI_Request_free(request: *mut MPI_Request) on Nothing = free;
+    MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
+        on Nothing = get_status;
+    MPI_Request_get_status_all(
+        count: c_int, requests: *const MPI_Request, flag: *mut c_int, statuses: *mut MPI_Status,
+    ) on Nothing = get_status_all;
+    MPI_Request_get_status_any(
+        count: c_int, requests: *const MPI_Request, index: *mut c_int, flag: *mut c_int,
+        status: *mut MPI_Status,
+    ) on Nothing = get_status_any;
+    MPI_Request_get_status_some(
+        count: c_int, requests: *const MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = get_status_some;
+}
+
+/// An error of a request is raised on its own communicator.
+#[cold]
+fn raised(request: &Request, mut fault: Box<Fault>) -> Outcome {
+    fault.on = Some(request.on);
+    Err(fault)
+}
+
+/// Of several requests one has failed: which, is in the statuses.
+#[cold]
+fn raised_in_status(request: &Request, mut fault: Box<Fault>) -> Outcome {
+    fault.code = MPI_ERR_IN_STATUS;
+    raised(request, fault)
+}
+
+unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
+    // SAFETY: the program gives its handle, and room for a status.
+    unsafe {
+        let Some(request) = find(call.process, *handle)? else {
+            Stat::give_empty(status);
+            return Ok(());
+        };
+        match complete(call, &request, handle) {
+            Ok(stat) => stat.give(status),
+            Err(fault) => return raised(&request, fault),
+        }
+    }
+    Ok(())
+}
+
+/// Lets the others run once, if that could change something.
+fn progress(call: Call) -> Outcome {
+    operation::yield_now(call.may_block());
+    Ok(())
+}
+
+unsafe fn test(
+    call: Call,
+    handle: *mut MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives its handle, and room for a flag and a status.
+    unsafe {
+        let Some(request) = find(call.process, *handle)? else {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        };
+        if !request.is_ready() {
+            progress(call)?;
+        }
+        let is_ready = request.is_ready();
+        flag.write(is_ready.into());
+        if is_ready {
+            match complete(call, &request, handle) {
+                Ok(stat) => stat.give(status),
+                Err(fault) => return raised(&request, fault),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Completes requests that are ready or are waited for, and gives a status for each. Where one fails, each
+/// status says which.
+unsafe fn complete_all(
+    call: Call,
+    found: &[(usize, Rc<Request>)],
+    handles: *mut MPI_Request,
+    mut give: impl FnMut(usize, usize, Stat, c_int),
+) -> Outcome {
+    let mut failed = None;
+    for (nth, (at, request)) in found.iter().enumerate() {
+        // SAFETY: as the caller promises.
+        match unsafe { complete(call, request, handles.add(*at)) } {
+            Ok(stat) => give(nth, *at, stat, MPI_SUCCESS),
+            Err(fault) => {
+                give(nth, *at, Stat::EMPTY, fault.code);
+                failed = Some((Rc::clone(request), fault));
+            }
+        }
+    }
+    match failed {
+        None => Ok(()),
+        Some((request, fault)) => raised_in_status(&request, fault),
+    }
+}
+
+/// # Safety
+/// There is a status at this place, or statuses are ignored.
+unsafe fn status_at(statuses: *mut MPI_Status, at: usize) -> *mut MPI_Status {
+    if statuses.is_null() {
+        return statuses;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { statuses.add(at) }
+}
+
+/// # Safety
+/// As [`status_at`].
+unsafe fn give_with_error(stat: Stat, error: c_int, statuses: *mut MPI_Status, at: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let status = status_at(statuses, at);
+        stat.give(status);
+        if !status.is_null() {
+            (*status).MPI_ERROR = error;
+        }
+    }
+}
+
+unsafe fn wait_all(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses.
+    unsafe {
+        // The common case needs no lists.
+        let mut failed = None;
+        let count = crate::numbers::count(count)?;
+        for at in 0..count {
+            let Some(request) = find(call.process, *handles.add(at))? else {
+                give_with_error(Stat::EMPTY, MPI_SUCCESS, statuses, at);
+                continue;
+            };
+            match complete(call, &request, handles.add(at)) {
+                Ok(stat) => give_with_error(stat, MPI_SUCCESS, statuses, at),
+                Err(fault) => {
+                    give_with_error(Stat::EMPTY, fault.code, statuses, at);
+                    failed = Some((request, fault));
+                }
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some((request, fault)) => raised_in_status(&request, fault),
+        }
+    }
+}
+
+unsafe fn test_all(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses, and room for a flag.
+    unsafe {
+        let found = find_all(call.process, count, handles)?;
+        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
+        if !all_ready() {
+            progress(call)?;
+        }
+        let is_ready = all_ready();
+        flag.write(is_ready.into());
+        if is_ready {
+            return wait_all(call, count, handles, statuses);
+        }
+    }
+    Ok(())
+}
+
+/// The active ones among some requests, by place.
+fn active(found: Vec<Option<Rc<Request>>>) -> Vec<(usize, Rc<Request>)> {
+    let placed = found.into_iter().enumerate().filter_map(|(at, request)| Some((at, request?)));
+    placed.filter(|(_, request)| request.is_active()).collect()
+}
+
+/// Waits until one of some requests is ready.
+fn wait_for_one(call: Call, active: &[(usize, Rc<Request>)]) -> Outcome {
+    let is_so = || active.iter().any(|(_, request)| request.is_ready());
+    if is_so() {
+        return Ok(());
+    }
+    let pattern = active.iter().find_map(|(_, request)| request.pattern());
+    wait_until(call, *call.site, pattern, is_so)
+}
+
+unsafe fn wait_any(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for an index and a status.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        if active.is_empty() {
+            index.write(MPI_UNDEFINED);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        wait_for_one(call, &active)?;
+        any_ready(call, &active, handles, index, status).map(|_| ())
+    }
+}
+
+/// Completes the first that is ready, if one is.
+unsafe fn any_ready(
+    call: Call,
+    active: &[(usize, Rc<Request>)],
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome<bool> {
+    let Some((at, request)) = active.iter().find(|(_, request)| request.is_ready()) else {
+        return Ok(false);
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        index.write(*at as c_int);
+        match complete(call, request, handles.add(*at)) {
+            Ok(stat) => stat.give(status),
+            Err(fault) => raised(request, fault)?,
+        }
+    }
+    Ok(true)
+}
+
+unsafe fn test_any(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for the rest.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        index.write(MPI_UNDEFINED);
+        if active.is_empty() {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        if !active.iter().any(|(_, request)| request.is_ready()) {
+            progress(call)?;
+        }
+        flag.write(1);
+        let found = any_ready(call, &active, handles, index, status)?;
+        flag.write(found.into());
+    }
+    Ok(())
+}
+
+unsafe fn wait_some(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        if !active.is_empty() {
+            wait_for_one(call, &active)?;
+        }
+        some_ready(call, active, handles, done, indices, statuses)
+    }
+}
+
+unsafe fn some_ready(
+    call: Call,
+    mut active: Vec<(usize, Rc<Request>)>,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    let is_empty = active.is_empty();
+    active.retain(|(_, request)| request.is_ready());
+    // SAFETY: as the caller promises.
+    unsafe {
+        done.write(if is_empty { MPI_UNDEFINED } else { active.len() as c_int });
+        complete_all(call, &active, handles, |nth, at, stat, error| {
+            indices.add(nth).write(at as c_int);
+            give_with_error(stat, error, statuses, nth);
+        })
+    }
+}
+
+unsafe fn test_some(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        if !active.is_empty() && !active.iter().any(|(_, request)| request.is_ready()) {
+            progress(call)?;
+        }
+        some_ready(call, active, handles, done, indices, statuses)
+    }
+}
+
+unsafe fn start(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    let Some(request) = find(call.process, unsafe { *handle })? else {
+        refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+    };
+    match request.begin(call) {
+        Ok(()) => Ok(()),
+        Err(fault) => raised(&request, fault),
+    }
+}
+
+unsafe fn start_all(call: Call, count: c_int, handles: *mut MPI_Request) -> Outcome {
+    let count = crate::numbers::count(count)?;
+    // SAFETY: the program gives so many handles.
+    (0..count).try_for_each(|i| unsafe { start(call, handles.add(i)) })
+}
+
+unsafe fn cancel(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    match find(call.process, unsafe { *handle })? {
+        Some(request) => request.cancel(),
+        None => refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"),
+    }
+}
+
+unsafe fn free(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    unsafe {
+        let Some(request) = find(call.process, *handle)? else {
+            refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+        };
+        request.abandon();
+        call.process.requests.remove((*handle).0);
+        *handle = MPI_REQUEST_NULL;
+    }
+    Ok(())
+}
+
+unsafe fn get_status(
+    call: Call,
+    handle: MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let request = find(call.process, handle)?;
+    if request.as_ref().is_some_and(|request| !request.is_ready()) {
+        progress(call)?;
+    }
+    let is_ready = request.as_ref().is_none_or(|request| request.is_ready());
+    // SAFETY: the program gives room for a flag and a status.
+    unsafe {
+        flag.write(is_ready.into());
+        if is_ready {
+            match request {
+                Some(request) => request.look().give(status),
+                None => Stat::give_empty(status),
+            }
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_all(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses, and room for a flag.
+    unsafe {
+        let found = find_all(call.process, count, handles)?;
+        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
+        if !all_ready() {
+            progress(call)?;
+        }
+        let is_ready = all_ready();
+        flag.write(is_ready.into());
+        for (at, request) in found.iter().enumerate().filter(|_| is_ready) {
+            let stat = request.as_ref().map_or(Stat::EMPTY, |request| request.look());
+            give_with_error(stat, MPI_SUCCESS, statuses, at);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_any(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for the rest.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        index.write(MPI_UNDEFINED);
+        if active.is_empty() {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        let ready = || active.iter().find(|(_, request)| request.is_ready());
+        if ready().is_none() {
+            progress(call)?;
+        }
+        let found = ready();
+        flag.write(found.is_some().into());
+        if let Some((at, request)) = found {
+            index.write(*at as c_int);
+            request.look().give(status);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_some(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(call.process, count, handles)?);
+        if active.is_empty() {
+            done.write(MPI_UNDEFINED);
+            return Ok(());
+        }
+        let is_ready = |(_, request): &&(usize, Rc<Request>)| request.is_ready();
+        if !active.iter().any(|request| is_ready(&request)) {
+            progress(call)?;
+        }
+        let mut nth = 0;
+        for (at, request) in active.iter().filter(is_ready) {
+            indices.add(nth).write(*at as c_int);
+            give_with_error(request.look(), MPI_SUCCESS, statuses, nth);
+            nth += 1;
+        }
+        done.write(nth as c_int);
+    }
+    Ok(())
+}
