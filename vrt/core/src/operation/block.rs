@@ -37,12 +37,8 @@ pub fn block_on_request(
             }
             Started::Pending(request, _) => request,
         };
-        if pe.look_for(request, &awaited.outcome) {
-            return None;
-        }
         // SAFETY: this function does not return before the rank has been resumed.
-        unsafe { pe.engine.running().await_outcome(request, &awaited) };
-        Some(request)
+        unsafe { has_to_wait(pe, request, &awaited) }.then_some(request)
     });
     match pending {
         Some(request) => suspend_until_done(request, &awaited),
@@ -138,11 +134,7 @@ unsafe fn receive_after(
             };
             let wait = site.wait(Some(pattern));
             let awaited = awaited.write(Awaited { outcome: Cell::new(None), wait });
-            if pe.look_for(request, &awaited.outcome) {
-                return None;
-            }
-            pe.engine.running().await_outcome(request, awaited);
-            Some(request)
+            has_to_wait(pe, request, awaited).then_some(request)
         });
         let awaited = (*receive).awaited.assume_init_ref();
         match pending {
@@ -173,17 +165,25 @@ pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
 #[inline(never)]
 fn block_on_started(request: u32, pattern: Pattern, site: &Site) {
     let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(Some(pattern)) };
-    let is_pending = pe::with(|pe| {
-        if pe.look_for(request, &awaited.outcome) {
-            return false;
-        }
-        // SAFETY: this function does not return before the rank has been resumed.
-        unsafe { pe.engine.running().await_outcome(request, &awaited) };
-        true
-    });
-    if is_pending {
+    // SAFETY: this function does not return before the rank has been resumed.
+    if pe::with(|pe| unsafe { has_to_wait(pe, request, &awaited) }) {
         suspend_until_done(request, &awaited);
     }
+}
+
+/// Looks for a while whether a request of the running rank gets done; if it does not, the rank waits for it
+/// from now on.
+///
+/// # Safety
+/// What is awaited lives until the rank goes on after it was resumed.
+#[inline(always)]
+unsafe fn has_to_wait(pe: &mut pe::Pe, request: u32, awaited: &Awaited) -> bool {
+    let is_found = pe.look_for(request, &awaited.outcome);
+    if !is_found {
+        // SAFETY: as the caller promises.
+        unsafe { pe.engine.running().await_outcome(request, awaited) };
+    }
+    !is_found
 }
 
 /// Suspends the running rank, which waits for this, until it is done.
