@@ -4,6 +4,12 @@
 //! libc's and Rust's among them. So between [`set`] and setting it back nothing may be called that
 //! could have the address of a thread-local at hand from before, and no signal handler may rely on
 //! one.
+//!
+//! The compiler takes the address of a thread-local for the same in all of a function, and keeps it
+//! in a register from before a [`set`] to behind it. So a function that sets the thread pointer, and
+//! all that is inlined into it, uses thread-locals on one side of that at most; what needs them on the
+//! other side is a function that is never inlined, or computes their addresses by itself from the
+//! thread pointer.
 
 use std::ffi::c_void;
 #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::rc::Rc;
 use std::sync::Once;
 
-use vrt_load::Entry;
+use vrt_load::{Entry, Plan};
 use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
 
 use crate::communicator::Comm;
@@ -53,8 +53,16 @@ pub(crate) fn run(arguments: Arguments) -> i32 {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(signals::begin);
     Process::new(Comm::world(), Comm::itself()).begin();
-    // SAFETY: this rank has no image yet, and no thread-local of this function's is used any more.
-    let Some(base) = (unsafe { image::begin() }) else { return report::STATUS_RUNTIME };
+    // SAFETY: this rank has no image yet, and this function uses no thread-local afterwards.
+    match unsafe { image::begin() } {
+        Some(base) => run_image(plan, base, arguments),
+        None => report::STATUS_RUNTIME,
+    }
+}
+
+/// Never inlined: the thread pointer is the rank's now.
+#[inline(never)]
+fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
     debugger::wait(hooks::current_rank().unwrap_or_default(), plan, base);
     // Programs write to their arguments, and keep them.
     let mut own: Vec<*mut c_char> =

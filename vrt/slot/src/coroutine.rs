@@ -12,6 +12,7 @@ use std::task::Waker;
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::hooks::LoopThread;
 use crate::layout::PAGE;
 use crate::rank::Program;
 use crate::resident::resident;
@@ -146,7 +147,8 @@ impl Body {
     /// [`resume`](Self::resume) of a rank with an image, after which `next` may name another one to be run at
     /// once. Gives the last one that ran, and what came of it.
     ///
-    /// `next` is called with the thread pointer of the rank that has suspended.
+    /// `next` is called with the thread pointer of the rank that has suspended. Here thread-locals are not used
+    /// by their names at all (see [`thread_pointer`]).
     ///
     /// # Safety
     /// As there, and the rank [`has_image`](Body::has_image). So it is with what `next` names.
@@ -161,26 +163,25 @@ impl Body {
             let Some(mut coroutine) = Body::coroutine(slot) else {
                 return (slot, Body::resume_thread(slot));
             };
-            hooks::use_heap(slot);
-            let own = thread_pointer::get();
-            image::enter(slot, (*slot).thread_pointer.get(), own);
+            let thread = LoopThread::find();
+            image::enter(slot, thread);
             loop {
                 let resumed = Resumed::of((*coroutine).resume(()));
-                image::stop(slot);
+                let pointer = image::stop(slot);
                 let mut after = None;
                 if resumed == Resumed::Suspended {
-                    hooks::use_heap(std::ptr::null_mut());
-                    after = next();
-                    hooks::use_heap(slot);
+                    thread.use_heap(pointer, std::ptr::null_mut());
+                    after = ask(&mut next);
+                    thread.use_heap(pointer, slot);
                 }
                 if let Some(after) = after
                     && let Some(of_after) = Body::coroutine(after)
                 {
-                    image::change(slot, after, own);
+                    image::change(slot, after, thread);
                     (slot, coroutine) = (after, of_after);
                 } else {
-                    image::leave(slot, own);
-                    hooks::use_heap(std::ptr::null_mut());
+                    image::leave(slot, thread.pointer);
+                    thread.use_heap(thread.pointer, std::ptr::null_mut());
                     return (slot, resumed);
                 }
             }
@@ -289,6 +290,12 @@ impl Body {
             (*slot).body.get().write(Body::None);
         }
     }
+}
+
+/// Never inlined: it uses the thread-locals of whoever's thread pointer is set now.
+#[inline(never)]
+fn ask(next: &mut impl FnMut() -> Option<*mut SlotHeader>) -> Option<*mut SlotHeader> {
+    next()
 }
 
 thread_local! {

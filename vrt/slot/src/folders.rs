@@ -65,6 +65,7 @@ pub(crate) fn enter(slot: &SlotHeader) {
 }
 
 #[cold]
+#[inline(never)]
 fn change(slot: &SlotHeader) {
     // SAFETY: null, or what the rank has set, in its own heap.
     let own = unsafe { slot.folder.get().as_ref() };

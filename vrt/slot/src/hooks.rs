@@ -13,6 +13,8 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use vrt_load::thread_pointer;
+
 use crate::{Arena, SlotHeader, forked, heap, image, outside};
 
 thread_local! {
@@ -48,6 +50,38 @@ pub fn running_rank() -> Option<(u32, u32)> {
 #[inline(always)]
 pub fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
+}
+
+/// The thread of a PE's loop, for functions that set its thread pointer: there the compiler would take a
+/// thread-local of one thread pointer for that of another.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopThread {
+    /// Its own thread pointer.
+    pub pointer: usize,
+    /// The PE.
+    pub pe: u32,
+    /// How far from a thread pointer the word is that says whose heap is meant, modulo 2^64.
+    heap: usize,
+}
+
+impl LoopThread {
+    /// The calling thread, which has its own thread pointer.
+    #[inline(never)]
+    pub fn find() -> LoopThread {
+        let pointer = thread_pointer::get();
+        let heap = HEAP.with(|word| std::ptr::from_ref(word).addr());
+        LoopThread { pointer, pe: pe_of_thread(), heap: heap.wrapping_sub(pointer) }
+    }
+
+    /// [`use_heap`] where this is the thread pointer.
+    ///
+    /// # Safety
+    /// It is the thread's own, or that of an image whose rank runs on the thread, or is to.
+    #[inline(always)]
+    pub unsafe fn use_heap(self, pointer: usize, slot: *mut SlotHeader) {
+        // SAFETY: the thread blocks of images look like the thread's own, and nobody else uses this one.
+        unsafe { (pointer.wrapping_add(self.heap) as *mut *mut SlotHeader).write(slot) }
+    }
 }
 
 /// Runs `f`, a call of libc's, on the PE's outside heap: what it allocates, a rank may hold. The libc that a

@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vrt_load::{Module, Plan, thread_pointer};
 
 use crate::floating_point::FloatingPoint;
+use crate::hooks::LoopThread;
 use crate::resident::resident;
 use crate::{Arena, SlotHeader, SlotId, folders, hooks, image_thread, signals};
 
@@ -143,7 +144,8 @@ fn most_mappings() -> usize {
 ///
 /// # Safety
 /// The caller is a rank of a job whose program is installed, and has no image yet; it keeps no reference
-/// to a thread-local variable.
+/// to a thread-local variable, and uses none itself afterwards (see [`thread_pointer`]).
+#[inline(never)]
 pub unsafe fn begin() -> Option<usize> {
     let (plan, slot) = (plan()?, hooks::heap_in_use());
     // SAFETY: the heap in use is the running rank's.
@@ -167,18 +169,19 @@ pub unsafe fn begin() -> Option<usize> {
     Some(base)
 }
 
-/// The rank of a slot with an image is about to run on this thread, whose heap is the slot's already.
+/// The rank of a slot with an image is about to run on this thread.
 ///
 /// # Safety
 /// The calling PE owns the slot.
-#[inline]
-pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
+#[inline(always)]
+pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
     // SAFETY: as the caller promises.
     unsafe {
-        if (*slot).thread_locals_of.get() != hooks::pe_of_thread() {
-            refresh(slot, own);
+        thread.use_heap(thread.pointer, slot);
+        if (*slot).thread_locals_of.get() != thread.pe {
+            refresh(slot, thread);
         }
-        thread_pointer::set(pointer);
+        thread_pointer::set((*slot).thread_pointer.get());
         folders::enter(&*slot);
         (*(*slot).floating_point.as_ptr()).enter();
         if (*slot).has_signal.get() {
@@ -188,21 +191,24 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, pointer: usize, own: usize) {
 }
 
 /// The rank of a slot with an image has stopped running on this thread, which keeps its thread pointer and its
-/// floating-point environment until [`leave`] or [`change`].
+/// floating-point environment until [`leave`] or [`change`]. Gives that thread pointer.
 ///
 /// # Safety
 /// As [`enter`], which came before or [`begin`].
-#[inline]
-pub(crate) unsafe fn stop(slot: *mut SlotHeader) {
+#[inline(always)]
+pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
     // SAFETY: as the caller promises.
-    unsafe { FloatingPoint::keep((*slot).floating_point.as_ptr()) };
+    unsafe {
+        FloatingPoint::keep((*slot).floating_point.as_ptr());
+        (*slot).thread_pointer.get()
+    }
 }
 
 /// This thread, on which a rank has [`stop`]ped, has its own thread pointer, `own`, again.
 ///
 /// # Safety
 /// As [`stop`], which came before.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -215,16 +221,17 @@ pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
 ///
 /// # Safety
 /// As those.
-#[inline]
-pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, own: usize) {
+#[inline(always)]
+pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread: LoopThread) {
     // SAFETY: as the caller promises.
     unsafe {
-        if (*slot).thread_locals_of.get() != hooks::pe_of_thread() {
-            refresh(slot, own);
+        if (*slot).thread_locals_of.get() != thread.pe {
+            refresh(slot, thread);
         }
-        thread_pointer::set((*slot).thread_pointer.get());
+        let pointer = (*slot).thread_pointer.get();
+        thread_pointer::set(pointer);
         // The copies may have been made now, of what is the thread's own.
-        hooks::use_heap(slot);
+        thread.use_heap(pointer, slot);
         folders::enter(&*slot);
         (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
         if (*slot).has_signal.get() {
@@ -238,13 +245,14 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, own: u
 /// # Safety
 /// As [`enter`].
 #[cold]
-unsafe fn refresh(slot: *mut SlotHeader, own: usize) {
+#[inline(never)]
+unsafe fn refresh(slot: *mut SlotHeader, thread: LoopThread) {
     // SAFETY: as the caller promises.
     unsafe {
         if let (Some(plan), Some(base)) = (plan(), base((*slot).id())) {
-            plan.refresh_thread_block(base, own);
+            plan.refresh_thread_block(base, thread.pointer);
             folders::arrives(&*slot);
-            (*slot).thread_locals_of.set(hooks::pe_of_thread());
+            (*slot).thread_locals_of.set(thread.pe);
         }
     }
 }

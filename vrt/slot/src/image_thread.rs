@@ -65,6 +65,7 @@ pub(crate) struct InImage {
 
 impl InImage {
     /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
+    #[inline(never)]
     pub(crate) fn enter(slot: u32) -> Option<InImage> {
         let plan = image::plan()?;
         let base = image::base(SlotId(slot))?;
@@ -96,6 +97,25 @@ impl InImage {
             }
         }
         Some(InImage { plan, own, pointer, base })
+    }
+
+    /// What is done at the end of a thread of the image.
+    #[inline(never)]
+    fn call_destructors(&self) {
+        while let Some((function, argument)) = AT_END.with_borrow_mut(Vec::pop) {
+            // SAFETY: the program registered it to be called now.
+            unsafe { function(argument) };
+        }
+        self.end_specific();
+        runtime_heap(|| threads().retain(|(_, pointer)| *pointer != self.pointer));
+    }
+
+    /// The thread has its own thread pointer again.
+    #[inline(never)]
+    fn has_left(&self) {
+        // SAFETY: the process's block of this thread, and the image's.
+        unsafe { self.plan.copy_thread_result(self.own, self.pointer) };
+        IMAGE.set(0);
     }
 
     /// Calls the functions of keys with the values that the thread has under them.
@@ -133,18 +153,11 @@ impl InImage {
 
 impl Drop for InImage {
     fn drop(&mut self) {
-        while let Some((function, argument)) = AT_END.with_borrow_mut(Vec::pop) {
-            // SAFETY: the program registered it to be called now.
-            unsafe { function(argument) };
-        }
-        self.end_specific();
-        runtime_heap(|| threads().retain(|(_, pointer)| *pointer != self.pointer));
-        // SAFETY: the process's thread pointer of this thread; its block and this one.
-        unsafe {
-            thread_pointer::set(self.own);
-            self.plan.copy_thread_result(self.own, self.pointer);
-        }
-        IMAGE.set(0);
+        self.call_destructors();
+        // SAFETY: the process's thread pointer of this thread, and no thread-local is used on the other
+        // side of this in here.
+        unsafe { thread_pointer::set(self.own) };
+        self.has_left();
     }
 }
 

@@ -286,6 +286,7 @@ pub(crate) unsafe fn came_for(
 
 /// The rank of a slot, which is about to run on this thread, has signals that wait.
 #[cold]
+#[inline(never)]
 pub(crate) fn deliver_late(slot: &SlotHeader) {
     slot.has_signal.set(false);
     if let Some(signals) = existing() {

@@ -17,3 +17,11 @@ mod datatypes {
 
     in_places! { DATATYPES, 5 }
 }
+
+mod exchanges {
+    use super::Program;
+
+    const EXCHANGES: Program = Program::new("exchanges.c");
+
+    in_places! { EXCHANGES, 5, |_| (); moving }
+}
