@@ -158,7 +158,8 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
         .chain(blocking::in_front())
         .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
         .map(|function| (function.name, function.address as usize));
-    let of_own_libc = vrt_slot::for_own_libc().into_iter().filter(|_| own_libc);
+    let of_own_libc = vrt_slot::for_own_libc().into_iter().chain(vrt_slot::of_libc_threads());
+    let of_own_libc = of_own_libc.filter(|_| own_libc);
     let of_own_libc = of_own_libc.map(|(name, address)| (name, address as usize));
     let _: &HashMap<_, _> = PROVIDED
         .get_or_init(|| functions().into_iter().chain(in_front).chain(of_own_libc).collect());

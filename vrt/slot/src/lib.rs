@@ -72,6 +72,7 @@ pub mod image_thread;
 pub mod interpose;
 mod interval_timers;
 mod layout;
+mod libc_threads;
 pub mod live;
 pub mod locals;
 pub mod outside;
@@ -88,6 +89,7 @@ mod waker;
 pub use calls::{for_images, in_front};
 pub use held::Held;
 pub use layout::{Layout, LayoutError, SlotSizes};
+pub use libc_threads::of_libc_threads;
 pub use own_libc::for_own_libc;
 pub use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
 

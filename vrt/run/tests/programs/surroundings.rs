@@ -52,6 +52,14 @@ all_is_right! {
 }
 
 #[test]
+fn what_libc_does_in_threads_of_its_own_is_refused_by_name() {
+    let job = in_place(MOVING, "threads_inside_libc").is_right();
+    for name in ["aio_write", "timer_create with SIGEV_THREAD"] {
+        assert!(job.err.contains(&format!("{name} is not supported")), "{job}");
+    }
+}
+
+#[test]
 fn a_trapped_division_is_its_ranks() {
     let job = in_place(STILL, "trapped");
     assert_eq!(job.status, Some(128 + libc::SIGFPE), "{job}");

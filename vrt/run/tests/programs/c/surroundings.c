@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <aio.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -226,6 +227,19 @@ static void timers(void) {
     if (rank == ONE) CHECK(timer_delete(timer) == 0);
 }
 
+static void never(union sigval value) { CHECK(value.sival_int < 0 && 0); }
+static void threads_inside_libc(void) {
+    char text[] = "text";
+    struct aiocb write = {.aio_fildes = STDERR_FILENO, .aio_buf = text, .aio_nbytes = 4};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = never};
+    timer_t timer;
+    errno = 0;
+    CHECK(aio_write(&write) == -1 && errno == ENOSYS);
+    errno = 0;
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == -1 && errno == ENOSYS);
+    stir();
+}
+
 static void *exits(void *value) { pthread_exit(value); }
 static void exited_threads(void) {
     pthread_t made;
@@ -440,7 +454,8 @@ static const struct { const char *name; void (*function)(void); } cases[] = {
     CASE(allocations), CASE(program_break), CASE(sockets), CASE(handled_pipe), CASE(broken_pipe),
     CASE(blocked_signals), CASE(children), CASE(temporary_files), CASE(clocks), CASE(much_output),
     CASE(input), CASE(direct_output), CASE(abort_in_operation), CASE(exit_in_exit), CASE(abort_in_exit),
-    CASE(fails_after_finalize), CASE(pipelines), CASE(spawned), CASE(timers), CASE(exited_threads),
+    CASE(fails_after_finalize), CASE(pipelines), CASE(spawned), CASE(timers), CASE(threads_inside_libc),
+    CASE(exited_threads),
     CASE(cancelled_threads), CASE(running_threads), CASE(threads_for_the_kernel), CASE(conditions), CASE(semaphores),
     CASE(shared_memory), CASE(loaded_objects), CASE(named_frames),
 };

@@ -1,0 +1,93 @@
+//! Functions of a libc that is a rank's own which start a thread inside of it: such a thread has a thread
+//! pointer of the process, with which that libc cannot run. They are refused, as on systems without them.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{calls, hooks, report, signals};
+
+/// Says so, once a process for each function.
+fn refuse(name: &CStr, is_said: &AtomicBool) {
+    if is_said.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let (rank, name) = (hooks::current_rank().unwrap_or_default(), name.to_string_lossy());
+    report::say(format_args!(
+        "rank {rank}: {name} is not supported (ENOSYS): libc does it in a thread of its own, which would not \
+         belong to any rank"
+    ));
+}
+
+/// Functions that are refused, with what they return.
+macro_rules! refused {
+    ($($name:ident => $result:expr;)*) => {
+        $(
+            unsafe extern "C" fn $name() -> c_int {
+                static IS_SAID: AtomicBool = AtomicBool::new(false);
+                refuse(
+                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => c"",
+                    },
+                    &IS_SAID,
+                );
+                signals::fail(libc::ENOSYS);
+                $result
+            }
+        )*
+
+        const REFUSED: &[(&str, *const ())] = &[$((stringify!($name), $name as *const ())),*];
+    };
+}
+
+refused! {
+    aio_read => -1;
+    aio_read64 => -1;
+    aio_write => -1;
+    aio_write64 => -1;
+    aio_fsync => -1;
+    aio_fsync64 => -1;
+    lio_listio => -1;
+    lio_listio64 => -1;
+    getaddrinfo_a => libc::EAI_SYSTEM;
+}
+
+/// POSIX `timer_create`, but for timers that want a thread.
+unsafe extern "C" fn timer_create(
+    clock: c_int,
+    event: *mut c_void,
+    timer: *mut *mut c_void,
+) -> c_int {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    // SAFETY: null, or the caller's description.
+    let event_of_caller = unsafe { event.cast::<libc::sigevent>().as_ref() };
+    if event_of_caller.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
+        refuse(c"timer_create with SIGEV_THREAD", &IS_SAID);
+        return signals::fail(libc::ENOSYS);
+    }
+    // SAFETY: the caller keeps the contract.
+    unsafe { calls::timer_create(clock, event, timer) }
+}
+
+/// POSIX `mq_notify`, but for notifications that want a thread.
+unsafe extern "C" fn mq_notify(queue: c_int, event: *const libc::sigevent) -> c_int {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    // SAFETY: null, or the caller's description.
+    let event_of_caller = unsafe { event.as_ref() };
+    if event_of_caller.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
+        refuse(c"mq_notify with SIGEV_THREAD", &IS_SAID);
+        return signals::fail(libc::ENOSYS);
+    }
+    // SAFETY: the caller keeps the contract.
+    match unsafe { libc::syscall(libc::SYS_mq_notify, queue, event) } {
+        -1 => signals::fail(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)),
+        _ => 0,
+    }
+}
+
+/// What is in the place of these functions of a libc that is a rank's own.
+pub fn of_libc_threads() -> impl Iterator<Item = (&'static str, *const ())> {
+    let others =
+        [("timer_create", timer_create as *const ()), ("mq_notify", mq_notify as *const ())];
+    REFUSED.iter().copied().chain(others)
+}
