@@ -1,4 +1,4 @@
-//! `rotate` and `random`: many moves, whatever they do to balance.
+//! `rotate`, `random` and `pile`: many moves, whatever they do to balance.
 //!
 //! They test a runtime's migration, as Charm++'s RotateLB and RandCentLB do. They are
 //! [chaos](Strategy::is_chaos): the promise that the busiest PE gets no busier is not theirs.
@@ -69,6 +69,32 @@ impl Strategy for Random {
         let mut lots = generator(seed, 0);
         let pes = model.pes().len() as u64;
         model.objects().iter().map(|_| lots.random_range(0..pes) as usize).collect()
+    }
+}
+
+/// Moves every object to the first PE.
+#[derive(Clone, Copy, Debug)]
+pub struct Pile;
+
+impl Strategy for Pile {
+    fn name(&self) -> &'static str {
+        "pile"
+    }
+
+    fn help(&self) -> &'static str {
+        "every object to the first PE, whatever the loads: as bad as it can be"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    fn is_chaos(&self) -> bool {
+        true
+    }
+
+    fn propose(&self, model: &LoadModel, _config: &Config, _seed: u64) -> Vec<usize> {
+        vec![0; model.objects().len()]
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`null`](null::Null) | leaves everything where it is | `n` |
 //! | [`rotate`](chaos::Rotate) | everything to the next PE; for tests | `n` |
 //! | [`random`](chaos::Random) | everything to a PE drawn by lot; for tests | `n` |
+//! | [`pile`](chaos::Pile) | everything to the first PE; for tests | `n` |
 //! | [`greedy`](greedy::Greedy) | heaviest object first, to the PE that finishes it first | `n log n` |
 //! | [`greedy-refine`](greedy_refine::GreedyRefine) | the same, but objects stay while balance allows | `n log n` |
 //! | [`refine`](refine::Refine) | overloaded PEs give away as little as possible | `n log n` |
@@ -65,6 +66,7 @@
 //! ```
 
 pub mod assignment;
+pub mod auto;
 pub mod bounds;
 pub mod cases;
 pub mod chaos;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::{
     assignment::Assignment,
-    chaos::{Random, Rotate},
+    auto,
+    chaos::{Pile, Random, Rotate},
     config::{COMMON, Config, ConfigError, Parameter},
     diffusion::Diffusion,
     gossip::Gossip,
@@ -29,6 +30,7 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
         &Null,
         &Rotate,
         &Random,
+        &Pile,
         &Greedy,
         &GreedyRefine,
         &Refine,
@@ -115,6 +117,7 @@ impl std::fmt::Debug for Balancer {
 #[must_use]
 pub fn list() -> String {
     let mut text = String::new();
+    describe(&mut text, auto::NAME, auto::HELP, auto::PARAMETERS);
     for strategy in strategies() {
         let chaos = if strategy.is_chaos() { " [for tests: may make things worse]" } else { "" };
         let help = format!("{}{chaos}", strategy.help());
@@ -196,7 +199,7 @@ mod tests {
         }
         let error = find("gready").map(Strategy::name).expect_err("no such strategy").to_string();
         let start =
-            "no load-balancing strategy `gready`; strategies: null, rotate, random, greedy, ";
+            "no load-balancing strategy `gready`; strategies: null, rotate, random, pile, greedy, ";
         assert!(error.starts_with(start), "{error}");
     }
 

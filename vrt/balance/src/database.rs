@@ -8,6 +8,8 @@
 //! *Trigger.* A step moves ranks only when what is gained until loads change (the strategy's
 //! `horizon`, in steps) is worth more than the moves cost, by what moves did cost so far.
 
+use std::time::Duration;
+
 use lb_strategies::predict::History;
 use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
@@ -16,6 +18,7 @@ use crate::Balancing;
 use crate::dump::{Dump, DumpError};
 use crate::measure::Moving;
 use crate::step::{Loads, Order};
+use crate::trials::Trials;
 use vrt_core::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.
@@ -45,6 +48,7 @@ pub(crate) struct Database {
     /// What each rank had sent to each at the last step.
     sent: FxHashMap<(u32, u32), (u64, u64)>,
     moving: Moving,
+    trials: Option<Trials>,
 }
 
 impl Database {
@@ -56,7 +60,18 @@ impl Database {
             dump: balancing.dump.as_deref().map(Dump::new),
             sent: FxHashMap::default(),
             moving: Moving::default(),
+            trials: balancing.auto.as_deref().map(|all| Trials::new(all, balancing.period)),
         }
+    }
+
+    /// Seconds to the next step, if that is not the user's to say.
+    pub fn interval(&self) -> Option<Duration> {
+        self.trials.as_ref().map(Trials::interval)
+    }
+
+    /// What has come of what was tried.
+    pub fn account(&self) -> Option<String> {
+        self.trials.as_ref().map(Trials::account)
     }
 
     /// The orders for each PE.
@@ -65,7 +80,9 @@ impl Database {
         for report in reports {
             self.moving.add(&report.pe.moving);
         }
-        let (model, ranks) = match self.model(reports) {
+        // Predictions are its own.
+        let forecasts = self.trials.is_none();
+        let (model, ranks) = match self.model(reports, forecasts) {
             Ok(it) => it,
             Err(error) => {
                 tracing::warn!(%error, "the measured loads make no model");
@@ -75,6 +92,9 @@ impl Database {
         if let Some(dump) = &mut self.dump {
             let pes = reports.iter().map(|report| report.pe);
             dump.add(&model, &ranks, |rank| self.shared.home(rank), pes);
+        }
+        if let Some(trials) = &mut self.trials {
+            return trials.decide(&model, &ranks, reports);
         }
         let Balancing { strategy, config, .. } = &self.balancing;
         let today = Assignment::today(&model);
@@ -100,6 +120,7 @@ impl Database {
     fn model(
         &mut self,
         reports: &[Loads],
+        forecasts: bool,
     ) -> Result<(LoadModel, Vec<u32>), lb_strategies::LoadModelError> {
         let fastest = reports.iter().map(|report| report.pe.speed).fold(0.0, f64::max);
         let mut pes = Vec::new();
@@ -114,7 +135,8 @@ impl Database {
             let node = self.shared.node_of(number as u32);
             pes.push(Pe { speed, background: 0.0, node });
             for load in &report.ranks {
-                let seconds = self.predict(load.rank, load.seconds * speed);
+                let seconds = (load.seconds * speed).max(0.0);
+                let seconds = if forecasts { self.predict(load.rank, seconds) } else { seconds };
                 let mut object = Object::new(seconds, number).with_bytes(load.bytes);
                 object.migratable = !load.pinned;
                 object.coordinates = load.coordinates;
@@ -234,6 +256,7 @@ mod tests {
         let balancing = Balancing {
             strategy,
             config,
+            auto: None,
             period: None,
             move_by: MoveBy::Memory,
             move_pinned: crate::MovePinned::Warn,
@@ -251,6 +274,7 @@ mod tests {
             bytes: 0,
             pinned: false,
             coordinates: None,
+            events: 0,
         };
         Loads {
             pe: PeLoad { seconds: 1.0, share, speed: 1e9, ..PeLoad::default() },
@@ -295,7 +319,7 @@ mod tests {
         let mut reports = [report(1.0, &[(3, 1.0)]), report(1.0, &[(9, 1.0)])];
         reports[0].sent = vec![(3, 9, 10, 1000)];
         let edges = |database: &mut Database, reports: &[Loads]| {
-            database.model(reports).unwrap().0.edges().to_vec()
+            database.model(reports, true).unwrap().0.edges().to_vec()
         };
         let one = [Edge { from: 0, to: 1, messages: 10, bytes: 1000 }];
         assert_eq!(edges(&mut database, &reports), one);

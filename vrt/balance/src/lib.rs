@@ -32,6 +32,7 @@ pub mod measure;
 mod options;
 mod outcome;
 mod step;
+mod trials;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-pub use options::{Balancing, expect_dumps_to, forecast, strategy};
+pub use options::{Balancing, Chosen, expect_dumps_to, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use outcome::Moved;
 use step::Order;
@@ -48,7 +49,7 @@ use step::{Loads, Stage, Step};
 use vrt_core::migrate::{self, Migration, Stays};
 use vrt_core::net::parcel::{self, Parcel, Topic};
 use vrt_core::net::shared::Shared;
-use vrt_core::pe::{self, Core, Engine, Extension, Handlers, Status};
+use vrt_core::pe::{self, Core, Engine, Extension, Handlers, RankState, Status};
 
 /// The part of a PE that balances.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ pub struct Balancer {
     meter: Meter,
     /// The strategy wants to know who sends how much to whom.
     wants_sent: bool,
+    /// It is to be told how often ranks communicate.
+    wants_events: bool,
     /// Of the seconds that copying memory of ranks has taken here, those that PE 0 was told of.
     copying_told: f64,
     /// What to do about ranks that cannot move, and whether that was said.
@@ -113,11 +116,16 @@ impl Balancer {
     /// For a PE of a job that balances so.
     pub fn new(balancing: &Balancing, id: u32, shared: &Shared) -> Balancer {
         Balancer {
-            period: balancing.period,
+            period: balancing.period.or_else(|| balancing.auto.as_ref().map(|_| FIRST_INTERVAL)),
             step: (id == 0).then(|| Step::new(balancing.clone(), *shared)),
             round: 1,
             meter: Meter::new(),
-            wants_sent: balancing.strategy.heeds_communication() || balancing.dump.is_some(),
+            wants_sent: match &balancing.auto {
+                // Inside a node all messages cost about the same.
+                Some(_) => shared.nodes() > 1 || balancing.dump.is_some(),
+                None => balancing.strategy.heeds_communication() || balancing.dump.is_some(),
+            },
+            wants_events: balancing.auto.is_some(),
             copying_told: 0.0,
             move_pinned: balancing.move_pinned,
             warned: false,
@@ -165,6 +173,7 @@ impl Balancer {
     fn rest_if_over(&mut self, core: &mut Core) {
         let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
         let Some(cost) = step.take_cost() else { return };
+        let period = step.interval().unwrap_or(period);
         let pause = rest(period, cost).as_secs_f64() * core.cycles_per_second();
         step.begins_at = pe::cycle_counter().wrapping_add((pause as u64).max(1));
         core.call_at(step.begins_at);
@@ -179,6 +188,9 @@ const REST: u32 = 3;
 fn rest(period: Duration, cost: Duration) -> Duration {
     period.max(cost.saturating_mul(REST))
 }
+
+/// Until it is known how long a sample of `auto` should be.
+const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Stamps of the cycle counter that are less than so many ahead are in the future.
 const NEVER: u64 = 1 << 63;
@@ -267,7 +279,8 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     let (bytes, taken) = std::mem::take(&mut migration.at_sync.gone);
     outcome.bytes = bytes;
     let (balancer, core) = engine.part::<Balancer>();
-    balancer.meter.begin(core.busy, core.idle, costs);
+    let switches = core.switches.load(Ordering::Relaxed);
+    balancer.meter.begin(core.busy, core.idle, switches, costs);
     let periodic = balancer.is_periodic();
     for state in core.ranks.iter_mut().flatten() {
         state.counters.reported = state.counters.run;
@@ -366,9 +379,10 @@ fn loads(engine: &mut Engine) -> Loads {
     let cycles = engine.cycles_per_second();
     let costs = engine.extension::<Migration>().costs;
     let (balancer, core) = engine.part::<Balancer>();
-    let wants_sent = balancer.wants_sent;
+    let (wants_sent, wants_events) = (balancer.wants_sent, balancer.wants_events);
+    let switches = core.switches.load(Ordering::Relaxed);
     let mut loads = Loads {
-        pe: balancer.meter.report(core.busy, core.idle, costs, cycles),
+        pe: balancer.meter.report(core.busy, core.idle, switches, costs, cycles),
         ..Loads::default()
     };
     let mut pinned = None;
@@ -397,6 +411,7 @@ fn loads(engine: &mut Engine) -> Loads {
             bytes: bytes as u64,
             pinned: why.is_some(),
             coordinates: state.coordinates,
+            events: if wants_events { events(state) } else { 0 },
         });
         if wants_sent {
             let sent = state.peers.iter();
@@ -410,6 +425,12 @@ fn loads(engine: &mut Engine) -> Loads {
     }
     loads.nanoseconds = began.elapsed().as_nanos() as u64;
     loads
+}
+
+/// How often a rank has sent a message, begun a collective operation, or offered itself to be moved.
+fn events(state: &RankState) -> u64 {
+    let sent: u64 = state.peers.iter().map(|(_, peer)| peer.messages).sum();
+    sent + state.collectives.operations() + u64::from(state.at_sync_calls)
 }
 
 fn tell(engine: &mut Engine, to: u32, message: Message) {

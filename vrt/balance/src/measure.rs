@@ -36,6 +36,10 @@ pub(crate) struct PeLoad {
     pub idle: f64,
     /// Part of the core that the PE got when it wanted it.
     pub share: f64,
+    /// How long it waited, on average, each time that another program had its core.
+    pub slice: f64,
+    /// How often ranks stopped running.
+    pub switches: u64,
     /// Steps of the loop in a second.
     pub(crate) speed: f64,
     /// What moving ranks has taken here.
@@ -78,9 +82,11 @@ pub(crate) struct Meter {
     last: Instant,
     /// Cycles in ranks and idle at the last report.
     cycles: (u64, u64),
-    /// When the account was last read, and what it said: nanoseconds run and waited.
-    read: (Instant, (u64, u64)),
+    switches: u64,
+    /// When the account was last read, and what it said.
+    read: (Instant, Account),
     share: f64,
+    slice: f64,
     speed: f64,
     /// What moving ranks had taken here at the last report.
     costs: Costs,
@@ -96,16 +102,25 @@ impl Meter {
             account,
             last: now,
             cycles: (0, 0),
+            switches: 0,
             read: (now, first),
             share: 1.0,
+            slice: 0.0,
             speed: speed(),
             costs: Costs::default(),
         }
     }
 
-    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles,
-    /// `costs` those of moving ranks.
-    pub fn report(&mut self, busy: u64, idle: u64, costs: Costs, cycles_per_second: f64) -> PeLoad {
+    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles, `switches` that
+    /// of ranks that stopped, `costs` those of moving ranks.
+    pub fn report(
+        &mut self,
+        busy: u64,
+        idle: u64,
+        switches: u64,
+        costs: Costs,
+        cycles_per_second: f64,
+    ) -> PeLoad {
         let now = Instant::now();
         let seconds = now.duration_since(self.last).as_secs_f64();
         let since = |counter: u64, last: u64| counter.wrapping_sub(last) as f64 / cycles_per_second;
@@ -114,15 +129,18 @@ impl Meter {
             busy: since(busy, self.cycles.0),
             idle: since(idle, self.cycles.1),
             share: self.look_at_share(now),
+            slice: self.slice,
+            switches: switches.wrapping_sub(self.switches),
             speed: self.speed,
             moving: Moving::between(self.costs, costs),
         }
     }
 
     /// A step has been decided by what was reported: the next report is about the time from now.
-    pub fn begin(&mut self, busy: u64, idle: u64, costs: Costs) {
+    pub fn begin(&mut self, busy: u64, idle: u64, switches: u64, costs: Costs) {
         self.last = Instant::now();
         self.cycles = (busy, idle);
+        self.switches = switches;
         self.costs = costs;
     }
 
@@ -130,11 +148,13 @@ impl Meter {
         if now.duration_since(self.read.0) < SHORTEST {
             return self.share;
         }
-        let Some((ran, waited)) = self.account.as_ref().and_then(read) else { return self.share };
-        let (ran_before, waited_before) = self.read.1;
-        self.read = (now, (ran, waited));
-        let ran = ran.saturating_sub(ran_before) as f64 * 1e-9;
-        let waited = waited.saturating_sub(waited_before) as f64 * 1e-9;
+        let Some(account) = self.account.as_ref().and_then(read) else { return self.share };
+        let before = self.read.1;
+        self.read = (now, account);
+        let ran = account.ran.saturating_sub(before.ran) as f64 * 1e-9;
+        let waited = account.waited.saturating_sub(before.waited) as f64 * 1e-9;
+        let slices = account.slices.saturating_sub(before.slices).max(1);
+        self.slice = waited / slices as f64;
         // When it hardly ran, what was known is slowly forgotten.
         let ready = ran + waited >= LEAST_READY;
         let now = if ready { (ran / (ran + waited)).clamp(0.01, 1.0) } else { 1.0 };
@@ -144,13 +164,24 @@ impl Meter {
     }
 }
 
-/// Nanoseconds that the calling thread has run, and has waited for its core.
-fn read(account: &File) -> Option<(u64, u64)> {
+/// What the kernel says of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Nanoseconds that it has run, and has waited for its core.
+    ran: u64,
+    waited: u64,
+    /// How often it has got the core.
+    slices: u64,
+}
+
+/// What the kernel says of the calling thread.
+fn read(account: &File) -> Option<Account> {
     let mut text = [0u8; 96];
     let len = account.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..len]).ok()?;
     let mut words = text.split_ascii_whitespace();
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    let mut number = || words.next()?.parse().ok();
+    Some(Account { ran: number()?, waited: number()?, slices: number()? })
 }
 
 /// Steps of a fixed loop in a second: the best of some tries, so that interruptions do not count.
@@ -208,13 +239,13 @@ mod tests {
             black_box(speed());
         }
         let costs = |ranks| Costs { ranks, bytes: 100 * ranks, ..Costs::default() };
-        let load = meter.report(2_000, 1_000, costs(1), 1e6);
+        let load = meter.report(2_000, 1_000, 7, costs(1), 1e6);
         assert!(load.seconds >= 0.1 && load.speed > 0.0, "{load:?}");
         assert_eq!((load.busy, load.idle), (0.002, 0.001));
         assert!(load.share > 0.0 && load.share <= 1.0, "{load:?}");
-        meter.begin(2_000, 1_000, costs(1));
-        let load = meter.report(2_500, 1_000, costs(3), 1e6);
-        assert_eq!((load.busy, load.idle), (0.0005, 0.0));
+        meter.begin(2_000, 1_000, 7, costs(1));
+        let load = meter.report(2_500, 1_000, 9, costs(3), 1e6);
+        assert_eq!((load.busy, load.idle, load.switches), (0.0005, 0.0, 2));
         assert_eq!((load.moving.ranks, load.moving.bytes), (2, 200));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lb_strategies::predict::Forecast;
-use lb_strategies::{Config, Strategy};
+use lb_strategies::{Config, Strategy, auto};
 
 use crate::dump;
 use vrt_core::choices;
@@ -18,6 +18,8 @@ pub struct Balancing {
     pub strategy: &'static dyn Strategy,
     /// The parameters of the strategy.
     pub config: Config,
+    /// The strategies to choose from by what they are seen to gain, in place of `strategy`.
+    pub auto: Option<Vec<&'static dyn Strategy>>,
     /// Time between two steps; `None`: they happen when all ranks call `migrate`.
     pub period: Option<Duration>,
     /// How ranks move: with their memory, or by the state that they give to `migrate`.
@@ -56,16 +58,37 @@ choices! {
     default Warn;
 }
 
+impl Balancing {
+    /// What users call the way in which it is decided.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.auto.is_some() { auto::NAME } else { self.strategy.name() }
+    }
+}
+
 /// The strategy of `--lb`, with the parameters of `--lb-arg`.
-pub fn strategy(
-    name: &str,
-    arguments: &[String],
-) -> Result<(&'static dyn Strategy, Config), ConfigError> {
+pub struct Chosen {
+    /// What decides, and what `auto` begins with.
+    pub strategy: &'static dyn Strategy,
+    /// Its parameters.
+    pub config: Config,
+    /// What `auto` chooses from.
+    pub auto: Option<Vec<&'static dyn Strategy>>,
+}
+
+/// The strategy of `--lb`, with the parameters of `--lb-arg`.
+pub fn strategy(name: &str, arguments: &[String]) -> Result<Chosen, ConfigError> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        ConfigError::Option(format!("--lb-arg for {name}: {error}"))
+    };
+    if name == auto::NAME {
+        let strategies = auto::parse(arguments).map_err(|error| wrong(&error))?;
+        let strategy = strategies[0];
+        return Ok(Chosen { strategy, config: Config::new(strategy), auto: Some(strategies) });
+    }
     let strategy =
         lb_strategies::find(name).map_err(|error| ConfigError::Option(format!("--lb: {error}")))?;
-    let config = Config::parse(strategy, &arguments.join(","))
-        .map_err(|error| ConfigError::Option(format!("--lb-arg for {name}: {error}")))?;
-    Ok((strategy, config))
+    let config = Config::parse(strategy, &arguments.join(",")).map_err(|error| wrong(&error))?;
+    Ok(Chosen { strategy, config, auto: None })
 }
 
 /// The predictor of `--lb-predict`: its name, and arguments behind a colon.
@@ -95,8 +118,8 @@ pub fn expect_dumps_to(name: &Path, balances: bool) -> Result<(), ConfigError> {
 impl std::fmt::Debug for Balancing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.period {
-            Some(period) => write!(f, "{} every {period:?}", self.strategy.name()),
-            None => write!(f, "{} at migrate", self.strategy.name()),
+            Some(period) => write!(f, "{} every {period:?}", self.name()),
+            None => write!(f, "{} at migrate", self.name()),
         }
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct RankLoad {
     pub bytes: u64,
     pub pinned: bool,
     pub(crate) coordinates: Option<[f64; 3]>,
+    /// How often it has communicated since the job began, if that is asked for.
+    pub(crate) events: u64,
 }
 
 /// A rank is to go to another PE.
@@ -205,6 +207,11 @@ impl Step {
         self.finish_if_over();
     }
 
+    /// Time to the next step, if that is not the user's to say.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        self.database.interval()
+    }
+
     /// What the step has cost that is just over.
     pub(crate) fn take_cost(&mut self) -> Option<Duration> {
         self.cost.take()
@@ -226,7 +233,8 @@ impl Step {
         self.count(&outcome);
         let Verdict { before, after, .. } = self.verdict;
         tracing::debug!(step = self.number, before, after, moved = outcome.moved, "step done");
-        if self.balancing.report == LbReport::Steps {
+        let has_news = self.balancing.auto.is_none() || self.verdict.remark.is_some();
+        if self.balancing.report == LbReport::Steps && has_news {
             self.tell(&outcome);
         }
     }
@@ -234,7 +242,7 @@ impl Step {
     fn count(&mut self, outcome: &Moved) {
         let Verdict { before, after, ref remark, ref advice } = self.verdict;
         self.totals.steps += 1;
-        self.totals.not_worth_it += u32::from(remark.is_some());
+        self.totals.not_worth_it += u32::from(remark.is_some() && self.balancing.auto.is_none());
         self.totals.moved += u64::from(outcome.moved);
         self.totals.stayed.add(&outcome.stayed);
         self.totals.bytes += outcome.bytes;
@@ -261,7 +269,7 @@ impl Step {
             "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} moved{bytes}{stayed}, \
              {:.1} us{remark}",
             self.number,
-            self.balancing.strategy.name(),
+            self.balancing.name(),
             ranks(u64::from(outcome.moved)),
             outcome.nanoseconds as f64 / 1e3
         ));
@@ -289,11 +297,14 @@ impl Step {
         report::say(format_args!(
             "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
              imbalance on average {:.3} before a step and {:.3} after{stayed}",
-            self.balancing.strategy.name(),
+            self.balancing.name(),
             ranks(moved),
             mean(self.totals.before),
             mean(self.totals.after),
         ));
+        if let Some(account) = self.database.account() {
+            report::say(format_args!("  {account}"));
+        }
         for (rank, why) in &self.totals.reasons {
             report::say(format_args!("  pinned: rank {rank}: {why}"));
         }
@@ -327,6 +338,7 @@ mod tests {
         let balancing = Balancing {
             strategy,
             config: lb_strategies::Config::parse(strategy, "").unwrap(),
+            auto: None,
             period: Some(Duration::from_micros(200)),
             move_by: MoveBy::Memory,
             move_pinned: MovePinned::Warn,
@@ -339,7 +351,8 @@ mod tests {
 
     fn loads(rank: u32) -> Loads {
         let pe = PeLoad { seconds: 1.0, share: 1.0, speed: 1.0, ..PeLoad::default() };
-        let load = RankLoad { rank, seconds: 0.1, bytes: 0, pinned: false, coordinates: None };
+        let load =
+            RankLoad { rank, seconds: 0.1, bytes: 0, pinned: false, coordinates: None, events: 0 };
         Loads { pe, ranks: vec![load], nanoseconds: 1_000_000, ..Loads::default() }
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use entry::Entry;
 use table::OPTIONS;
-use vrt_balance::Balancing;
+use vrt_balance::{Balancing, Chosen};
 use vrt_core::choices;
 use vrt_core::exchange::{Exchanges, Protocol};
 use vrt_core::migrate::MoveBy;
@@ -219,11 +219,12 @@ impl Config {
     /// The strategy that moves ranks, if there is one.
     pub(crate) fn balancing(&self) -> Result<Option<Balancing>, ConfigError> {
         let Some(name) = &self.lb else { return Ok(None) };
-        let (strategy, config) = vrt_balance::strategy(name, &self.lb_arg)?;
+        let Chosen { strategy, config, auto } = vrt_balance::strategy(name, &self.lb_arg)?;
         let forecast = self.lb_predict.as_deref().map(vrt_balance::forecast).transpose()?;
         Ok(Some(Balancing {
             strategy,
             config,
+            auto,
             period: self.lb_period,
             move_by: self.move_by.unwrap_or(MoveBy::Memory),
             move_pinned: self.move_pinned.unwrap_or_default(),

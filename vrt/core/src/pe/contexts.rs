@@ -80,6 +80,13 @@ impl Begun {
         used.number
     }
 
+    /// How many collective operations it has begun, on the contexts that it has.
+    pub fn operations(&self) -> u64 {
+        let last = self.last.0;
+        let others = self.all.iter().filter(|(context, _)| **context != last);
+        others.map(|(_, used)| u64::from(used.number)).sum::<u64>() + u64::from(self.last.1.number)
+    }
+
     /// The rank is in a group of which PEs know by this context.
     pub fn join(&mut self, context: u32, first: u32) {
         self.used(context).first = first;

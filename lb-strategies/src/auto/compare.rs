@@ -1,0 +1,137 @@
+//! Whether a placement was better than the one before: two rows of measured rates, and their noise.
+
+/// What a job got done in a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// Messages and collective operations a second.
+    pub events: f64,
+    /// Seconds of work a second, over all PEs.
+    pub work: f64,
+}
+
+/// How much faster a job runs than before, as a part, and the standard error of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// 0.1: a tenth more a second than before.
+    pub gain: f64,
+    /// One standard error of `gain`.
+    pub spread: f64,
+}
+
+/// What can be said of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Better,
+    Worse,
+    /// It cannot be told from noise.
+    Unclear,
+}
+
+/// A change that is so many standard errors large is one: of a hundred that are noise, one is taken for one.
+const SURE: f64 = 2.6;
+/// Nobody's rate is steadier than this part of it.
+const STEADIEST: f64 = 0.002;
+/// A smaller change is none.
+const LEAST: f64 = 0.005;
+/// If the events per second of work change by more than this part, the program does something else than before,
+/// and says nothing by its events.
+const ANOTHER_PHASE: f64 = 0.25;
+
+impl Change {
+    /// From some points to others; none if there are too few of either.
+    pub(crate) fn between(before: &[Point], after: &[Point]) -> Option<Change> {
+        let rate: fn(&Point) -> f64 =
+            if counts_events(before, after) { |it| it.events } else { |it| it.work };
+        let (before, after) = (Row::of(before, rate)?, Row::of(after, rate)?);
+        if before.mean <= 0.0 {
+            return None;
+        }
+        let spread = (before.error.powi(2) + after.error.powi(2)).sqrt() / before.mean;
+        Some(Change { gain: after.mean / before.mean - 1.0, spread })
+    }
+
+    pub(crate) fn verdict(self) -> Verdict {
+        if self.gain.abs() < LEAST.max(SURE * self.spread) {
+            Verdict::Unclear
+        } else if self.gain > 0.0 {
+            Verdict::Better
+        } else {
+            Verdict::Worse
+        }
+    }
+}
+
+/// Whether events say how fast a program is: it has them, and as many for the same work as before.
+fn counts_events(before: &[Point], after: &[Point]) -> bool {
+    let per_work = |points: &[Point]| {
+        let sum = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>();
+        sum(|it| it.events) / sum(|it| it.work)
+    };
+    let (before, after) = (per_work(before), per_work(after));
+    before > 0.0 && (after / before - 1.0).abs() < ANOTHER_PHASE
+}
+
+/// How much the rates of points scatter, as a part of their mean; none if there are fewer than two.
+pub(crate) fn scatter(points: &[Point]) -> Option<f64> {
+    let rate: fn(&Point) -> f64 =
+        if points.iter().all(|it| it.events > 0.0) { |it| it.events } else { |it| it.work };
+    let row = Row::of(points, rate)?;
+    let deviation = row.error * (points.len() as f64).sqrt();
+    (points.len() > 1 && row.mean > 0.0).then(|| deviation / row.mean)
+}
+
+struct Row {
+    mean: f64,
+    /// Standard error of the mean.
+    error: f64,
+}
+
+impl Row {
+    fn of(points: &[Point], rate: fn(&Point) -> f64) -> Option<Row> {
+        if points.is_empty() {
+            return None;
+        }
+        let count = points.len() as f64;
+        let mean = points.iter().map(rate).sum::<f64>() / count;
+        let squares: f64 = points.iter().map(|it| (rate(it) - mean).powi(2)).sum();
+        // Of one point nobody knows how much it scatters: as it is with those that it is compared with.
+        let variance = if points.len() > 1 { squares / (count - 1.0) } else { 0.0 };
+        let error = (variance / count).sqrt().max(STEADIEST * mean / count.sqrt());
+        Some(Row { mean, error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(events: &[f64]) -> Vec<Point> {
+        events.iter().map(|&events| Point { events, work: 2.0 }).collect()
+    }
+
+    #[test]
+    fn what_is_clear_is_told_and_noise_is_not() {
+        let before = points(&[100.0, 101.0, 99.0, 100.0]);
+        let verdict = |after: &[f64]| Change::between(&before, &points(after)).unwrap().verdict();
+        assert_eq!(verdict(&[120.0, 121.0, 119.0]), Verdict::Better);
+        assert_eq!(verdict(&[80.0, 81.0, 79.0]), Verdict::Worse);
+        assert_eq!(verdict(&[100.0, 101.0, 100.5]), Verdict::Unclear);
+        assert_eq!(verdict(&[80.0, 140.0, 95.0]), Verdict::Unclear);
+        assert!(Change::between(&before, &[]).is_none());
+    }
+
+    #[test]
+    fn in_another_phase_work_counts() {
+        let before = points(&[100.0; 4]);
+        let after: Vec<Point> = (0..4).map(|_| Point { events: 10.0, work: 2.4 }).collect();
+        let change = Change::between(&before, &after).unwrap();
+        assert!((change.gain - 0.2).abs() < 1e-12, "{change:?}");
+    }
+
+    #[test]
+    fn scatter_is_relative() {
+        assert_eq!(scatter(&points(&[5.0])), None);
+        let some = scatter(&points(&[90.0, 110.0])).unwrap();
+        assert!((some - 0.1414).abs() < 1e-3, "{some}");
+    }
+}

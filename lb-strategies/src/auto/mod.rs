@@ -1,0 +1,592 @@
+//! `--lb auto`: a balancer that sees whether its steps have helped.
+//!
+//! A strategy predicts that a placement is better; whether it is, nobody knows before ranks have run there. So
+//! [`Auto`] treats each placement as a trial. It is told in *samples* what a job gets done, sees how much that
+//! scatters, tries what promises most, and compares. A placement that did worse is taken back; what cannot be told
+//! from noise counts as no gain. After either it waits, each time twice as long, and another strategy has its turn;
+//! what a strategy promises counts only as far as it has kept its promises.
+//!
+//! ```text
+//!                 a placement promises enough                    all have come, or will not
+//!   Watching ------------------------------------> Moving --------------------------------> Trying
+//!    ^   ^      better, or no clear change: it stays                                         |  |
+//!    |   `-----------------------------------------------------------------------------------'  |
+//!    |                              Returning <-------------------------------------------------'
+//!    |  all are back, or cannot go      |                    worse: back to where ranks were
+//!    `----------------------------------'
+//! ```
+//!
+//! The state machine is pure: it knows no clock and no runtime, so that it does the same in a job, in a replay and in a
+//! test. Time passes by the samples' lengths only.
+
+mod compare;
+mod predict;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use crate::{
+    config::Parameter,
+    model::{LoadModel, LoadModelError, Object},
+    registry::{UnknownStrategy, find},
+    strategy::Strategy,
+};
+use thiserror::Error;
+
+pub use compare::Change;
+use compare::{Point, Verdict, scatter};
+use predict::{Candidate, Scene, candidates};
+pub use predict::{MessageCost, PeState, USUAL};
+
+/// The name by which users ask for it, as if it were a strategy.
+pub const NAME: &str = "auto";
+/// One line for users.
+pub const HELP: &str =
+    "tries the others, keeps what has helped, takes back what has not; needs no period";
+/// What users can set, in place of what strategies can be told.
+pub const PARAMETERS: &[Parameter] = &[];
+/// The argument that says which strategies are tried.
+pub const STRATEGIES: &str = "strategies";
+
+/// The strategies that an argument names, such as `greedy-refine+hilbert`; without one, the usual ones.
+///
+/// # Errors
+///
+/// If an argument is another one, or there is no such strategy.
+pub fn parse(arguments: &[String]) -> Result<Vec<&'static dyn Strategy>, AutoError> {
+    let mut names = USUAL.join("+");
+    for argument in arguments.iter().flat_map(|it| it.split(',')).filter(|it| !it.is_empty()) {
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        if name.trim() != STRATEGIES {
+            return Err(AutoError::Argument(argument.to_owned()));
+        }
+        value.trim().clone_into(&mut names);
+    }
+    names.split('+').map(|name| Ok(find(name.trim())?)).collect()
+}
+
+/// Why an argument is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AutoError {
+    /// There is no such argument.
+    #[error("`{0}`: allowed is strategies=NAME+NAME.., those that are tried")]
+    Argument(String),
+    /// There is no such strategy.
+    #[error(transparent)]
+    Strategy(#[from] UnknownStrategy),
+}
+
+/// What a job has done for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// How long the while was, in seconds.
+    pub seconds: f64,
+    /// What objects took in it, and where they are.
+    pub model: &'a LoadModel,
+    /// Numbers of the model's objects that stay theirs.
+    pub ids: &'a [u32],
+    /// What is known of each PE beside.
+    pub pes: &'a [PeState],
+    /// How often objects sent a message or began a collective operation.
+    pub events: u64,
+    /// Seconds that an object ran between two waits, on average.
+    pub grain: f64,
+    /// What a message to another node takes of the runtime.
+    pub message_cost: MessageCost,
+}
+
+/// Object `id` is to go to a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The object's number.
+    pub id: u32,
+    /// Where it is to be.
+    pub pe: usize,
+}
+
+/// What comes of a sample.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Who is to go where, of those that are elsewhere.
+    pub orders: Vec<Placed>,
+    /// What there is to say about it.
+    pub news: Option<News>,
+}
+
+/// What has become of a trial, or that one begins.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A placement is tried, which promises so much.
+    Tries {
+        /// Who has found it.
+        name: String,
+        /// The promised gain.
+        promised: f64,
+    },
+    /// A placement stays: it is better by so much.
+    Keeps {
+        /// Who has found it.
+        name: String,
+        /// What was measured.
+        change: Change,
+    },
+    /// A placement stays though nothing is gained that could be told from noise.
+    NoGain {
+        /// Who has found it.
+        name: String,
+        /// What was measured.
+        change: Change,
+    },
+    /// A placement was worse by so much: all go back.
+    TakesBack {
+        /// Who had found it.
+        name: String,
+        /// What was measured.
+        change: Change,
+    },
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |part: f64| 100.0 * part;
+        match self {
+            Self::Tries { name, promised } => {
+                write!(f, "tries {name}, which promises {:+.1}%", percent(*promised))
+            }
+            Self::Keeps { name, change } => {
+                let Change { gain, spread } = change;
+                write!(f, "keeps {name}: {:+.1}% +- {:.1}", percent(*gain), percent(*spread))
+            }
+            Self::NoGain { name, change } => {
+                let Change { gain, spread } = change;
+                let (gain, spread) = (percent(*gain), percent(*spread));
+                write!(
+                    f,
+                    "no gain by {name} that can be told from noise: {gain:+.1}% +- {spread:.1}"
+                )
+            }
+            Self::TakesBack { name, change } => {
+                let Change { gain, spread } = change;
+                write!(f, "takes {name} back: {:+.1}% +- {:.1}", percent(*gain), percent(*spread))
+            }
+        }
+    }
+}
+
+/// Samples of a placement before it is compared or another is tried.
+const FEW: usize = 4;
+/// Samples of a placement after which it is decided.
+const MANY: usize = 16;
+/// Samples that are kept of a placement.
+const KEPT: usize = 24;
+/// Samples of loads that a prediction is made of.
+const WINDOW: usize = 8;
+/// Steps in which objects that were not free to go are told again.
+const REPEATS: u32 = 3;
+/// So much worse, one sample is enough.
+const DISASTER: f64 = -0.2;
+/// A placement that promises less is not tried.
+const WORTH_A_TRIAL: f64 = 0.02;
+/// A strategy further back in the list has its turn if it promises so much more.
+const MUCH_BETTER: f64 = 0.01;
+/// Samples after a trial without a gain before the next one, and at most.
+const PATIENCE: u32 = 4;
+const MOST_PATIENCE: u32 = 1024;
+/// While it waits, what promises so much more than what has failed is tried all the same.
+const PROMISES_MORE: f64 = 0.1;
+/// Seconds for which a placement is taken to last, at least and at most: as long as it has lasted.
+const HORIZON: (f64, f64) = (0.2, 60.0);
+/// Rates that scatter more are taken over longer samples.
+const STEADY: f64 = 0.1;
+/// Seconds of a sample: at first, and at most.
+const INTERVAL: (f64, f64) = (0.01, 0.5);
+/// Events of each object that a sample should have.
+const EVENTS: f64 = 2.0;
+
+/// The balancer that sees whether its steps have helped.
+pub struct Auto {
+    candidates: Vec<Candidate>,
+    phase: Phase,
+    /// Of the placement as it is, when it does not change.
+    points: Vec<Point>,
+    loads: HashMap<u32, VecDeque<f64>>,
+    /// Samples before the next trial, and after the next one that fails.
+    waits: u32,
+    patience: u32,
+    /// What the last trial promised that failed.
+    failed: f64,
+    /// Seconds since the last placement that has helped.
+    lasted: f64,
+    interval: f64,
+    /// The interval is the user's.
+    is_fixed: bool,
+    steps: u64,
+    /// A placement of a former run, to begin with.
+    learned: Option<Vec<Placed>>,
+    account: Account,
+}
+
+enum Phase {
+    Watching,
+    Moving(Trial, u32),
+    Trying(Trial),
+    /// Objects go to where they are to be again; how often they were told.
+    Returning(HashMap<u32, usize>, u32),
+}
+
+struct Trial {
+    candidate: Option<usize>,
+    name: String,
+    promised: f64,
+    /// Where objects are to be, and where they were.
+    target: HashMap<u32, usize>,
+    before: HashMap<u32, usize>,
+    /// What was measured before.
+    points: Vec<Point>,
+}
+
+/// What has come of all trials.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// Seconds of all samples.
+    pub seconds: f64,
+    /// Placements that were tried, those that stayed because they were better, those of which nobody can
+    /// tell, and those that were taken back.
+    pub tried: u32,
+    /// See there.
+    pub kept: u32,
+    /// See there.
+    pub unclear: u32,
+    /// See there.
+    pub taken_back: u32,
+    /// Seconds that placements have gained that stayed, by estimate, less those that trials have cost
+    /// that were taken back.
+    pub gained: f64,
+    /// The variance of that.
+    pub variance: f64,
+    /// By how much what was promised differed from what came, for each trial that was decided.
+    pub errors: Vec<f64>,
+    /// What was kept last.
+    pub last_kept: Option<String>,
+    /// What is gained now in a second.
+    now: (f64, f64),
+}
+
+impl Auto {
+    /// Tries these strategies; those that are for tests are tried whatever they promise. `interval` are the
+    /// seconds of a sample, if they are not to be found out.
+    #[must_use]
+    pub fn new(strategies: &[&'static dyn Strategy], interval: Option<f64>) -> Self {
+        Self {
+            candidates: candidates(strategies),
+            phase: Phase::Watching,
+            points: Vec::new(),
+            loads: HashMap::new(),
+            waits: 0,
+            patience: PATIENCE,
+            failed: 0.0,
+            lasted: 0.0,
+            interval: interval.unwrap_or(INTERVAL.0),
+            is_fixed: interval.is_some(),
+            steps: 0,
+            learned: None,
+            account: Account::default(),
+        }
+    }
+
+    /// Begins with a placement that was good in a former run.
+    pub fn begin_with(&mut self, placement: Vec<Placed>) {
+        self.learned = Some(placement);
+    }
+
+    /// Seconds that the next sample should have.
+    #[must_use]
+    pub fn interval(&self) -> f64 {
+        self.interval
+    }
+
+    /// What has come of all trials.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Takes a sample and decides what comes next.
+    ///
+    /// # Errors
+    ///
+    /// If the sample's loads make no model.
+    pub fn step(&mut self, sample: &Sample) -> Result<Step, LoadModelError> {
+        if sample.seconds <= 0.0 || sample.ids.is_empty() {
+            return Ok(Step::default());
+        }
+        self.steps += 1;
+        self.lasted += sample.seconds;
+        self.account.seconds += sample.seconds;
+        let (gain, variance) = self.account.now;
+        self.account.gained += gain * sample.seconds;
+        self.account.variance += variance * sample.seconds;
+        self.note_loads(sample);
+        let work = sample.model.objects().iter().map(|object| object.load).sum::<f64>();
+        let point =
+            Point { events: sample.events as f64 / sample.seconds, work: work / sample.seconds };
+        match std::mem::replace(&mut self.phase, Phase::Watching) {
+            Phase::Watching => {
+                self.points.push(point);
+                if self.points.len() > KEPT {
+                    self.points.remove(0);
+                }
+                self.look_for_placement(sample)
+            }
+            Phase::Moving(trial, told) => Ok(self.go_on_moving(sample, trial, told)),
+            Phase::Trying(trial) => {
+                self.points.push(point);
+                Ok(self.judge(sample, trial))
+            }
+            Phase::Returning(home, told) => Ok(self.go_on_returning(sample, home, told)),
+        }
+    }
+
+    /// Ranks by number and where they are; the last loads of each.
+    fn note_loads(&mut self, sample: &Sample) {
+        for (id, object) in sample.ids.iter().zip(sample.model.objects()) {
+            let loads = self.loads.entry(*id).or_default();
+            if loads.len() == WINDOW {
+                loads.pop_front();
+            }
+            loads.push_back(object.load / sample.seconds);
+        }
+        if self.loads.len() > 2 * sample.ids.len() {
+            let here: std::collections::HashSet<u32> = sample.ids.iter().copied().collect();
+            self.loads.retain(|id, _| here.contains(id));
+        }
+    }
+
+    fn look_for_placement(&mut self, sample: &Sample) -> Result<Step, LoadModelError> {
+        self.fit_interval(sample);
+        if let Some(placement) = self.learned.take() {
+            let target = placement.iter().map(|it| (it.id, it.pe)).collect();
+            return Ok(self.try_out(sample, None, "what was learned".to_owned(), 0.0, target));
+        }
+        let may_try = self.waits == 0;
+        self.waits = self.waits.saturating_sub(1);
+        if self.points.len() < FEW {
+            return Ok(Step::default());
+        }
+        let horizon = self.lasted.clamp(HORIZON.0, HORIZON.1);
+        // What both halves of the time say is not noise.
+        let (new, old) = (self.scene(sample, false)?, self.scene(sample, true)?);
+        let mut best: Option<(f64, f64, usize, Vec<usize>)> = None;
+        for (number, candidate) in self.candidates.iter().enumerate() {
+            let Some(placement) = candidate.place(&new, horizon, self.steps) else { continue };
+            let cost = move_seconds(&new.model, &placement) / horizon;
+            let promised = match candidate.strategy.is_chaos() {
+                true => 1.0,
+                false => new.gain(&placement).min(old.gain(&placement)) - cost,
+            };
+            let counts = promised * candidate.trust;
+            if best.as_ref().is_none_or(|(most, ..)| counts > *most + MUCH_BETTER) {
+                best = Some((counts, promised, number, placement));
+            }
+        }
+        let Some((counts, promised, number, placement)) = best else { return Ok(Step::default()) };
+        let may_try = may_try || promised > self.failed + PROMISES_MORE;
+        if counts < WORTH_A_TRIAL || !may_try {
+            return Ok(Step::default());
+        }
+        let target = sample.ids.iter().copied().zip(placement).collect();
+        let name = self.candidates[number].name();
+        Ok(self.try_out(sample, Some(number), name, promised, target))
+    }
+
+    fn try_out(
+        &mut self,
+        sample: &Sample,
+        candidate: Option<usize>,
+        name: String,
+        promised: f64,
+        target: HashMap<u32, usize>,
+    ) -> Step {
+        let objects = sample.ids.iter().zip(sample.model.objects());
+        let before = objects.map(|(id, object)| (*id, object.pe)).collect();
+        let orders = missing(sample, &target);
+        if orders.is_empty() {
+            return Step::default();
+        }
+        let points = std::mem::take(&mut self.points);
+        self.account.tried += 1;
+        let news = Some(News::Tries { name: name.clone(), promised });
+        self.phase = Phase::Moving(Trial { candidate, name, promised, target, before, points }, 1);
+        Step { orders, news }
+    }
+
+    /// Some were not free to go: they are told again. The sample in which objects moved does not count.
+    fn go_on_moving(&mut self, sample: &Sample, trial: Trial, told: u32) -> Step {
+        let orders = missing(sample, &trial.target);
+        if orders.is_empty() || told == REPEATS {
+            self.phase = Phase::Trying(trial);
+            return Step::default();
+        }
+        self.phase = Phase::Moving(trial, told + 1);
+        Step { orders, news: None }
+    }
+
+    fn go_on_returning(&mut self, sample: &Sample, home: HashMap<u32, usize>, told: u32) -> Step {
+        let orders = missing(sample, &home);
+        if !orders.is_empty() && told < REPEATS {
+            self.phase = Phase::Returning(home, told + 1);
+        }
+        Step { orders, news: None }
+    }
+
+    fn judge(&mut self, sample: &Sample, trial: Trial) -> Step {
+        let Some(change) = Change::between(&trial.points, &self.points) else {
+            self.phase = Phase::Watching;
+            return Step::default();
+        };
+        let verdict = change.verdict();
+        let samples = self.points.len();
+        let is_disaster = verdict == Verdict::Worse && change.gain < DISASTER;
+        let is_decided = match verdict {
+            Verdict::Unclear => samples >= MANY,
+            _ => samples >= FEW || is_disaster,
+        };
+        if !is_decided {
+            self.phase = Phase::Trying(trial);
+            return Step::default();
+        }
+        let Trial { candidate, name, promised, before, points, .. } = trial;
+        self.account.errors.push(change.gain - promised);
+        let mut trust = candidate.map(|number| &mut self.candidates[number].trust);
+        let mut change_trust = |factor: f64| {
+            if let Some(trust) = &mut trust {
+                **trust = (**trust * factor).clamp(0.01, 1.0);
+            }
+        };
+        match verdict {
+            Verdict::Better => {
+                change_trust(1.5);
+                (self.waits, self.patience, self.failed) = (0, PATIENCE, 0.0);
+                self.lasted = 0.0;
+                self.account.keeps(&name, change);
+                Step { orders: Vec::new(), news: Some(News::Keeps { name, change }) }
+            }
+            Verdict::Unclear => {
+                change_trust(0.7);
+                self.wait_longer(promised);
+                self.account.unclear += 1;
+                Step { orders: Vec::new(), news: Some(News::NoGain { name, change }) }
+            }
+            Verdict::Worse => {
+                change_trust(0.4);
+                self.wait_longer(promised);
+                self.account.takes_back(change, self.interval * samples as f64);
+                let orders = missing(sample, &before);
+                self.points = points;
+                self.phase = Phase::Returning(before, 1);
+                Step { orders, news: Some(News::TakesBack { name, change }) }
+            }
+        }
+    }
+
+    fn wait_longer(&mut self, promised: f64) {
+        self.waits = self.patience;
+        self.patience = (2 * self.patience).min(MOST_PATIENCE);
+        self.failed = self.failed.max(promised);
+    }
+
+    /// Samples that say little are too short.
+    fn fit_interval(&mut self, sample: &Sample) {
+        if self.is_fixed || self.interval >= INTERVAL.1 {
+            return;
+        }
+        let objects = sample.ids.len() as f64;
+        let has_few = sample.events > 0 && (sample.events as f64) < EVENTS * objects;
+        let scatters = self.points.len() >= FEW
+            && scatter(&self.points).is_some_and(|scatter| scatter > STEADY);
+        if has_few || scatters {
+            self.interval = (2.0 * self.interval).min(INTERVAL.1);
+            self.points.clear();
+            self.loads.clear();
+        }
+    }
+
+    /// What the job does, by the newer half of the last loads or the older one.
+    fn scene(&self, sample: &Sample, older: bool) -> Result<Scene, LoadModelError> {
+        let mean = |loads: &VecDeque<f64>| {
+            let half = loads.len().div_ceil(2);
+            let (from, to) = if older { (0, half) } else { (loads.len() - half, loads.len()) };
+            loads.range(from..to).sum::<f64>() / half as f64
+        };
+        let objects = sample.ids.iter().zip(sample.model.objects());
+        let objects = objects.map(|(id, object)| {
+            let load = self.loads.get(id).map_or(0.0, mean);
+            Object { load, ..*object }
+        });
+        let pes = sample.model.pes().to_vec();
+        let edges = sample.model.edges().iter().map(|edge| {
+            let a_second = |count: u64| (count as f64 / sample.seconds) as u64;
+            crate::model::Edge {
+                messages: a_second(edge.messages),
+                bytes: a_second(edge.bytes),
+                ..*edge
+            }
+        });
+        let model = LoadModel::new(pes, objects.collect(), edges.collect())?
+            .with_move_cost(sample.model.move_cost())?;
+        Ok(Scene {
+            model,
+            pes: sample.pes.to_vec(),
+            message_cost: sample.message_cost,
+            grain: sample.grain,
+        })
+    }
+}
+
+impl Account {
+    fn keeps(&mut self, name: &str, change: Change) {
+        self.kept += 1;
+        self.last_kept = Some(name.to_owned());
+        // A second now is 1 + gain of those before; so much would it have taken longer.
+        self.now = (change.gain, change.spread.powi(2));
+    }
+
+    fn takes_back(&mut self, change: Change, seconds: f64) {
+        self.taken_back += 1;
+        self.gained += change.gain * seconds;
+        self.variance += (change.spread * seconds).powi(2);
+    }
+}
+
+/// Those that can move and are not where they are to be.
+fn missing(sample: &Sample, target: &HashMap<u32, usize>) -> Vec<Placed> {
+    let objects = sample.ids.iter().zip(sample.model.objects());
+    let movable = objects.filter(|(_, object)| object.migratable);
+    movable
+        .filter_map(|(id, object)| {
+            let pe = *target.get(id)?;
+            (pe != object.pe && pe < sample.model.pes().len()).then_some(Placed { id: *id, pe })
+        })
+        .collect()
+}
+
+/// Seconds that the PE has to do with moves that has most to do with them.
+fn move_seconds(model: &LoadModel, placement: &[usize]) -> f64 {
+    let placement = crate::assignment::Assignment::new(model, placement.to_vec());
+    placement.map_or(0.0, |placement| placement.move_seconds(model))
+}
+
+impl fmt::Debug for Auto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = match &self.phase {
+            Phase::Watching => "watching",
+            Phase::Moving(..) => "moving",
+            Phase::Trying(_) => "trying",
+            Phase::Returning(..) => "returning",
+        };
+        f.debug_struct("Auto").field("phase", &phase).field("account", &self.account).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

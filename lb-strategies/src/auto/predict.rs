@@ -1,0 +1,249 @@
+//! What a placement is predicted to be worth, and which placements there are to choose from.
+
+use crate::{
+    assignment::Assignment,
+    config::Config,
+    model::{LoadModel, Object, Pe},
+    registry,
+    strategy::Strategy,
+};
+
+/// What is known of a PE beside its speed in the model, which is that of its processor times `share`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PeState {
+    /// The part of its core that the PE gets.
+    pub share: f64,
+    /// Seconds that it waits each time that another program has its core.
+    pub slice: f64,
+}
+
+impl Default for PeState {
+    /// A PE that has its core for itself.
+    fn default() -> Self {
+        Self { share: 1.0, slice: 0.0 }
+    }
+}
+
+/// What a message to an object on another node takes of the PEs at both its ends, beside what the objects
+/// themselves are seen to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MessageCost {
+    /// Seconds for each message.
+    pub fixed: f64,
+    /// Seconds for each byte.
+    pub per_byte: f64,
+}
+
+/// A PE whose share is less is one that another program slows down.
+const SHARED: f64 = 0.9;
+
+/// What a job does in a second, as strategies see it.
+pub(crate) struct Scene {
+    /// Loads are seconds in a second.
+    pub model: LoadModel,
+    pub pes: Vec<PeState>,
+    pub message_cost: MessageCost,
+    /// Seconds that an object runs between two waits.
+    pub grain: f64,
+}
+
+impl Scene {
+    /// Seconds that the PE which takes longest needs for what all do in a second now.
+    ///
+    /// Where another program has a PE's core for longer than objects run between two waits, the others soon wait
+    /// for those there: all run as slowly as that PE, however little there is to do on it.
+    pub fn seconds(&self, placement: &[usize]) -> f64 {
+        let pes = self.model.pes();
+        let mut loads: Vec<f64> = pes.iter().map(|pe| pe.background).collect();
+        let mut is_used = vec![false; pes.len()];
+        for (object, &pe) in self.model.objects().iter().zip(placement) {
+            loads[pe] += object.load / self.own_speed(pe);
+            is_used[pe] |= object.load > 0.0;
+        }
+        for edge in self.model.edges() {
+            let (from, to) = (placement[edge.from], placement[edge.to]);
+            if pes[from].node != pes[to].node {
+                let MessageCost { fixed, per_byte } = self.message_cost;
+                let cost = fixed * edge.messages as f64 + per_byte * edge.bytes as f64;
+                loads[from] += cost;
+                loads[to] += cost;
+            }
+        }
+        let used = || (0..pes.len()).filter(|pe| is_used[*pe]);
+        let stalls = |pe: usize| self.pes[pe].share < SHARED && self.pes[pe].slice > self.grain;
+        let slowest = used().filter(|pe| stalls(*pe)).map(|pe| self.pes[pe].share);
+        let slowest = slowest.fold(1.0, f64::min);
+        used()
+            .map(|pe| {
+                let share = if stalls(pe) { 1.0 } else { self.pes[pe].share };
+                loads[pe] / share.min(1.0)
+            })
+            .fold(0.0, f64::max)
+            / slowest
+    }
+
+    /// The speed of a PE that has its core for itself.
+    fn own_speed(&self, pe: usize) -> f64 {
+        self.model.pes()[pe].speed / self.pes[pe].share
+    }
+
+    /// How much faster all would run with a placement, as a part. What the busiest PE waits for now it will
+    /// wait for then.
+    pub fn gain(&self, placement: &[usize]) -> f64 {
+        let today: Vec<usize> = self.model.objects().iter().map(|object| object.pe).collect();
+        let saved = self.seconds(&today) - self.seconds(placement);
+        1.0 / (1.0 - saved).max(0.01) - 1.0
+    }
+
+    /// The same with other speeds of PEs.
+    fn with_speeds(&self, speed: impl Fn(usize) -> f64) -> Option<LoadModel> {
+        let pes = self.model.pes().iter().enumerate();
+        let pes: Vec<Pe> = pes.map(|(pe, it)| Pe { speed: speed(pe), ..*it }).collect();
+        let objects: Vec<Object> = self.model.objects().to_vec();
+        let model = LoadModel::new(pes, objects, self.model.edges().to_vec()).ok()?;
+        model.with_move_cost(self.model.move_cost()).ok()
+    }
+
+    fn is_shared(&self, pe: usize) -> bool {
+        self.pes[pe].share < SHARED
+    }
+}
+
+/// A way to find a placement.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    pub strategy: &'static dyn Strategy,
+    pub speeds: Speeds,
+    /// By how much of what it promised it did gain when it was tried: what it promises counts for so much.
+    pub trust: f64,
+}
+
+/// What speeds of PEs a candidate takes for given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speeds {
+    /// Those that were measured.
+    Measured,
+    /// Those of processors, as if no other program ran there.
+    Own,
+    /// As good as none where another program runs.
+    Elsewhere,
+}
+
+impl Candidate {
+    /// What it is called in reports.
+    pub fn name(&self) -> String {
+        let name = self.strategy.name();
+        match self.speeds {
+            Speeds::Measured => name.to_owned(),
+            Speeds::Own => format!("{name} (as if no other program ran)"),
+            Speeds::Elsewhere => format!("{name} (away from other programs)"),
+        }
+    }
+
+    /// The placement that it proposes, if that is another than today's; `horizon` are the seconds for which it
+    /// is taken to last.
+    pub fn place(&self, scene: &Scene, horizon: f64, seed: u64) -> Option<Vec<usize>> {
+        /// As slow as that, a PE gets nothing that fits elsewhere.
+        const HARDLY: f64 = 1e-6;
+        let mut config = Config::new(self.strategy);
+        if !self.strategy.is_chaos() {
+            // Loads are those of a second, so that a period is one.
+            config.set("horizon", &horizon.clamp(0.0, 1e9).to_string()).ok()?;
+        }
+        let shared = (0..scene.pes.len()).filter(|pe| scene.is_shared(*pe)).count();
+        let other = match self.speeds {
+            Speeds::Measured => None,
+            _ if shared == 0 || shared == scene.pes.len() => return None,
+            Speeds::Own => Some(scene.with_speeds(|pe| scene.own_speed(pe))?),
+            Speeds::Elsewhere => Some(scene.with_speeds(|pe| {
+                scene.own_speed(pe) * if scene.is_shared(pe) { HARDLY } else { 1.0 }
+            })?),
+        };
+        let model = other.as_ref().unwrap_or(&scene.model);
+        let placement = self.strategy.assign(model, &config, seed);
+        (placement != Assignment::today(model)).then(|| placement.into_pes())
+    }
+}
+
+/// The candidates of some strategies.
+pub(crate) fn candidates(strategies: &[&'static dyn Strategy]) -> Vec<Candidate> {
+    let candidate = |strategy, speeds| Candidate { strategy, speeds, trust: 1.0 };
+    let mut all: Vec<Candidate> =
+        strategies.iter().map(|strategy| candidate(*strategy, Speeds::Measured)).collect();
+    if let Ok(refines) = registry::find("greedy-refine")
+        && strategies.iter().any(|it| it.name() == refines.name())
+    {
+        all.push(candidate(refines, Speeds::Own));
+        all.push(candidate(refines, Speeds::Elsewhere));
+    }
+    all
+}
+
+/// The strategies that are tried where nobody says which.
+pub const USUAL: [&str; 7] = [
+    "greedy-refine",
+    "refine",
+    "greedy",
+    "greedy-comm",
+    "hierarchical",
+    "hilbert",
+    "graph-bisection",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Edge;
+
+    fn scene(loads: &[(f64, usize)], pes: &[PeState], grain: f64) -> Scene {
+        let objects = loads.iter().map(|&(load, pe)| Object::new(load, pe)).collect();
+        let speeds = pes.iter().map(|it| Pe { speed: it.share, ..Pe::default() }).collect();
+        let model = LoadModel::new(speeds, objects, vec![]).expect("sound");
+        Scene { model, pes: pes.to_vec(), message_cost: MessageCost::default(), grain }
+    }
+
+    /// Two PEs with two objects each, on the second of which another program runs half of the time.
+    fn shared(grain: f64) -> Scene {
+        let half = PeState { share: 0.5, slice: 0.004 };
+        scene(&[(0.25, 0), (0.25, 0), (0.25, 1), (0.25, 1)], &[PeState::default(), half], grain)
+    }
+
+    #[test]
+    fn long_slices_stop_all_that_wait_for_each_other() {
+        let coarse = shared(0.02);
+        assert!((coarse.seconds(&[0, 0, 1, 1]) - 1.0).abs() < 1e-12);
+        assert!((coarse.seconds(&[0, 0, 0, 1]) - 0.75).abs() < 1e-12);
+        let fine = shared(0.0005);
+        assert!((fine.seconds(&[0, 0, 1, 1]) - 1.0).abs() < 1e-12);
+        assert!((fine.seconds(&[0, 0, 0, 1]) - 1.5).abs() < 1e-12, "one alone stops the others");
+        assert!((fine.seconds(&[0, 0, 0, 0]) - 1.0).abs() < 1e-12, "away from there");
+    }
+
+    #[test]
+    fn candidates_leave_a_pe_or_share_it() {
+        let refines = registry::find("greedy-refine").expect("exists");
+        let place = |speeds| {
+            let candidate = Candidate { strategy: refines, speeds, trust: 1.0 };
+            candidate.place(&shared(0.02), 10.0, 0)
+        };
+        let on_second = |placement: Option<Vec<usize>>| {
+            placement.map(|it| it.iter().filter(|pe| **pe == 1).count())
+        };
+        assert_eq!(on_second(place(Speeds::Measured)), Some(1));
+        assert_eq!(on_second(place(Speeds::Own)), None, "as it is");
+        assert_eq!(on_second(place(Speeds::Elsewhere)), Some(0));
+    }
+
+    #[test]
+    fn messages_between_nodes_cost_their_pes() {
+        let objects = vec![Object::new(0.5, 0), Object::new(0.4, 1)];
+        let pes = vec![Pe::default(), Pe { node: 1, ..Pe::default() }];
+        let edges = vec![Edge { from: 0, to: 1, messages: 1000, bytes: 1_000_000 }];
+        let model = LoadModel::new(pes, objects, edges).expect("sound");
+        let message_cost = MessageCost { fixed: 1e-5, per_byte: 1e-8 };
+        let pes = vec![PeState::default(); 2];
+        let scene = Scene { model, pes, message_cost, grain: 0.001 };
+        assert!((scene.seconds(&[0, 1]) - 0.52).abs() < 1e-12);
+        assert!((scene.seconds(&[0, 0]) - 0.9).abs() < 1e-12);
+    }
+}

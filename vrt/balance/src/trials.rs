@@ -1,0 +1,191 @@
+//! `--lb auto` in a running job: what PEs report becomes samples of [`Auto`], and what that decides orders.
+
+use std::time::Duration;
+
+use lb_strategies::auto::{Account, Auto, MessageCost, PeState, Placed, Sample};
+use lb_strategies::{Assignment, LoadModel, Strategy};
+use rustc_hash::FxHashMap;
+
+use crate::database::Verdict;
+use crate::step::{Loads, Order};
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Trials {
+    auto: Auto,
+    /// How often each rank had communicated at the last step.
+    events: FxHashMap<u32, u64>,
+    messages: Messages,
+}
+
+impl Trials {
+    /// Of these strategies; samples are so long, if somebody says so.
+    pub fn new(strategies: &[&'static dyn Strategy], period: Option<Duration>) -> Trials {
+        let interval = period.map(|period| period.as_secs_f64());
+        Trials {
+            auto: Auto::new(strategies, interval),
+            events: FxHashMap::default(),
+            messages: Messages::default(),
+        }
+    }
+
+    pub fn interval(&self) -> Duration {
+        Duration::from_secs_f64(self.auto.interval())
+    }
+
+    /// The orders for each PE, and what is to be said.
+    pub fn decide(
+        &mut self,
+        model: &LoadModel,
+        ranks: &[u32],
+        reports: &[Loads],
+    ) -> (Vec<Vec<Order>>, Verdict) {
+        let mut orders = vec![Vec::new(); reports.len()];
+        self.messages.note(model, reports);
+        let events = self.events_since(reports);
+        let ran: f64 = reports.iter().flat_map(|it| &it.ranks).map(|it| it.seconds).sum();
+        let switches: u64 = reports.iter().map(|it| it.pe.switches).sum();
+        let pes: Vec<PeState> = reports
+            .iter()
+            .map(|it| PeState { share: it.pe.share.clamp(0.01, 1.0), slice: it.pe.slice })
+            .collect();
+        let seconds = reports.iter().map(|it| it.pe.seconds).fold(0.0, f64::max);
+        let sample = Sample {
+            seconds,
+            model,
+            ids: ranks,
+            pes: &pes,
+            events,
+            grain: ran / switches.max(1) as f64,
+            message_cost: self.messages.cost(),
+        };
+        let step = match self.auto.step(&sample) {
+            Ok(step) => step,
+            Err(error) => {
+                tracing::warn!(%error, "the measured loads make no model");
+                return (orders, Verdict::default());
+            }
+        };
+        let today = Assignment::today(model);
+        let mut after: Vec<usize> = today.pes().to_vec();
+        let objects: FxHashMap<u32, usize> =
+            ranks.iter().enumerate().map(|(object, rank)| (*rank, object)).collect();
+        for Placed { id, pe } in step.orders {
+            let Some(&object) = objects.get(&id) else { continue };
+            orders[model.objects()[object].pe].push(Order { rank: id, to: pe as u32 });
+            after[object] = pe;
+        }
+        let before = today.imbalance(model);
+        let after = Assignment::new(model, after).map_or(before, |it| it.imbalance(model));
+        let remark = step.news.map(|news| news.to_string());
+        (orders, Verdict { before, after, remark, advice: None })
+    }
+
+    /// How often ranks have communicated since the last step, all together.
+    fn events_since(&mut self, reports: &[Loads]) -> u64 {
+        let ranks = reports.iter().flat_map(|report| &report.ranks);
+        ranks
+            .map(|load| {
+                let before = self.events.insert(load.rank, load.events).unwrap_or(load.events);
+                load.events.saturating_sub(before)
+            })
+            .sum()
+    }
+
+    /// What has come of all trials, in words.
+    pub fn account(&self) -> String {
+        let Account { tried, kept, unclear, taken_back, gained, variance, .. } =
+            *self.auto.account();
+        if tried == 0 {
+            return "tried nothing: no placement promised a gain".to_owned();
+        }
+        let kept_last = match &self.auto.account().last_kept {
+            Some(name) => format!(" (at last {name})"),
+            None => String::new(),
+        };
+        format!(
+            "tried {tried} placements: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
+             {taken_back} were taken back; about {gained:.2} s gained (+- {:.2})",
+            variance.sqrt()
+        )
+    }
+}
+
+/// What the runtime itself takes for messages between nodes: seconds that PEs neither ran ranks nor were idle, by
+/// least squares over all steps so far.
+#[derive(Debug, Default)]
+struct Messages {
+    /// Sums of squares and products of messages, bytes and seconds.
+    messages: f64,
+    bytes: f64,
+    both: f64,
+    seconds_of_messages: f64,
+    seconds_of_bytes: f64,
+}
+
+impl Messages {
+    fn note(&mut self, model: &LoadModel, reports: &[Loads]) {
+        let mut counts = vec![(0.0, 0.0); reports.len()];
+        for edge in model.edges() {
+            let pe = |object: usize| model.objects()[object].pe;
+            let (from, to) = (pe(edge.from), pe(edge.to));
+            if model.pes()[from].node != model.pes()[to].node {
+                for pe in [from, to] {
+                    counts[pe].0 += edge.messages as f64;
+                    counts[pe].1 += edge.bytes as f64;
+                }
+            }
+        }
+        for ((messages, bytes), report) in counts.into_iter().zip(reports) {
+            let seconds = (report.pe.seconds - report.pe.busy - report.pe.idle).max(0.0);
+            self.messages += messages * messages;
+            self.bytes += bytes * bytes;
+            self.both += messages * bytes;
+            self.seconds_of_messages += messages * seconds;
+            self.seconds_of_bytes += bytes * seconds;
+        }
+    }
+
+    /// Seconds for a message and for a byte. Where all messages are alike, all is the messages'.
+    fn cost(&self) -> MessageCost {
+        let determinant = self.messages * self.bytes - self.both * self.both;
+        if determinant > 1e-6 * self.messages * self.bytes {
+            let fixed = (self.seconds_of_messages * self.bytes - self.seconds_of_bytes * self.both)
+                / determinant;
+            let per_byte = (self.seconds_of_bytes * self.messages
+                - self.seconds_of_messages * self.both)
+                / determinant;
+            if fixed >= 0.0 && per_byte >= 0.0 {
+                return MessageCost { fixed, per_byte };
+            }
+        }
+        match self.messages > 0.0 {
+            true => MessageCost { fixed: self.seconds_of_messages / self.messages, per_byte: 0.0 },
+            false => MessageCost::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::PeLoad;
+    use lb_strategies::{Edge, Object, Pe};
+
+    #[test]
+    fn what_messages_cost_is_found_out() {
+        let mut found = Messages::default();
+        for (messages, bytes) in [(1000, 5_000_000), (2000, 1_000_000), (500, 9_000_000)] {
+            let pes = vec![Pe::default(), Pe { node: 1, ..Pe::default() }];
+            let objects = vec![Object::new(0.1, 0), Object::new(0.1, 1)];
+            let edges = vec![Edge { from: 0, to: 1, messages, bytes }];
+            let model = LoadModel::new(pes, objects, edges).unwrap();
+            let overhead = 2e-6 * messages as f64 + 1e-9 * bytes as f64;
+            let pe = PeLoad { seconds: 1.0, busy: 0.5, idle: 0.5 - overhead, ..PeLoad::default() };
+            let report = || Loads { pe, ..Loads::default() };
+            found.note(&model, &[report(), report()]);
+        }
+        let MessageCost { fixed, per_byte } = found.cost();
+        assert!((fixed - 2e-6).abs() < 1e-9 && (per_byte - 1e-9).abs() < 1e-12, "{found:?}");
+    }
+}
