@@ -60,6 +60,53 @@ fn pinned_ranks_are_named_at_the_end() {
     assert!(line.contains("descriptor"), "{err}");
 }
 
+/// What is tried is told, and so is what has come of it.
+#[test]
+fn auto_says_what_it_tried_and_what_came_of_it() {
+    let job = "--ranks 16 --seconds 1 --seed 5 --pes 2 --lb auto --lb-report steps";
+    let err = run(SOAK, &format!("{job} --lb-arg strategies=pile --lb-period 10ms"));
+    assert!(err.contains("tries pile, which promises"), "{err}");
+    let outcomes = ["takes pile back: ", "no gain by pile that can be told", "keeps pile: "];
+    assert!(outcomes.iter().any(|outcome| err.contains(outcome)), "{err}");
+    let told = err.lines().find(|line| line.contains("load balancing: auto: ")).unwrap();
+    assert!(!told.contains(" 0 ranks moved"), "{err}");
+    assert!(err.contains("s gained (+- "), "{err}");
+}
+
+/// Ranks that call `migrate` go on at once, and are moved where they are.
+#[test]
+fn auto_needs_no_period() {
+    let err = run(STRESS, "--pes 2 --ranks 4 --rounds 20 --lb auto");
+    assert!(err.contains("load balancing: auto: "), "{err}");
+    let err = run(STRESS, "--pes 2 --ranks 4 --rounds 20 --lb auto --move state --node-size 1");
+    assert!(err.contains("load balancing: auto: "), "{err}");
+}
+
+#[test]
+fn what_was_found_is_kept_for_the_next_run() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("learned");
+    let job = format!("--pes 2 --ranks 4 --rounds 20 --lb auto --lb-learn {}", file.display());
+    run(STRESS, &job);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&job) && text.contains("placement"), "{text}");
+    run(STRESS, &job);
+
+    std::fs::write(&file, "something else").unwrap();
+    for (arguments, reason) in [
+        (job, "is not a file of --lb-learn"),
+        (format!("--lb greedy --lb-learn {}", file.display()), "--lb-learn needs --lb auto"),
+        ("--lb auto --lb-arg by=2".to_owned(), "allowed is strategies=NAME+NAME.."),
+        ("--lb auto --lb-arg strategies=gready".to_owned(), "no load-balancing strategy `gready`"),
+    ] {
+        let output = Command::new(STRESS).args(arguments.split_whitespace()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {err}");
+        assert!(err.contains(reason), "{arguments}: {err}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "something else");
+}
+
 #[test]
 fn reports_that_there_are_not_are_refused() {
     let output = Command::new(STRESS).args(["--lb-report", "always"]).output().unwrap();

@@ -294,9 +294,17 @@ impl Auto {
         }
     }
 
-    /// Begins with a placement that was good in a former run.
-    pub fn begin_with(&mut self, placement: Vec<Placed>) {
-        self.learned = Some(placement);
+    /// Begins with what was found in a former run: the length of a sample in seconds, and a placement if one
+    /// has helped; if none has, other ones have their turn later.
+    pub fn begin_with(&mut self, interval: f64, placement: Option<Vec<Placed>>) {
+        if !self.is_fixed && interval.is_finite() {
+            self.interval = interval.clamp(INTERVAL.0, INTERVAL.1);
+        }
+        if placement.is_none() {
+            self.wait_longer(0.0);
+            self.wait_longer(0.0);
+        }
+        self.learned = placement;
     }
 
     /// Seconds that the next sample should have.

@@ -168,7 +168,8 @@ fn load_that_wanders_is_followed() {
 fn what_was_learned_comes_first() {
     let mut world = World { noise: 0.02, ..World::new(32, costly_quarter) };
     let mut auto = auto(&USUAL);
-    auto.begin_with((0..32).map(|id| Placed { id, pe: id as usize % 2 }).collect());
+    let placement = (0..32).map(|id| Placed { id, pe: id as usize % 2 }).collect();
+    auto.begin_with(0.01, Some(placement));
     world.run(&mut auto, 0.02, 1);
     assert_eq!(world.placement, (0..32).map(|object| object % 2).collect::<Vec<_>>());
 }

@@ -14,11 +14,12 @@ use lb_strategies::predict::History;
 use lb_strategies::{Assignment, Edge, LoadModel, MoveCost, Object, Pe};
 use rustc_hash::FxHashMap;
 
-use crate::Balancing;
 use crate::dump::{Dump, DumpError};
+use crate::learn::LearnError;
 use crate::measure::Moving;
 use crate::step::{Loads, Order};
 use crate::trials::Trials;
+use crate::{Balancing, learn};
 use vrt_core::net::shared::Shared;
 
 /// PEs whose speeds differ by less than this are alike.
@@ -60,7 +61,7 @@ impl Database {
             dump: balancing.dump.as_deref().map(Dump::new),
             sent: FxHashMap::default(),
             moving: Moving::default(),
-            trials: balancing.auto.as_deref().map(|all| Trials::new(all, balancing.period)),
+            trials: Trials::of(balancing, shared.ranks(), shared.pes()),
         }
     }
 
@@ -166,6 +167,13 @@ impl Database {
         self.dump.as_ref().map(Dump::write)
     }
 
+    /// Keeps what was found for the next run, if that was asked for.
+    pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
+        let file = self.balancing.learn.as_deref()?;
+        let learned = self.trials.as_ref()?.learned(self.shared.ranks(), self.shared.pes());
+        Some(learn::keep(file, learn::name_of_job(), learned))
+    }
+
     /// What ranks have sent to each other since the last step.
     fn edges(&mut self, reports: &[Loads], ranks: &[u32]) -> Vec<Edge> {
         if reports.iter().all(|report| report.sent.is_empty()) {
@@ -262,6 +270,7 @@ mod tests {
             move_pinned: crate::MovePinned::Warn,
             forecast: Default::default(),
             dump: None,
+            learn: None,
             report: crate::LbReport::Off,
         };
         Database::new(&balancing, Shared::map(2, 16, 2).unwrap())

@@ -28,6 +28,11 @@ mod dump;
 #[cfg(not(feature = "json"))]
 #[path = "no_dump.rs"]
 mod dump;
+#[cfg(feature = "json")]
+mod learn;
+#[cfg(not(feature = "json"))]
+#[path = "no_learn.rs"]
+mod learn;
 pub mod measure;
 mod options;
 mod outcome;
@@ -40,7 +45,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use measure::Meter;
-pub use options::{Balancing, Chosen, expect_dumps_to, forecast, strategy};
+pub use options::{Balancing, Chosen, expect_dumps_to, expect_learned, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use outcome::Moved;
 use step::Order;
@@ -157,6 +162,13 @@ impl Balancer {
     pub fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
             vrt_slot::report::say(format_args!("--lb-dump: {error}"));
+        }
+    }
+
+    /// Keeps what was found for the next run of the job, if that was asked for, on the PE that decides.
+    pub fn keep_learned(&self) {
+        if let Some(Err(error)) = self.step.as_ref().and_then(Step::keep_learned) {
+            vrt_slot::report::say(format_args!("--lb-learn: {error}"));
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lb_strategies::predict::Forecast;
 use lb_strategies::{Config, Strategy, auto};
 
-use crate::dump;
+use crate::{dump, learn};
 use vrt_core::choices;
 use vrt_core::migrate::MoveBy;
 use vrt_core::options::ConfigError;
@@ -20,7 +20,7 @@ pub struct Balancing {
     pub config: Config,
     /// The strategies to choose from by what they are seen to gain, in place of `strategy`.
     pub auto: Option<Vec<&'static dyn Strategy>>,
-    /// Time between two steps; `None`: they happen when all ranks call `migrate`.
+    /// Time between two steps; `None`: as `auto` finds right, and without it when all ranks call `migrate`.
     pub period: Option<Duration>,
     /// How ranks move: with their memory, or by the state that they give to `migrate`.
     pub move_by: MoveBy,
@@ -30,6 +30,8 @@ pub struct Balancing {
     pub forecast: Forecast,
     /// The name of the files that the loads are written to.
     pub dump: Option<PathBuf>,
+    /// The file in which `auto` keeps what it has found, for the next run of the job.
+    pub learn: Option<PathBuf>,
     /// What the balancer says on stderr.
     pub report: LbReport,
 }
@@ -59,6 +61,11 @@ choices! {
 }
 
 impl Balancing {
+    /// Whether steps are taken by time, not when all ranks call `migrate`.
+    pub fn is_periodic(&self) -> bool {
+        self.period.is_some() || self.auto.is_some()
+    }
+
     /// What users call the way in which it is decided.
     pub(crate) fn name(&self) -> &'static str {
         if self.auto.is_some() { auto::NAME } else { self.strategy.name() }
@@ -113,6 +120,14 @@ pub fn expect_dumps_to(name: &Path, balances: bool) -> Result<(), ConfigError> {
     std::fs::File::create(&file).map(drop).map_err(|error| {
         ConfigError::Option(format!("--lb-dump: cannot write {}: {error}", file.display()))
     })
+}
+
+/// Refuses what `--lb-learn` says if nothing will be learned, or the file is another one.
+pub fn expect_learned(file: &Path, strategy: Option<&str>) -> Result<(), ConfigError> {
+    if strategy != Some(auto::NAME) {
+        return Err(ConfigError::Option("--lb-learn needs --lb auto".to_owned()));
+    }
+    learn::check(file).map_err(|error| ConfigError::Option(format!("--lb-learn: {error}")))
 }
 
 impl std::fmt::Debug for Balancing {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Verdict};
 use crate::dump::DumpError;
+use crate::learn::LearnError;
 use crate::measure::PeLoad;
 use crate::outcome::{Moved, Stayed};
 use crate::{Balancing, LbReport};
@@ -316,6 +317,11 @@ impl Step {
         }
     }
 
+    /// Keeps what was found for the next run, if that was asked for.
+    pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
+        self.database.keep_learned()
+    }
+
     /// Writes what was recorded of the loads, if that was asked for.
     pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
@@ -344,6 +350,7 @@ mod tests {
             move_pinned: MovePinned::Warn,
             forecast: Default::default(),
             dump: None,
+            learn: None,
             report: LbReport::Off,
         };
         Step::new(balancing, Shared::map(pes, 2, pes).unwrap())

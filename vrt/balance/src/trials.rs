@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use lb_strategies::auto::{Account, Auto, MessageCost, PeState, Placed, Sample};
-use lb_strategies::{Assignment, LoadModel, Strategy};
+use lb_strategies::{Assignment, LoadModel};
 use rustc_hash::FxHashMap;
 
+use crate::Balancing;
 use crate::database::Verdict;
+use crate::learn::{self, Learned};
 use crate::step::{Loads, Order};
 
 /// See the module's text.
@@ -16,16 +18,45 @@ pub(crate) struct Trials {
     /// How often each rank had communicated at the last step.
     events: FxHashMap<u32, u64>,
     messages: Messages,
+    /// Where each rank was when it was last seen.
+    placement: Vec<u32>,
 }
 
+/// Where a rank is that was never seen.
+const UNKNOWN: u32 = u32::MAX;
+
 impl Trials {
-    /// Of these strategies; samples are so long, if somebody says so.
-    pub fn new(strategies: &[&'static dyn Strategy], period: Option<Duration>) -> Trials {
-        let interval = period.map(|period| period.as_secs_f64());
-        Trials {
-            auto: Auto::new(strategies, interval),
-            events: FxHashMap::default(),
-            messages: Messages::default(),
+    /// Those of a job of so many ranks and PEs, if it has any.
+    pub fn of(balancing: &Balancing, ranks: usize, pes: usize) -> Option<Trials> {
+        let interval = balancing.period.map(|period| period.as_secs_f64());
+        let mut auto = Auto::new(balancing.auto.as_deref()?, interval);
+        let learned = match &balancing.learn {
+            Some(file) => learn::recall(file, &learn::name_of_job()).ok().flatten(),
+            None => None,
+        };
+        if let Some(learned) = learned.filter(|it| (it.ranks, it.pes) == (ranks, pes)) {
+            let placement = learned.placement.map(|placement| {
+                let placed = placement.into_iter().enumerate();
+                placed.map(|(id, pe)| Placed { id: id as u32, pe: pe as usize }).collect()
+            });
+            auto.begin_with(learned.interval, placement);
+        }
+        let (events, messages) = (FxHashMap::default(), Messages::default());
+        Some(Trials { auto, events, messages, placement: vec![UNKNOWN; ranks] })
+    }
+
+    /// What was found, for the next run of the job.
+    pub fn learned(&self, ranks: usize, pes: usize) -> Learned {
+        let account = self.auto.account();
+        let is_known = self.placement.iter().all(|pe| *pe != UNKNOWN);
+        let has_helped = account.kept > 0 && is_known;
+        Learned {
+            ranks,
+            pes,
+            interval: self.auto.interval(),
+            placement: has_helped.then(|| self.placement.clone()),
+            strategy: account.last_kept.clone(),
+            gain: if account.seconds > 0.0 { account.gained / account.seconds } else { 0.0 },
         }
     }
 
@@ -67,6 +98,9 @@ impl Trials {
             }
         };
         let today = Assignment::today(model);
+        for (rank, pe) in ranks.iter().zip(today.pes()) {
+            self.placement[*rank as usize] = *pe as u32;
+        }
         let mut after: Vec<usize> = today.pes().to_vec();
         let objects: FxHashMap<u32, usize> =
             ranks.iter().enumerate().map(|(object, rank)| (*rank, object)).collect();

@@ -191,6 +191,10 @@ impl Config {
             network::expect_json("--lb-dump", file)?;
             vrt_balance::expect_dumps_to(file, self.lb.is_some())?;
         }
+        if let Some(file) = &self.lb_learn {
+            network::expect_json("--lb-learn", file)?;
+            vrt_balance::expect_learned(file, self.lb.as_deref())?;
+        }
         self.exchanges()?;
         self.balancing().map(|_| ())
     }
@@ -230,6 +234,7 @@ impl Config {
             move_pinned: self.move_pinned.unwrap_or_default(),
             forecast: forecast.unwrap_or_default(),
             dump: self.lb_dump.clone(),
+            learn: self.lb_learn.clone(),
             report: self.lb_report.unwrap_or_default(),
         }))
     }

@@ -33,7 +33,7 @@ impl Parts {
         let balancing = self.balancing.as_ref();
         let rules = Rules {
             move_by: balancing.map(|it| it.move_by),
-            periodic: balancing.is_some_and(|it| it.period.is_some()),
+            periodic: balancing.is_some_and(Balancing::is_periodic),
             by_state: self.by_state,
         };
         let extensions = Extensions::none()

@@ -99,6 +99,7 @@ pub(super) fn tell_what_was_done(config: &Config) {
     pe::with_in_loop(|pe| {
         if let Some(balancer) = pe.engine.find::<Balancer>() {
             balancer.write_dump();
+            balancer.keep_learned();
             balancer.tell_totals(statistics);
         }
         if statistics {

@@ -82,7 +82,8 @@ config_options! {
 
         lb: Option<String> {
             "--lb NAME", "VRT_LB";
-            "Move ranks by this strategy while the job runs, such as greedy-refine; `list` shows all";
+            "Move ranks while the job runs: `auto` tries what helps, or by a strategy of your choice, such as \
+             greedy-refine; `list` shows all";
             /// Sets the strategy that moves ranks while the job runs.
             with_lb(name: impl Into<String>) = Some(name.into())
         }
@@ -97,7 +98,7 @@ config_options! {
         lb_period: Option<Duration> {
             "--lb-period TIME", "VRT_LB_PERIOD";
             "Take a balancing step in every such time, such as 500ms, wherever ranks are suspended \
-             [default: steps are taken when all ranks call `migrate`]";
+             [default: as `auto` finds right; with other strategies, when all ranks call `migrate`]";
             /// Sets the time between two balancing steps.
             with_lb_period(period: Duration) = Some(period)
         }
@@ -123,6 +124,14 @@ config_options! {
             "Write the loads of all steps to FILE.PE.json, in the layout of DARMA vt's load data";
             /// Sets the file that the loads of all steps are written to, as `FILE.PE.json`.
             with_lb_dump(file: impl Into<PathBuf>) = Some(file.into())
+        }
+
+        lb_learn: Option<PathBuf> {
+            "--lb-learn FILE", "VRT_LB_LEARN";
+            "With --lb auto, begin with what was found in former runs with the same arguments, and keep \
+             what is found in this one";
+            /// Sets the file in which `auto` keeps what it has found for the next run.
+            with_lb_learn(file: impl Into<PathBuf>) = Some(file.into())
         }
 
         move_pinned: Option<MovePinned> {
