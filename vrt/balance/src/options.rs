@@ -92,8 +92,13 @@ pub fn strategy(name: &str, arguments: &[String]) -> Result<Chosen, ConfigError>
         let strategy = strategies[0];
         return Ok(Chosen { strategy, config: Config::new(strategy), auto: Some(strategies) });
     }
-    let strategy =
-        lb_strategies::find(name).map_err(|error| ConfigError::Option(format!("--lb: {error}")))?;
+    let strategy = lb_strategies::find(name).map_err(|error| {
+        let hint = match name.contains('/') {
+            true => "; between `--lb` and a program stands `auto`, or another option",
+            false => "",
+        };
+        ConfigError::Option(format!("--lb: {error}{hint}"))
+    })?;
     let config = Config::parse(strategy, &arguments.join(",")).map_err(|error| wrong(&error))?;
     Ok(Chosen { strategy, config, auto: None })
 }

@@ -76,6 +76,9 @@ impl FromArgMatches for Config {
     }
 }
 
+/// Flags that may stand without a value, and what they mean then.
+const ALONE: [(&str, &str); 1] = [("lb", "auto")];
+
 impl Entry {
     fn arg(&self) -> Arg {
         let variable = std::env::var_os(self.variable);
@@ -89,6 +92,11 @@ impl Entry {
             .value_parser(self.parser());
         let arg = match self.value_name() {
             Some(name) => arg.value_name(name),
+            None => arg,
+        };
+        let alone = ALONE.iter().find(|(name, _)| *name == self.name());
+        let arg = match alone {
+            Some((_, meaning)) => arg.num_args(0..=1).default_missing_value(*meaning),
             None => arg,
         };
         match self.shape {
@@ -168,6 +176,14 @@ mod tests {
                 assert_eq!(texts[0], texts[1], "{flag}");
             }
         }
+    }
+
+    #[test]
+    fn balancing_is_automatic_where_nobody_says_how() {
+        let lb = |arguments: &[&str]| parse(arguments).unwrap().lb;
+        assert_eq!(lb(&["--lb", "--ranks", "3"]).as_deref(), Some("auto"));
+        assert_eq!(lb(&["--lb", "greedy"]).as_deref(), Some("greedy"));
+        assert_eq!(lb(&["--ranks", "3"]), None);
     }
 
     #[test]
