@@ -94,6 +94,7 @@ pub mod predict;
 mod random;
 pub mod refine;
 pub mod registry;
+pub mod replay;
 pub mod scale;
 pub mod strategy;
 mod ties;

@@ -129,3 +129,28 @@ fn bad_files_are_named() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_recorded_job_is_replayed_with_others() {
+    let value = json(&[FILE, "--replay", "--lb", "greedy,null", "--every", "1,2", "--json"]);
+    let rows = value["replays"].as_array().expect("rows");
+    let seconds = |name: &str, every: u64| {
+        let row = rows.iter().find(|it| it["balancer"] == name && it["every"] == every);
+        row.expect("a row")["seconds"].as_f64().expect("a number")
+    };
+    assert_eq!(rows.len(), 7);
+    assert_eq!(seconds("null", 1), seconds("nobody moves", 0));
+    assert!(seconds("greedy", 1) < seconds("null", 1));
+    let text = printed(&[FILE, "--replay", "--lb", "greedy"]);
+    for row in ["as recorded", "nobody moves", "auto", "greedy"] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(row)), "{text}");
+    }
+    let refused = |arguments: &[&str]| {
+        let output = lb_sim(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert!(refused(&["--replay", "--case", "grid"]).contains("--replay"));
+    let zero = refused(&[FILE, "--replay", "--every", "0"]);
+    assert!(zero.contains("--every 0: allowed is whole numbers, 1 or more"), "{zero}");
+}

@@ -1,13 +1,15 @@
 //! Load models from files or from cases, and load models as files.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use lb_strategies::{
-    LoadModel,
-    datafile::{DataFile, layouts, phases, recorded},
+    Assignment, LoadModel,
+    datafile::{DataFile, Recorded, layouts, phases, recorded},
+    replay::Phase,
     scale::{scale_objects, scale_pes},
 };
 
@@ -41,7 +43,32 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
     Ok(input)
 }
 
-fn read(paths: &[PathBuf], phase: Option<u64>) -> Result<Input, Failure> {
+/// All phases of recorded files.
+pub fn phases_of(paths: &[PathBuf]) -> Result<Vec<Phase>, Failure> {
+    /// What vrt calls the length of a phase.
+    const SECONDS: &str = "seconds";
+    let files = read_files(paths)?;
+    let mut numbers = HashMap::new();
+    let mut all = vec![];
+    for phase in phases(&files) {
+        let Recorded { model, ids, .. } = recorded(&files, phase)?;
+        let of_file = |file: &DataFile| {
+            let found = file.layout().phases.iter().find(|it| it.id == phase)?;
+            found.user_defined.get(SECONDS)?.as_f64()
+        };
+        // Files of others do not say how long a phase was: as long as its busiest PE had work.
+        let busiest = Assignment::today(&model).max_load(&model);
+        let seconds = files.iter().filter_map(of_file).fold(busiest, f64::max);
+        let ids = ids.iter().map(|id| {
+            let next = numbers.len() as u32;
+            *numbers.entry(*id).or_insert(next)
+        });
+        all.push(Phase { ids: ids.collect(), model, seconds });
+    }
+    if all.is_empty() { Err(Failure::NoPhase) } else { Ok(all) }
+}
+
+fn read_files(paths: &[PathBuf]) -> Result<Vec<DataFile>, Failure> {
     let mut files = vec![];
     for path in paths {
         if path.is_dir() {
@@ -52,6 +79,11 @@ fn read(paths: &[PathBuf], phase: Option<u64>) -> Result<Input, Failure> {
             files.push(DataFile::read(path)?);
         }
     }
+    Ok(files)
+}
+
+fn read(paths: &[PathBuf], phase: Option<u64>) -> Result<Input, Failure> {
+    let files = read_files(paths)?;
     let phase = phase.or_else(|| phases(&files).last().copied()).ok_or(Failure::NoPhase)?;
     let found = recorded(&files, phase)?;
     let title = match paths {

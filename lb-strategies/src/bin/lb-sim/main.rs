@@ -5,6 +5,7 @@ mod draw;
 mod input;
 mod measure;
 mod options;
+mod replays;
 mod report;
 
 use std::process::ExitCode;
@@ -27,6 +28,14 @@ fn run(options: Options) -> Result<(), Failure> {
     match options.request()? {
         Request::List => print(&report::list()),
         Request::Table => print(&report::case_table()?),
+        Request::Replay { files, balancers, every, output } => {
+            let phases = input::phases_of(&files)?;
+            let results = replays::run(&phases, balancers, &every)?;
+            print(&match output {
+                Output::Text => replays::text(&phases, &results),
+                Output::Json => replays::json(&results),
+            })
+        }
         Request::Compare { source, balancers, seed, output, svg, save } => {
             let input = input::model(&source)?;
             if let Some(directory) = save {

@@ -69,8 +69,23 @@ pub struct Options {
     #[arg(long, value_name = "DIRECTORY")]
     save: Option<PathBuf>,
 
+    /// Replay all recorded phases: how long the job would have taken with each strategy, with `auto` of vrt, and
+    /// if nobody had moved
+    #[arg(long, requires = "files", conflicts_with_all = ["phase", "case", "svg", "save"])]
+    replay: bool,
+
+    /// Decide after so many phases, in a replay; several numbers, separated by commas, are tried one by one
+    #[arg(
+        long,
+        default_value = "1",
+        value_name = "PHASES",
+        value_delimiter = ',',
+        requires = "replay"
+    )]
+    every: Vec<usize>,
+
     /// Print the table of all strategies on all cases, in Markdown
-    #[arg(long, conflicts_with_all = ["files", "case", "json", "svg", "save", "lb_arg"])]
+    #[arg(long, conflicts_with_all = ["files", "case", "json", "svg", "save", "lb_arg", "replay"])]
     table: bool,
 }
 
@@ -80,6 +95,8 @@ pub enum Request {
     List,
     /// The table of all strategies on all cases.
     Table,
+    /// All phases of a job, with other balancers.
+    Replay { files: Vec<PathBuf>, balancers: Vec<Balancer>, every: Vec<usize>, output: Output },
     /// Strategies side by side.
     Compare {
         source: Source,
@@ -135,6 +152,14 @@ impl Options {
             return Err(Failure::range("--scale-pes", &factor.to_string(), "a number above 0"));
         }
         let balancers = self.balancers()?;
+        let output = if self.json { Output::Json } else { Output::Text };
+        if self.replay {
+            if self.every.contains(&0) {
+                return Err(Failure::range("--every", "0", "whole numbers, 1 or more"));
+            }
+            let (files, every) = (self.files, self.every);
+            return Ok(Request::Replay { files, balancers, every, output });
+        }
         let loads = match self.case {
             Some(name) => Loads::Generated {
                 case: cases::find(&name)?,
@@ -148,7 +173,7 @@ impl Options {
             source: Source { loads, scale_pes, scale_objects },
             balancers,
             seed: self.seed,
-            output: if self.json { Output::Json } else { Output::Text },
+            output,
             svg: self.svg,
             save: self.save,
         })

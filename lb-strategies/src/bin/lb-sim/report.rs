@@ -94,7 +94,7 @@ fn nodes(model: &LoadModel) -> usize {
     nodes.len()
 }
 
-fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     match seconds {
         0.0 => "0 s".to_owned(),
         it if it < 1e-3 => format!("{:.1} us", it * 1e6),

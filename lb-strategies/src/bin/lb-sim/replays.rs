@@ -1,0 +1,90 @@
+//! Replays of a recorded job, side by side.
+
+use comfy_table::{CellAlignment, Table, presets};
+use lb_strategies::{
+    Balancer, LoadModelError,
+    auto::{self, Auto},
+    replay::{Decider, Phase, Replayed, replay},
+};
+use serde_json::{Value, json};
+
+use crate::report::seconds;
+
+/// Who decided, and what came of it.
+pub struct Row {
+    name: String,
+    /// After how many phases; 0 for those to whom that means nothing.
+    every: usize,
+    replayed: Replayed,
+}
+
+/// All balancers, after each of these numbers of phases.
+pub fn run(
+    phases: &[Phase],
+    balancers: Vec<Balancer>,
+    every: &[usize],
+) -> Result<Vec<Row>, LoadModelError> {
+    let mut rows = vec![];
+    let mut add = |name: &str, every, decider| {
+        let replayed = replay(phases, decider)?;
+        rows.push(Row { name: name.to_owned(), every, replayed });
+        Ok::<(), LoadModelError>(())
+    };
+    add("as recorded", 0, Decider::Recorded)?;
+    add("nobody moves", 0, Decider::Nobody)?;
+    let usual: Vec<_> =
+        auto::USUAL.iter().filter_map(|name| lb_strategies::find(name).ok()).collect();
+    // Phases are as long as they are.
+    let longest = phases.iter().map(|it| it.seconds).fold(0.0, f64::max);
+    add(auto::NAME, 1, Decider::Auto(Box::new(Auto::new(&usual, Some(longest)))))?;
+    for balancer in balancers {
+        for every in every {
+            let name = balancer.strategy().name();
+            add(name, *every, Decider::Strategy(balancer.clone(), *every))?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows for people, the fastest first.
+pub fn text(phases: &[Phase], rows: &[Row]) -> String {
+    let (objects, pes) = (phases[0].ids.len(), phases[0].model.pes().len());
+    let mut text = format!("{} phases: {objects} objects on {pes} PEs\n\n", phases.len());
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["", "every", "time", "of it moves", "moves"]);
+    let mut rows: Vec<&Row> = rows.iter().collect();
+    rows.sort_by(|a, b| a.replayed.seconds.total_cmp(&b.replayed.seconds));
+    for Row { name, every, replayed } in rows {
+        table.add_row([
+            name.clone(),
+            if *every == 0 { String::new() } else { every.to_string() },
+            seconds(replayed.seconds),
+            seconds(replayed.move_seconds),
+            replayed.moves.to_string(),
+        ]);
+    }
+    table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The rows for programs.
+pub fn json(rows: &[Row]) -> String {
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|Row { name, every, replayed }| {
+            json!({
+                "balancer": name,
+                "every": every,
+                "seconds": replayed.seconds,
+                "move_seconds": replayed.move_seconds,
+                "moves": replayed.moves,
+            })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "replays": rows }))
+}

@@ -1,0 +1,210 @@
+//! What other balancers would have made of a recorded job.
+//!
+//! A recording says for each phase what every object did and how long the phase was. A replay takes that work as
+//! given and asks who would have been where: the phase then takes as much longer or shorter as its busiest PE has
+//! more or less to do, and moves take what they were measured to. What objects wait for each other beside that
+//! is taken to stay.
+
+use std::collections::HashMap;
+
+use crate::{
+    assignment::Assignment,
+    auto::{self, Account, Auto, MessageCost, PeState, Sample},
+    model::{LoadModel, LoadModelError, Object},
+    registry::Balancer,
+};
+
+/// A phase of a recorded job.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// What objects did, and where.
+    pub model: LoadModel,
+    /// Numbers of the objects that stay theirs from phase to phase.
+    pub ids: Vec<u32>,
+    /// How long it was, in seconds.
+    pub seconds: f64,
+}
+
+/// Who decides in a replay.
+#[derive(Debug)]
+pub enum Decider {
+    /// As it was in the recording.
+    Recorded,
+    /// Objects stay where they were in the first phase.
+    Nobody,
+    /// A strategy, each time after so many phases.
+    Strategy(Balancer, usize),
+    /// [`Auto`], after each phase.
+    Auto(Box<Auto>),
+}
+
+/// What would have been.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// Seconds of all phases, with those of moves.
+    pub seconds: f64,
+    /// Of them, what moves took.
+    pub move_seconds: f64,
+    /// Objects that moved.
+    pub moves: usize,
+    /// What came of the trials, if there were any.
+    pub account: Option<Account>,
+}
+
+/// Replays a recorded job. Cost: that of the strategy for each phase.
+///
+/// # Errors
+///
+/// If the loads of some phases make no model when they are taken together.
+pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadModelError> {
+    let mut result = Replayed::default();
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut loads: HashMap<u32, f64> = HashMap::new();
+    for (number, phase) in phases.iter().enumerate() {
+        let recorded = Assignment::today(&phase.model).max_load(&phase.model);
+        if matches!(decider, Decider::Recorded) {
+            result.count_moves(phase, &places)?;
+            places =
+                phase.ids.iter().copied().zip(Assignment::today(&phase.model).into_pes()).collect();
+            result.seconds += phase.seconds;
+            continue;
+        }
+        let model = placed(phase, &mut places)?;
+        let seconds =
+            (phase.seconds - recorded).max(0.0) + Assignment::today(&model).max_load(&model);
+        result.seconds += seconds;
+        let assignment = match &mut decider {
+            Decider::Recorded | Decider::Nobody => continue,
+            Decider::Strategy(balancer, every) => {
+                for (id, object) in phase.ids.iter().zip(model.objects()) {
+                    *loads.entry(*id).or_default() += object.load;
+                }
+                if !(number + 1).is_multiple_of(*every) {
+                    continue;
+                }
+                let loads = std::mem::take(&mut loads);
+                let all = with_loads(&model, phase, |id| loads.get(&id).copied())?;
+                balancer.assign(&all, number as u64).into_pes()
+            }
+            Decider::Auto(auto) => {
+                let step = auto.step(&Sample {
+                    seconds,
+                    model: &model,
+                    ids: &phase.ids,
+                    pes: &vec![PeState::default(); model.pes().len()],
+                    // All phases do the same, however long they take.
+                    events: EVENTS * phase.ids.len() as u64,
+                    grain: f64::INFINITY,
+                    message_cost: MessageCost::default(),
+                })?;
+                let mut pes = Assignment::today(&model).into_pes();
+                let numbers: HashMap<u32, usize> = phase.ids.iter().copied().zip(0..).collect();
+                for auto::Placed { id, pe } in step.orders {
+                    pes[numbers[&id]] = pe;
+                }
+                pes
+            }
+        };
+        places.extend(phase.ids.iter().copied().zip(assignment.iter().copied()));
+        result.count(&model, assignment);
+    }
+    if let Decider::Auto(auto) = decider {
+        result.account = Some(auto.account().clone());
+    }
+    Ok(result)
+}
+
+/// What an object is taken to send in a phase.
+const EVENTS: u64 = 100;
+
+impl Replayed {
+    fn count(&mut self, model: &LoadModel, pes: Vec<usize>) {
+        let Ok(assignment) = Assignment::new(model, pes) else { return };
+        let seconds = assignment.move_seconds(model);
+        self.moves += assignment.moves(model).count();
+        self.move_seconds += seconds;
+        self.seconds += seconds;
+    }
+
+    /// Moves from where objects were to where they are in a phase; their time is in the phase's already.
+    fn count_moves(
+        &mut self,
+        phase: &Phase,
+        before: &HashMap<u32, usize>,
+    ) -> Result<(), LoadModelError> {
+        let mut before = before.clone();
+        let model = placed(phase, &mut before)?;
+        let moved = |(now, before): (&Object, &Object)| now.pe != before.pe;
+        self.moves +=
+            phase.model.objects().iter().zip(model.objects()).filter(|it| moved(*it)).count();
+        Ok(())
+    }
+}
+
+/// A phase with its objects where they are in the replay; new ones are where they were recorded.
+fn placed(phase: &Phase, places: &mut HashMap<u32, usize>) -> Result<LoadModel, LoadModelError> {
+    let objects = phase.ids.iter().zip(phase.model.objects()).map(|(id, object)| {
+        let pe = *places.entry(*id).or_insert(object.pe);
+        Object { pe, ..*object }
+    });
+    let model = &phase.model;
+    LoadModel::new(model.pes().to_vec(), objects.collect(), model.edges().to_vec())?
+        .with_move_cost(model.move_cost())
+}
+
+fn with_loads(
+    model: &LoadModel,
+    phase: &Phase,
+    load: impl Fn(u32) -> Option<f64>,
+) -> Result<LoadModel, LoadModelError> {
+    let objects = phase.ids.iter().zip(model.objects());
+    let objects =
+        objects.map(|(id, object)| Object { load: load(*id).unwrap_or(object.load), ..*object });
+    LoadModel::new(model.pes().to_vec(), objects.collect(), model.edges().to_vec())?
+        .with_move_cost(model.move_cost())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        model::Pe,
+        registry::{create, find},
+    };
+
+    /// A job whose costly quarter is on PE 0 all the time, recorded where it was.
+    fn phases() -> Vec<Phase> {
+        let object = |id: usize| Object::new(if id < 4 { 0.008 } else { 0.001 }, id / 8);
+        (0..100)
+            .map(|_| Phase {
+                model: LoadModel::new(
+                    vec![Pe::default(); 2],
+                    (0..16).map(object).collect(),
+                    vec![],
+                )
+                .expect("sound"),
+                ids: (0..16).collect(),
+                // 36 ms of the busiest PE, and 4 in which both wait.
+                seconds: 0.040,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_has_its_time() {
+        let phases = phases();
+        let seconds = |decider| replay(&phases, decider).expect("a replay");
+        let still = seconds(Decider::Nobody);
+        assert!((still.seconds - 4.0).abs() < 1e-9 && still.moves == 0, "{still:?}");
+        assert!((seconds(Decider::Recorded).seconds - 4.0).abs() < 1e-9);
+        let refine = || create::<&str, &str>("greedy-refine", &[]).expect("exists");
+        // 22 ms of both PEs, and the 4.
+        let each = seconds(Decider::Strategy(refine(), 1));
+        assert!((each.seconds - (0.040 + 99.0 * 0.026)).abs() < 1e-9, "{each:?}");
+        let tenth = seconds(Decider::Strategy(refine(), 10));
+        assert!((tenth.seconds - (0.400 + 90.0 * 0.026)).abs() < 1e-9, "{tenth:?}");
+        let strategy = find("greedy-refine").expect("exists");
+        let auto = seconds(Decider::Auto(Box::new(Auto::new(&[strategy], Some(0.04)))));
+        assert!(auto.seconds < 2.9 && auto.account.expect("trials").kept == 1);
+    }
+}
