@@ -185,7 +185,10 @@ impl Balancer {
     fn rest_if_over(&mut self, core: &mut Core) {
         let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
         let Some(cost) = step.take_cost() else { return };
-        let period = step.interval().unwrap_or(period);
+        let period = match step.interval() {
+            Some(interval) => interval.max(step.looking().saturating_mul(LOOKS)),
+            None => period,
+        };
         let pause = rest(period, cost).as_secs_f64() * core.cycles_per_second();
         step.begins_at = pe::cycle_counter().wrapping_add((pause as u64).max(1));
         core.call_at(step.begins_at);
@@ -195,6 +198,10 @@ impl Balancer {
 /// The next step begins at least so many times as long after a step as that kept PEs from running
 /// ranks, so that no more than a quarter of their time goes to steps, however short the period is.
 const REST: u32 = 3;
+
+/// So many times as long as it takes to look and to decide `auto` waits before it does so again: where nothing
+/// can be gained, it costs less than half a percent.
+const LOOKS: u32 = 250;
 
 /// The time from the end of a step that took so long to the next one.
 fn rest(period: Duration, cost: Duration) -> Duration {

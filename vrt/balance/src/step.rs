@@ -213,6 +213,11 @@ impl Step {
         self.database.interval()
     }
 
+    /// What it has taken to look and to decide in the last step.
+    pub(crate) fn looking(&self) -> Duration {
+        self.looking
+    }
+
     /// What the step has cost that is just over.
     pub(crate) fn take_cost(&mut self) -> Option<Duration> {
         self.cost.take()
