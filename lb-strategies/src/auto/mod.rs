@@ -35,7 +35,7 @@ use thiserror::Error;
 
 pub use compare::Change;
 use compare::{Point, Verdict, scatter};
-use predict::{Candidate, Scene, candidates};
+use predict::{Candidate, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
 /// The name by which users ask for it, as if it were a strategy.
@@ -187,6 +187,8 @@ const REPEATS: u32 = 3;
 const DISASTER: f64 = -0.2;
 /// A placement that promises less is not tried.
 const WORTH_A_TRIAL: f64 = 0.02;
+/// The same where predictions are rough.
+const WORTH_A_ROUGH_TRIAL: f64 = 0.2;
 /// A strategy further back in the list has its turn if it promises so much more.
 const MUCH_BETTER: f64 = 0.01;
 /// Samples after a trial without a gain before the next one, and at most.
@@ -210,6 +212,8 @@ pub struct Auto {
     /// Of the placement as it is, when it does not change.
     points: Vec<Point>,
     loads: HashMap<u32, VecDeque<f64>>,
+    /// Where objects were when they were first seen.
+    first: HashMap<u32, usize>,
     /// Samples before the next trial, and after the next one that fails.
     waits: u32,
     patience: u32,
@@ -259,17 +263,23 @@ pub struct Account {
     pub unclear: u32,
     /// See there.
     pub taken_back: u32,
-    /// Seconds that placements have gained that stayed, by estimate, less those that trials have cost
-    /// that were taken back.
+    /// Seconds that were gained by where objects were, not where they began: by the model, as far as it was
+    /// right in the trials; less those that trials have cost that were taken back.
     pub gained: f64,
-    /// The variance of that.
-    pub variance: f64,
+    /// One standard error of that.
+    pub spread: f64,
     /// By how much what was promised differed from what came, for each trial that was decided.
     pub errors: Vec<f64>,
     /// What was kept last.
     pub last_kept: Option<String>,
-    /// What is gained now in a second.
-    now: (f64, f64),
+    /// Seconds that the model says were gained, and those that trials have cost.
+    by_model: f64,
+    lost: f64,
+    /// What was measured in the trials that were kept, over what was promised; how many, and the square of
+    /// the standard error.
+    measured: f64,
+    promised: f64,
+    uncertain: f64,
 }
 
 impl Auto {
@@ -282,6 +292,7 @@ impl Auto {
             phase: Phase::Watching,
             points: Vec::new(),
             loads: HashMap::new(),
+            first: HashMap::new(),
             waits: 0,
             patience: PATIENCE,
             failed: 0.0,
@@ -331,10 +342,8 @@ impl Auto {
         self.steps += 1;
         self.lasted += sample.seconds;
         self.account.seconds += sample.seconds;
-        let (gain, variance) = self.account.now;
-        self.account.gained += gain * sample.seconds;
-        self.account.variance += variance * sample.seconds;
         self.note_loads(sample);
+        self.note_gain(sample)?;
         let work = sample.model.objects().iter().map(|object| object.load).sum::<f64>();
         let point =
             Point { events: sample.events as f64 / sample.seconds, work: work / sample.seconds };
@@ -367,7 +376,23 @@ impl Auto {
         if self.loads.len() > 2 * sample.ids.len() {
             let here: std::collections::HashSet<u32> = sample.ids.iter().copied().collect();
             self.loads.retain(|id, _| here.contains(id));
+            self.first.retain(|id, _| here.contains(id));
         }
+    }
+
+    /// What is gained by where objects are, not where they were at first.
+    fn note_gain(&mut self, sample: &Sample) -> Result<(), LoadModelError> {
+        for (id, object) in sample.ids.iter().zip(sample.model.objects()) {
+            self.first.entry(*id).or_insert(object.pe);
+        }
+        if self.account.kept == 0 {
+            return Ok(());
+        }
+        let scene = self.scene(sample, false)?;
+        let first: Vec<usize> = sample.ids.iter().map(|id| self.first[id]).collect();
+        self.account.by_model += sample.seconds * (scene.seconds(&first) - scene.seconds_today());
+        self.account.estimate();
+        Ok(())
     }
 
     fn look_for_placement(&mut self, sample: &Sample) -> Result<Step, LoadModelError> {
@@ -404,7 +429,9 @@ impl Auto {
         }
         let Some((counts, promised, number, placement)) = best else { return Ok(Step::default()) };
         let may_try = may_try || promised > self.failed + PROMISES_MORE;
-        if counts < WORTH_A_TRIAL || !may_try {
+        let is_rough = new.is_rough() || self.candidates[number].speeds != Speeds::Measured;
+        let least = if is_rough { WORTH_A_ROUGH_TRIAL } else { WORTH_A_TRIAL };
+        if counts < least || !may_try {
             return Ok(Step::default());
         }
         let target = sample.ids.iter().copied().zip(placement).collect();
@@ -481,7 +508,7 @@ impl Auto {
                 change_trust(1.5);
                 (self.waits, self.patience, self.failed) = (0, PATIENCE, 0.0);
                 self.lasted = 0.0;
-                self.account.keeps(&name, change);
+                self.account.keeps(&name, promised, change);
                 Step { orders: Vec::new(), news: Some(News::Keeps { name, change }) }
             }
             Verdict::Unclear => {
@@ -556,18 +583,37 @@ impl Auto {
     }
 }
 
+/// What was measured is taken for so many times what the model says at most: other things have changed, too.
+const MOST_KEPT: f64 = 1.5;
+
 impl Account {
-    fn keeps(&mut self, name: &str, change: Change) {
+    fn keeps(&mut self, name: &str, promised: f64, change: Change) {
         self.kept += 1;
         self.last_kept = Some(name.to_owned());
-        // A second now is 1 + gain of those before; so much would it have taken longer.
-        self.now = (change.gain, change.spread.powi(2));
+        // What was learned promises nothing that the model knows.
+        if promised > 0.0 {
+            self.measured += change.gain;
+            self.promised += promised;
+            self.uncertain += change.spread.powi(2);
+        }
     }
 
     fn takes_back(&mut self, change: Change, seconds: f64) {
         self.taken_back += 1;
-        self.gained += change.gain * seconds;
-        self.variance += (change.spread * seconds).powi(2);
+        self.lost -= change.gain * seconds;
+        self.estimate();
+    }
+
+    fn estimate(&mut self) {
+        let (kept, error) = match self.promised > 0.0 {
+            true => {
+                let kept = (self.measured / self.promised).clamp(0.0, MOST_KEPT);
+                (kept, self.uncertain.sqrt() / self.promised)
+            }
+            false => (1.0, 0.0),
+        };
+        self.gained = self.by_model * kept - self.lost;
+        self.spread = self.by_model.abs() * error;
     }
 }
 

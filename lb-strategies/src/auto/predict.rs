@@ -50,8 +50,8 @@ pub(crate) struct Scene {
 impl Scene {
     /// Seconds that the PE which takes longest needs for what all do in a second now.
     ///
-    /// Where another program has a PE's core for longer than objects run between two waits, the others soon wait
-    /// for those there: all run as slowly as that PE, however little there is to do on it.
+    /// Where another program has a PE's core for longer than PEs have to do before they wait for each other, all
+    /// run as slowly as that PE, however little there is to do on it.
     pub fn seconds(&self, placement: &[usize]) -> f64 {
         let pes = self.model.pes();
         let mut loads: Vec<f64> = pes.iter().map(|pe| pe.background).collect();
@@ -70,7 +70,8 @@ impl Scene {
             }
         }
         let used = || (0..pes.len()).filter(|pe| is_used[*pe]);
-        let stalls = |pe: usize| self.pes[pe].share < SHARED && self.pes[pe].slice > self.grain;
+        let round = self.round();
+        let stalls = |pe: usize| self.is_shared(pe) && self.pes[pe].slice > round;
         let slowest = used().filter(|pe| stalls(*pe)).map(|pe| self.pes[pe].share);
         let slowest = slowest.fold(1.0, f64::min);
         used()
@@ -82,25 +83,42 @@ impl Scene {
             / slowest
     }
 
+    /// Seconds that a PE runs all its objects once, each until it waits, on average.
+    fn round(&self) -> f64 {
+        let working = self.model.objects().iter().filter(|object| object.load > 0.0).count();
+        self.grain * working as f64 / self.pes.len() as f64
+    }
+
+    /// Whether other programs slow some PEs down for longer than others can do without these: what is predicted
+    /// then is rough.
+    pub fn is_rough(&self) -> bool {
+        let round = self.round();
+        (0..self.pes.len()).any(|pe| self.is_shared(pe) && self.pes[pe].slice > round)
+    }
+
     /// The speed of a PE that has its core for itself.
     fn own_speed(&self, pe: usize) -> f64 {
         self.model.pes()[pe].speed / self.pes[pe].share
     }
 
+    /// The same where objects are.
+    pub fn seconds_today(&self) -> f64 {
+        let today: Vec<usize> = self.model.objects().iter().map(|object| object.pe).collect();
+        self.seconds(&today)
+    }
+
     /// How much faster all would run with a placement, as a part. What the busiest PE waits for now it will
     /// wait for then.
     pub fn gain(&self, placement: &[usize]) -> f64 {
-        let today: Vec<usize> = self.model.objects().iter().map(|object| object.pe).collect();
-        let saved = self.seconds(&today) - self.seconds(placement);
+        let saved = self.seconds_today() - self.seconds(placement);
         1.0 / (1.0 - saved).max(0.01) - 1.0
     }
 
     /// What no placement gains more than, where messages cost nothing.
     pub fn most_gain(&self) -> f64 {
-        let today: Vec<usize> = self.model.objects().iter().map(|object| object.pe).collect();
         let all: f64 = self.model.objects().iter().map(|object| object.load).sum();
         let speed: f64 = (0..self.pes.len()).map(|pe| self.own_speed(pe)).sum();
-        let saved = self.seconds(&today) - all / speed;
+        let saved = self.seconds_today() - all / speed;
         1.0 / (1.0 - saved).max(0.01) - 1.0
     }
 
@@ -224,10 +242,11 @@ mod tests {
 
     #[test]
     fn long_slices_stop_all_that_wait_for_each_other() {
-        let coarse = shared(0.02);
+        // Two objects on each.
+        let coarse = shared(0.01);
         assert!((coarse.seconds(&[0, 0, 1, 1]) - 1.0).abs() < 1e-12);
         assert!((coarse.seconds(&[0, 0, 0, 1]) - 0.75).abs() < 1e-12);
-        let fine = shared(0.0005);
+        let fine = shared(0.00025);
         assert!((fine.seconds(&[0, 0, 1, 1]) - 1.0).abs() < 1e-12);
         assert!((fine.seconds(&[0, 0, 0, 1]) - 1.5).abs() < 1e-12, "one alone stops the others");
         assert!((fine.seconds(&[0, 0, 0, 0]) - 1.0).abs() < 1e-12, "away from there");
@@ -238,7 +257,7 @@ mod tests {
         let refines = registry::find("greedy-refine").expect("exists");
         let place = |speeds| {
             let candidate = Candidate { strategy: refines, speeds, trust: 1.0 };
-            candidate.place(&shared(0.02), 10.0, 0)
+            candidate.place(&shared(0.01), 10.0, 0)
         };
         let on_second = |placement: Option<Vec<usize>>| {
             placement.map(|it| it.iter().filter(|pe| **pe == 1).count())

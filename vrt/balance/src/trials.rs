@@ -128,8 +128,7 @@ impl Trials {
 
     /// What has come of all trials, in words.
     pub fn account(&self) -> String {
-        let Account { tried, kept, unclear, taken_back, gained, variance, .. } =
-            *self.auto.account();
+        let Account { tried, kept, unclear, taken_back, gained, spread, .. } = *self.auto.account();
         if tried == 0 {
             return "tried nothing: no placement promised a gain".to_owned();
         }
@@ -139,8 +138,7 @@ impl Trials {
         };
         format!(
             "tried {tried} placements: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
-             {taken_back} were taken back; about {gained:.2} s gained (+- {:.2})",
-            variance.sqrt()
+             {taken_back} were taken back; about {gained:.2} s gained (+- {spread:.2})"
         )
     }
 }
