@@ -222,6 +222,8 @@ pub struct Auto {
     /// Seconds since the last placement that has helped.
     lasted: f64,
     interval: f64,
+    /// Samples since it was last changed.
+    since_fitted: usize,
     /// The interval is the user's.
     is_fixed: bool,
     steps: u64,
@@ -298,6 +300,7 @@ impl Auto {
             failed: 0.0,
             lasted: 0.0,
             interval: interval.unwrap_or(INTERVAL.0),
+            since_fitted: 0,
             is_fixed: interval.is_some(),
             steps: 0,
             learned: None,
@@ -431,6 +434,8 @@ impl Auto {
         let may_try = may_try || promised > self.failed + PROMISES_MORE;
         let is_rough = new.is_rough() || self.candidates[number].speeds != Speeds::Measured;
         let least = if is_rough { WORTH_A_ROUGH_TRIAL } else { WORTH_A_TRIAL };
+        // Less than that could not be told from noise.
+        let least = scatter(&self.points).map_or(least, |scatter| least.max(scatter / 2.0));
         if counts < least || !may_try {
             return Ok(Step::default());
         }
@@ -535,6 +540,11 @@ impl Auto {
         self.failed = self.failed.max(promised);
     }
 
+    /// So many points of the placement as it is, or as many as there are.
+    fn newest(&self, points: usize) -> &[Point] {
+        &self.points[self.points.len().saturating_sub(points)..]
+    }
+
     /// Samples that say little are too short.
     fn fit_interval(&mut self, sample: &Sample) {
         if self.is_fixed || self.interval >= INTERVAL.1 {
@@ -542,12 +552,12 @@ impl Auto {
         }
         let objects = sample.ids.len() as f64;
         let has_few = sample.events > 0 && (sample.events as f64) < EVENTS * objects;
-        let scatters = self.points.len() >= FEW
-            && scatter(&self.points).is_some_and(|scatter| scatter > STEADY);
+        self.since_fitted += 1;
+        let scatters = self.since_fitted >= FEW
+            && scatter(self.newest(FEW)).is_some_and(|scatter| scatter > STEADY);
         if has_few || scatters {
             self.interval = (2.0 * self.interval).min(INTERVAL.1);
-            self.points.clear();
-            self.loads.clear();
+            self.since_fitted = 0;
         }
     }
 

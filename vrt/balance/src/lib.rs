@@ -186,7 +186,7 @@ impl Balancer {
         let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
         let Some(cost) = step.take_cost() else { return };
         let period = match step.interval() {
-            Some(interval) => interval.max(step.looking().saturating_mul(LOOKS)),
+            Some(interval) => interval.max(step.usual_looking().saturating_mul(LOOKS)),
             None => period,
         };
         let pause = rest(period, cost).as_secs_f64() * core.cycles_per_second();

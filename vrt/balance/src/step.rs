@@ -36,6 +36,7 @@ pub(crate) struct Step {
     outcome: Moved,
     /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
     looking: Duration,
+    usual_looking: Duration,
     copying: Vec<Duration>,
     /// Ranks that PEs have sent in this step, less those that have come; a rank may come before its
     /// PE has said that it went.
@@ -124,6 +125,7 @@ impl Step {
             verdict: Verdict::default(),
             outcome: Moved::default(),
             looking: Duration::ZERO,
+            usual_looking: Duration::MAX,
             copying: vec![Duration::ZERO; pes],
             under_way: 0,
             cost: None,
@@ -186,6 +188,9 @@ impl Step {
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
         self.looking = began.elapsed() + Duration::from_nanos(asking);
+        // A PE that another program has interrupted did not look for so long.
+        let more = self.looking.saturating_sub(self.usual_looking) / 16;
+        self.usual_looking = self.looking.min(self.usual_looking.saturating_add(more));
         orders
     }
 
@@ -213,9 +218,9 @@ impl Step {
         self.database.interval()
     }
 
-    /// What it has taken to look and to decide in the last step.
-    pub(crate) fn looking(&self) -> Duration {
-        self.looking
+    /// What it usually takes to look and to decide.
+    pub(crate) fn usual_looking(&self) -> Duration {
+        self.usual_looking
     }
 
     /// What the step has cost that is just over.
