@@ -24,6 +24,9 @@
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //! | `metis`, with the crate feature of that name | METIS parts the communication graph | `(n + e) log p` |
 //!
+//! [`auto`] chooses among strategies by what their placements are seen to gain, and takes back what gains
+//! nothing; [`replay`] says what each would have made of a recorded job.
+//!
 //! Loads of the next period are [predicted](predict) from those of past ones; whether an assignment
 //! is worth its moves says its [`Gain`].
 //!
