@@ -222,7 +222,8 @@ fn types_defined(code: TokenStream, defined: &mut Vec<String>) {
 }
 
 /// One of them is compiled, as a feature says.
-const EITHER: [(&str, &str); 1] = [("vrt-balance", "Dump")];
+const EITHER: [(&str, &str); 3] =
+    [("vrt-balance", "Dump"), ("vrt-balance", "Learned"), ("vrt-balance", "LearnError")];
 
 #[test]
 fn no_name_of_a_type_has_two_meanings_in_a_crate() {
