@@ -501,7 +501,10 @@ impl Auto {
             return Step::default();
         }
         let Trial { candidate, name, promised, before, points, .. } = trial;
-        self.account.errors.push(change.gain - promised);
+        // What was learned, and what is for tests, promises nothing that the model knows.
+        if candidate.is_some_and(|number| !self.candidates[number].strategy.is_chaos()) {
+            self.account.errors.push(change.gain - promised);
+        }
         let mut trust = candidate.map(|number| &mut self.candidates[number].trust);
         let mut change_trust = |factor: f64| {
             if let Some(trust) = &mut trust {
@@ -597,6 +600,15 @@ impl Auto {
 const MOST_KEPT: f64 = 1.5;
 
 impl Account {
+    /// By how much what was measured differs from what was promised, as a part: the median of all trials that
+    /// were decided, if any was.
+    #[must_use]
+    pub fn median_error(&self) -> Option<f64> {
+        let mut errors: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        errors.get(errors.len() / 2).copied()
+    }
+
     fn keeps(&mut self, name: &str, promised: f64, change: Change) {
         self.kept += 1;
         self.last_kept = Some(name.to_owned());

@@ -95,7 +95,11 @@ impl Database {
             dump.add(&model, &ranks, |rank| self.shared.home(rank), pes);
         }
         if let Some(trials) = &mut self.trials {
-            return trials.decide(&model, &ranks, reports);
+            let (orders, mut verdict) = trials.decide(&model, &ranks, reports);
+            if verdict.after > NOTABLE {
+                verdict.advice = advice(&model, &Assignment::today(&model), &ranks);
+            }
+            return (orders, verdict);
         }
         let Balancing { strategy, config, .. } = &self.balancing;
         let today = Assignment::today(&model);

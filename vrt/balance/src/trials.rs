@@ -136,9 +136,13 @@ impl Trials {
             Some(name) => format!(" (at last {name})"),
             None => String::new(),
         };
+        let error = self.auto.account().median_error();
+        let error = error.map_or_else(String::new, |error| {
+            format!("; what was promised and what came differ by {:.1}% (median)", 100.0 * error)
+        });
         format!(
             "tried {tried} placements: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
-             {taken_back} were taken back; about {gained:.2} s gained (+- {spread:.2})"
+             {taken_back} were taken back; about {gained:.2} s gained (+- {spread:.2}){error}"
         )
     }
 }
