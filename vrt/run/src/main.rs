@@ -5,7 +5,7 @@
 
 mod kind;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -19,6 +19,8 @@ use kind::Kind;
 ///
 /// The program may be one of vrt's Rust face, or any C or C++ program that was compiled with vrtcc or
 /// vrtcxx: then each rank has its own globals and libraries, and nothing in the program is changed.
+///
+/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; see `vrtrun sweep --help`.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -47,7 +49,14 @@ struct Arguments {
     command: Vec<OsString>,
 }
 
+/// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
+const COMMANDS: [&str; 1] = ["sweep"];
+
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if let Some(name) = words.next().filter(|word| COMMANDS.iter().any(|it| word == it)) {
+        return become_command(&name, words);
+    }
     let arguments = Arguments::parse();
     let Some((program, rest)) = arguments.command.split_first() else {
         return ExitCode::from(USAGE);
@@ -67,6 +76,21 @@ fn main() -> ExitCode {
         Kind::RustFace | Kind::Script => become_it(&path, kind, rest, &arguments),
         Kind::Abi | Kind::Starter => load(&path, rest, &arguments),
     }
+}
+
+/// Executes a command that is a program beside this one.
+fn become_command(name: &OsStr, rest: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut file = OsString::from("vrtrun-");
+    file.push(name);
+    let beside = std::env::current_exe().unwrap_or_default().with_file_name(&file);
+    let path = if beside.is_file() { beside } else { file.into() };
+    let error = Command::new(&path).args(rest).exec();
+    let name = name.display();
+    eprintln!(
+        "vrtrun: cannot run {}: {error}; it belongs beside this program (a program of your own is ./{name})",
+        path.display()
+    );
+    ExitCode::from(NOT_RUN)
 }
 
 /// The command line cannot be.

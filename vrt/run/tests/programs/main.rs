@@ -19,5 +19,6 @@ mod one_sided;
 mod own_library;
 mod stencil;
 mod surroundings;
+mod sweep;
 mod thread_locals;
 mod threads;

@@ -1,0 +1,225 @@
+//! One run of the program.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+use crate::options::{Configuration, NONE, Plan};
+
+/// What a run has shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// What is compared: seconds, or what `--metric` says.
+    pub value: f64,
+    /// What has to be the same in all runs.
+    pub same: String,
+    /// Parts of the PEs' time, on average, if the runtime has said so.
+    pub shares: Option<Shares>,
+}
+
+/// Where the time of PEs went, as parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// In ranks.
+    pub busy: f64,
+    /// Asleep, or looking for something to do.
+    pub idle: f64,
+}
+
+impl Shares {
+    /// The rest: the runtime's own.
+    pub fn overhead(self) -> f64 {
+        (1.0 - self.busy - self.idle).max(0.0)
+    }
+}
+
+/// Why a run says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    #[error("cannot run {}: {}", .0.display(), .1)]
+    Start(PathBuf, #[source] std::io::Error),
+    #[error("it has ended with {}; it said last:\n{}", end(.0), .1)]
+    Failed(ExitStatus, String),
+    #[error("it has not ended after {} s (--timeout)", .0.as_secs())]
+    Timeout(Duration),
+    #[error("--metric {0}: nothing in its output is like that")]
+    NoMetric(String),
+    #[error("--metric {0}: {1:?} is no number")]
+    NoNumber(String, String),
+    #[error("--same {0}: nothing in its output is like that")]
+    NoSame(String),
+}
+
+fn end(status: &ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no status".to_owned(),
+    }
+}
+
+/// Lines of what a job that failed said which are shown.
+const SHOWN: usize = 12;
+
+/// Runs the program once.
+pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> {
+    let began = Instant::now();
+    let (status, out, err) = output(&mut command(plan, configuration), plan.timeout)?;
+    let seconds = began.elapsed().as_secs_f64();
+    if !status.success() {
+        let all: Vec<&str> = out.lines().chain(err.lines()).collect();
+        let last = all[all.len().saturating_sub(SHOWN)..].join("\n");
+        return Err(JobError::Failed(status, last));
+    }
+    let value = match &plan.metric {
+        None => seconds,
+        Some(metric) => number(metric, &out)?,
+    };
+    let value = if plan.weak { value / f64::from(configuration.ranks) } else { value };
+    let mut same = Vec::new();
+    for expression in &plan.same {
+        let before = same.len();
+        same.extend(expression.captures_iter(&out).map(|found| {
+            let group = found.get(1).or_else(|| found.get(0));
+            group.map_or("", |group| group.as_str()).to_owned()
+        }));
+        if same.len() == before {
+            return Err(JobError::NoSame(expression.as_str().to_owned()));
+        }
+    }
+    Ok(Run { value, same: same.join(" "), shares: shares(&err) })
+}
+
+/// The last number that the output has for a metric.
+fn number(metric: &Regex, out: &str) -> Result<f64, JobError> {
+    let text = || metric.as_str().to_owned();
+    let found = metric.captures_iter(out).last().ok_or_else(|| JobError::NoMetric(text()))?;
+    let found = found.get(1).ok_or_else(|| JobError::NoMetric(text()))?.as_str();
+    let value: Option<f64> = found.replace(',', "").parse().ok();
+    value
+        .filter(|value| value.is_finite())
+        .ok_or_else(|| JobError::NoNumber(text(), found.to_owned()))
+}
+
+/// What the runtime says of its PEs with `--statistics`, on average.
+fn shares(err: &str) -> Option<Shares> {
+    let line = Regex::new(r"(?m)^vrt: PE \d+: in ranks ([\d.]+)%, idle ([\d.]+)%").ok()?;
+    let parts: Vec<(f64, f64)> = line
+        .captures_iter(err)
+        .filter_map(|found| Some((found[1].parse().ok()?, found[2].parse().ok()?)))
+        .collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let mean =
+        |of: fn(&(f64, f64)) -> f64| parts.iter().map(of).sum::<f64>() / parts.len() as f64 / 100.0;
+    Some(Shares { busy: mean(|it| it.0), idle: mean(|it| it.1) })
+}
+
+fn command(plan: &Plan, configuration: &Configuration) -> Command {
+    let Configuration { ranks, strategy, .. } = configuration;
+    let mut command = Command::new(vrtrun());
+    command.args(["--pes", &plan.pes.to_string(), "--ranks", &ranks.to_string(), "--statistics"]);
+    if strategy != NONE {
+        command.args(["--lb", strategy, "--lb-report", "off"]);
+        if strategy != "auto" {
+            command.args(["--lb-period", &plan.lb_period]);
+        }
+    }
+    command.args(&plan.vrt).arg("--");
+    for word in &plan.command {
+        command.arg(match word.to_str() {
+            Some(text) => OsString::from(
+                text.replace("{ranks}", &ranks.to_string()).replace("{pes}", &plan.pes.to_string()),
+            ),
+            None => word.clone(),
+        });
+    }
+    command
+}
+
+/// `vrtrun` is where this program is, or in the search path.
+fn vrtrun() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.with_file_name("vrtrun");
+    if beside.is_file() { beside } else { PathBuf::from("vrtrun") }
+}
+
+/// Runs a command to its end; its status and what it has written.
+fn output(
+    command: &mut Command,
+    timeout: Duration,
+) -> Result<(ExitStatus, String, String), JobError> {
+    let program = PathBuf::from(command.get_program());
+    let started = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // All of the job ends with it if it has to be ended.
+        .process_group(0)
+        .spawn();
+    let mut child = started.map_err(|error| JobError::Start(program, error))?;
+    let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
+    let status = wait(&mut child, timeout)?;
+    let text = |lines: mpsc::Receiver<String>| lines.recv().unwrap_or_default();
+    Ok((status, text(out), text(err)))
+}
+
+fn read_all(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read before an error is shown all the same.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, JobError> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if began.elapsed() > timeout => {
+                // SAFETY: ends the processes of the job, which are a group of their own.
+                unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
+                let _ = child.wait();
+                return Err(JobError::Timeout(timeout));
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(JobError::Start(PathBuf::from("vrtrun"), error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_where_the_metric_says() {
+        let metric = Regex::new(r"time +(\S+) s").unwrap();
+        assert_eq!(number(&metric, "time  1.5 s\ntime 1,250.0 s\n").unwrap(), 1250.0);
+        assert!(matches!(number(&metric, "no"), Err(JobError::NoMetric(_))));
+        assert!(matches!(number(&metric, "time long s"), Err(JobError::NoNumber(..))));
+    }
+
+    #[test]
+    fn shares_are_those_of_all_pes() {
+        let err = "vrt: PE 0: in ranks 90.0%, idle 5.0%, 7 switches\nother\n\
+                   vrt: PE 1: in ranks 70.0%, idle 20.0%, 9 switches\n";
+        let found = shares(err).unwrap();
+        assert!((found.busy - 0.8).abs() < 1e-12 && (found.idle - 0.125).abs() < 1e-12);
+        assert!((found.overhead() - 0.075).abs() < 1e-12);
+        assert_eq!(shares("nothing"), None);
+    }
+}

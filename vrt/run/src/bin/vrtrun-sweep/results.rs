@@ -1,0 +1,230 @@
+//! What all runs have shown: medians and spreads, and which configuration is best.
+
+use std::fmt::Write;
+
+use crate::job::{Run, Shares};
+use crate::options::{Configuration, NONE, Plan};
+
+/// All runs, by configuration.
+#[derive(Debug)]
+pub struct Results {
+    /// In the order of the plan.
+    pub rows: Vec<Row>,
+}
+
+/// The runs of a configuration.
+#[derive(Debug)]
+pub struct Row {
+    /// How it was run.
+    pub configuration: Configuration,
+    /// Its runs, in their order.
+    pub runs: Vec<Run>,
+}
+
+/// What several runs say together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The value in the middle.
+    pub median: f64,
+    /// Least and most.
+    pub least: f64,
+    /// See there.
+    pub most: f64,
+    /// Means over the runs.
+    pub shares: Option<Shares>,
+}
+
+impl Row {
+    /// What its runs say together; none before the first has ended.
+    pub fn summary(&self) -> Option<Summary> {
+        let mut values: Vec<f64> = self.runs.iter().map(|run| run.value).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[middle],
+            _ => f64::midpoint(values[middle - 1], values[middle]),
+        };
+        let shares: Vec<Shares> = self.runs.iter().filter_map(|run| run.shares).collect();
+        let mean =
+            |of: fn(&Shares) -> f64| shares.iter().map(of).sum::<f64>() / shares.len() as f64;
+        let shares = (!shares.is_empty())
+            .then(|| Shares { busy: mean(|it| it.busy), idle: mean(|it| it.idle) });
+        Some(Summary { median, least, most, shares })
+    }
+}
+
+impl Results {
+    /// No runs yet.
+    pub fn new(configurations: &[Configuration]) -> Results {
+        let row = |configuration: &Configuration| Row {
+            configuration: configuration.clone(),
+            runs: Vec::new(),
+        };
+        Results { rows: configurations.iter().map(row).collect() }
+    }
+
+    /// Adds a run of the configuration of this number.
+    pub fn add(&mut self, configuration: usize, run: Run) {
+        self.rows[configuration].runs.push(run);
+    }
+
+    /// The configurations with what their runs say.
+    pub fn summaries(&self) -> Vec<(&Configuration, Summary)> {
+        let rows = self.rows.iter();
+        rows.filter_map(|row| Some((&row.configuration, row.summary()?))).collect()
+    }
+
+    /// A table, the best configuration, and why.
+    pub fn text(&self, plan: &Plan) -> String {
+        let all = self.summaries();
+        let mut text = String::new();
+        let unit = unit(plan);
+        let _ = writeln!(
+            text,
+            "{:>6} {:>7}  {:<24} {:>12} {:>25}  {:>6} {:>8}",
+            "ratio", "ranks", "balancer", unit, "least .. most", "idle", "overhead"
+        );
+        for (configuration, summary) in &all {
+            let Configuration { ratio, ranks, strategy } = configuration;
+            let spread = format!("{} .. {}", digits(summary.least), digits(summary.most));
+            let part = |of: Option<f64>| of.map_or("-".to_owned(), percent);
+            let _ = writeln!(
+                text,
+                "{ratio:>6} {ranks:>7}  {strategy:<24} {:>12} {spread:>25}  {:>6} {:>8}",
+                digits(summary.median),
+                part(summary.shares.map(|it| it.idle)),
+                part(summary.shares.map(Shares::overhead)),
+            );
+        }
+        text.push('\n');
+        text.push_str(&best(plan, &all));
+        text
+    }
+}
+
+/// What a value is.
+pub fn unit(plan: &Plan) -> &'static str {
+    match (&plan.metric, plan.weak) {
+        (Some(_), false) => "metric",
+        (Some(_), true) => "metric/rank",
+        (None, false) => "seconds",
+        (None, true) => "s/rank",
+    }
+}
+
+/// The best configuration in words: what it gains over one rank for each PE, and where the time went.
+fn best(plan: &Plan, all: &[(&Configuration, Summary)]) -> String {
+    // A smaller number is better from here on.
+    let cost = |summary: &Summary| if plan.rate { -summary.median } else { summary.median };
+    let Some((best, of_best)) = all.iter().min_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1))) else {
+        return String::new();
+    };
+    let mut text = format!("best           {best}: {} {}\n", digits(of_best.median), unit(plan));
+    let alike: Vec<String> = all
+        .iter()
+        .filter(|(configuration, summary)| {
+            configuration != best && overlaps(plan, of_best, summary)
+        })
+        .map(|(configuration, _)| configuration.to_string())
+        .collect();
+    if !alike.is_empty() {
+        let _ = writeln!(text, "as good        {} (their runs overlap)", alike.join("; "));
+    }
+    let plain = |it: &&(&Configuration, Summary)| it.0.strategy == NONE;
+    let base = all.iter().filter(plain).min_by_key(|it| it.0.ratio);
+    if let Some((base, of_base)) = base
+        && base != best
+    {
+        let gain = match plan.rate {
+            true => of_best.median / of_base.median,
+            false => of_base.median / of_best.median,
+        };
+        let _ = writeln!(text, "gain           {gain:.2} times as fast as {base}");
+        if let (Some(then), Some(now)) = (of_base.shares, of_best.shares) {
+            let _ = writeln!(
+                text,
+                "why            idle {} instead of {}, the runtime's own {} instead of {}",
+                percent(now.idle),
+                percent(then.idle),
+                percent(now.overhead()),
+                percent(then.overhead()),
+            );
+        }
+    }
+    let most = all.iter().filter(|it| it.0.strategy == best.strategy).max_by_key(|it| it.0.ratio);
+    if let Some((most, of_most)) = most
+        && most.ratio > best.ratio
+        && let (Some(best), Some(more)) = (of_best.shares, of_most.shares)
+    {
+        let _ = writeln!(
+            text,
+            "beyond         with {} per PE idle is {}, the runtime's own {} (best: {} and {})",
+            most.ratio,
+            percent(more.idle),
+            percent(more.overhead()),
+            percent(best.idle),
+            percent(best.overhead()),
+        );
+    }
+    text
+}
+
+/// Whether some run of the one was no better than some run of the other, which is worse in the middle.
+fn overlaps(plan: &Plan, best: &Summary, other: &Summary) -> bool {
+    if plan.rate { other.most >= best.least } else { other.least <= best.most }
+}
+
+/// A number with as many digits as mean something.
+pub fn digits(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        it if (1e-3..1e6).contains(&it) => {
+            let behind = (3 - it.log10().floor() as i32).clamp(0, 6) as usize;
+            format!("{value:.behind$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1}%", 100.0 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use clap::Parser;
+
+    fn run(value: f64) -> Run {
+        let shares = Some(Shares { busy: 0.9, idle: 1.0 / (10.0 + value) });
+        Run { value, same: String::new(), shares }
+    }
+
+    #[test]
+    fn medians_and_the_best_are_told() {
+        let out = std::env::temp_dir();
+        let words =
+            ["sweep", "--pes", "2", "--ratios", "4,1,2", "--out", out.to_str().unwrap(), "x"];
+        let plan = Options::try_parse_from(words).unwrap().plan().unwrap();
+        let mut results = Results::new(&plan.configurations);
+        for (ratio, values) in [(0, [3.0, 1.0, 2.0]), (1, [0.5, 0.6, 0.4]), (2, [0.9, 0.58, 0.9])] {
+            values.iter().for_each(|value| results.add(ratio, run(*value)));
+        }
+        let of_first = results.rows[0].summary().unwrap();
+        assert_eq!((of_first.median, of_first.least, of_first.most), (2.0, 1.0, 3.0));
+        let text = results.text(&plan);
+        assert!(text.contains("best           2 ranks per PE (4 ranks): 0.5000 seconds"), "{text}");
+        assert!(text.contains("as good        4 ranks per PE (8 ranks) (their runs"), "{text}");
+        assert!(text.contains("gain           4.00 times as fast as 1 rank per PE"), "{text}");
+    }
+
+    #[test]
+    fn digits_say_what_matters() {
+        assert_eq!(digits(0.123456), "0.12346");
+        assert_eq!(digits(12.3456), "12.35");
+        assert_eq!(digits(123_456.0), "123456");
+        assert_eq!(digits(2.5e9), "2.500e9");
+    }
+}
