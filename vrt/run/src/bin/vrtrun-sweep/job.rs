@@ -81,7 +81,9 @@ pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> 
         None => seconds,
         Some(metric) => number(metric, &out)?,
     };
-    let value = if plan.weak { value / f64::from(configuration.ranks) } else { value };
+    // A rate is of all the work already.
+    let per_rank = plan.weak && !plan.rate;
+    let value = if per_rank { value / f64::from(configuration.ranks) } else { value };
     let mut same = Vec::new();
     for expression in &plan.same {
         let before = same.len();

@@ -103,9 +103,12 @@ impl Results {
     }
 }
 
+/// Configurations that are named as good as the best.
+const NAMED: usize = 4;
+
 /// What a value is.
 pub fn unit(plan: &Plan) -> &'static str {
-    match (&plan.metric, plan.weak) {
+    match (&plan.metric, plan.weak && !plan.rate) {
         (Some(_), false) => "metric",
         (Some(_), true) => "metric/rank",
         (None, false) => "seconds",
@@ -129,7 +132,12 @@ fn best(plan: &Plan, all: &[(&Configuration, Summary)]) -> String {
         .map(|(configuration, _)| configuration.to_string())
         .collect();
     if !alike.is_empty() {
-        let _ = writeln!(text, "as good        {} (their runs overlap)", alike.join("; "));
+        let more = match alike.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("; {more} more"),
+        };
+        let named = alike[..alike.len().min(NAMED)].join("; ");
+        let _ = writeln!(text, "as good        {named}{more} (their runs overlap)");
     }
     let plain = |it: &&(&Configuration, Summary)| it.0.strategy == NONE;
     let base = all.iter().filter(plain).min_by_key(|it| it.0.ratio);
@@ -222,7 +230,7 @@ mod tests {
 
     #[test]
     fn digits_say_what_matters() {
-        assert_eq!(digits(0.123456), "0.12346");
+        assert_eq!(digits(0.123456), "0.1235");
         assert_eq!(digits(12.3456), "12.35");
         assert_eq!(digits(123_456.0), "123456");
         assert_eq!(digits(2.5e9), "2.500e9");
