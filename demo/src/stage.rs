@@ -6,7 +6,7 @@ use mpi::collective::SystemOperation;
 use mpi::traits::*;
 use rocket_mini::jacobi::{Costly, Problem, Settings, solve};
 use serde::{Deserialize, Serialize};
-use uts::{lanes::Kernel, named, parallel, searcher::Sharing, tree::Tree};
+use uts::{lanes::Kernel, named, parallel, plan::Plan, tree::Tree};
 
 /// What a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -83,7 +83,7 @@ fn search() -> Result {
     let tree = Tree::new(named.parameters)?;
     world.barrier();
     let began = mpi::time();
-    let part = parallel::search(&world, &tree, Kernel::fastest(), Sharing::default(), |_| {});
+    let part = parallel::search(&world, &tree, Kernel::fastest(), Plan::default(), |_| {});
     let mut nodes = 0;
     world.all_reduce_into(&part.counts.nodes, &mut nodes, SystemOperation::sum());
     let right = nodes == named.published.nodes;

@@ -175,6 +175,34 @@ impl<'t> Frontier<'t> {
         hands
     }
 
+    /// Takes away the oldest open nodes, so many of them, or all if there are fewer.
+    #[must_use]
+    pub fn take_bottom(&mut self, nodes: u64) -> Vec<Branch> {
+        let mut taken = Vec::new();
+        let mut missing = nodes;
+        while missing > 0 && self.bottom < self.branches.len() {
+            let oldest = &mut self.branches[self.bottom];
+            let all = oldest.nodes();
+            if all > missing {
+                // Less than a `u32`'s number of nodes.
+                let middle = oldest.next + missing as u32;
+                taken.push(Branch { end: middle, ..*oldest });
+                oldest.next = middle;
+                self.open -= missing;
+                break;
+            }
+            taken.push(*oldest);
+            self.bottom += 1;
+            self.open -= all;
+            missing -= all;
+        }
+        if self.branches.len() == self.bottom {
+            self.branches.clear();
+            self.bottom = 0;
+        }
+        taken
+    }
+
     /// Fills lanes with the next children of the topmost branches; gives their number.
     #[inline]
     fn fill(&mut self, messages: &mut Messages, depths: &mut LaneWords) -> usize {
@@ -334,6 +362,19 @@ mod tests {
         assert_eq!(rest, kept);
         assert_eq!((hands[0][0].next, hands[0][0].end), (334, 668));
         assert_eq!((hands[1][0].next, hands[1][0].end), (668, 1000));
+    }
+
+    #[test]
+    fn a_chunk_is_taken_from_the_bottom_and_divides_a_branch() {
+        let tree = tree();
+        let mut frontier = Frontier::new(&tree, Kernel::PLAIN);
+        frontier.add([branch(0, 8), branch(5, 6), branch(0, 1000), branch(0, 2)]);
+        let ends = |taken: &[Branch]| taken.iter().map(|it| (it.next, it.end)).collect::<Vec<_>>();
+        assert_eq!(ends(&frontier.take_bottom(20)), [(0, 8), (5, 6), (0, 11)]);
+        assert_eq!(ends(&frontier.take_bottom(20)), [(11, 31)]);
+        assert_eq!(frontier.open(), 969 + 2);
+        assert_eq!(ends(&frontier.take_bottom(2000)), [(31, 1000), (0, 2)]);
+        assert_eq!((frontier.open(), frontier.take_bottom(1)), (0, vec![]));
     }
 
     #[test]

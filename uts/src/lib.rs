@@ -16,18 +16,25 @@
 //! | [`thresholds`] | the geometric distribution as tables |
 //! | [`frontier`] | the open nodes of a searcher: exploring, giving away |
 //! | [`sequential`] | the search by one thread |
-//! | [`searcher`] | the search by many ranks: who asks whom for work, when it has ended |
-//! | [`parallel`] | the messages of that search |
+//! | [`plan`] | the algorithms, terminations and parameters there are |
+//! | [`machine`] | what the algorithms that send messages have in common |
+//! | [`searcher`] | work stealing: who asks whom for work |
+//! | [`sharing`] | work sharing with a manager |
+//! | [`fixed`] | no sharing at all |
+//! | [`termination`] | when the search has ended |
+//! | [`steal_stack`] | chunks that others can take one-sidedly |
+//! | [`shared_2006`], [`hierarchical`] | the algorithms on these |
+//! | [`parallel`] | the search by many ranks: messages, and which algorithm |
 //! | [`statistics`] | what was found, and who did it |
 //!
 //! ```
-//! use uts::{lanes::Kernel, parallel, searcher::Sharing, statistics, tree::*};
+//! use uts::{lanes::Kernel, parallel, plan::Plan, statistics, tree::*};
 //!
 //! let parameters = Parameters { shape: Shape::Fixed, seed: 19, ..Parameters::default() };
 //! let tree = Tree::new(parameters)?;
 //! mpi::run_local(8, |world| {
 //!     let kernel = Kernel::fastest();
-//!     let mine = parallel::search(world, &tree, kernel, Sharing::default(), |_| {});
+//!     let mine = parallel::search(world, &tree, kernel, Plan::default(), |_| {});
 //!     if let Some(ranks) = statistics::gather(world, &mine) {
 //!         let totals = statistics::Totals::new(&ranks);
 //!         assert_eq!((totals.nodes, totals.depth, totals.leaves), (16_000, 6, 12_839));
@@ -36,13 +43,21 @@
 //! # Ok::<(), ParameterError>(())
 //! ```
 
+pub mod fixed;
 pub mod frontier;
+pub mod hierarchical;
 pub mod lanes;
+pub mod machine;
 pub mod named;
 pub mod parallel;
+pub mod plan;
 pub mod rng;
 pub mod searcher;
 pub mod sequential;
+pub mod shared_2006;
+pub mod sharing;
 pub mod statistics;
+pub mod steal_stack;
+pub mod termination;
 pub mod thresholds;
 pub mod tree;

@@ -1,11 +1,14 @@
 //! The program `uts`: searches a tree and checks its size.
 
 mod options;
+mod partial;
 mod report;
+mod uts_text;
 
 use clap::Parser;
 use mpi::traits::*;
 use options::{Options, OptionsError};
+use partial::Board;
 use report::Report;
 use std::{
     io::{IsTerminal, Write},
@@ -16,15 +19,20 @@ use uts::{
     frontier::Counts,
     lanes::Kernel,
     named::{self, Published},
-    parallel, sequential,
-    statistics::{self, RankStatistics},
+    parallel,
+    plan::{Algorithm, Amount, Interval, Plan, Victims},
+    sequential,
+    statistics::{self, RankStatistics, Times},
     tree::Tree,
 };
+use uts_text::UtsText;
 
 /// Exit status when a tree has the wrong size.
 const WRONG: u8 = 1;
 /// Exit status when the command line makes no sense.
 const USAGE: u8 = 2;
+/// Exit status of a job that was interrupted by Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -42,19 +50,32 @@ fn main() -> ExitCode {
         return job.run_sequentially();
     }
     // The tables of the tree are built before the PEs are forked, which so share them.
-    mpi::launch(options.vrt, move || job.run_as_rank())
+    let began = Instant::now();
+    let (as_rank, board) = (job.clone(), job.board.clone());
+    let status = mpi::launch(options.vrt.clone(), move || as_rank.run_as_rank(&board));
+    if status == ExitCode::from(INTERRUPTED) {
+        job.report_partial(&options, began.elapsed().as_secs_f64());
+    }
+    status
 }
 
 /// What is to be done.
+#[derive(Clone)]
 struct Job {
     options: Options,
     tree: Tree,
     kernel: Kernel,
+    plan: Plan,
+    board: Board,
 }
 
 impl Job {
     fn new(options: Options) -> Result<Self, OptionsError> {
-        Ok(Self { tree: options.tree()?, kernel: options.kernel()?, options })
+        let (tree, kernel) = (options.tree()?, options.kernel()?);
+        // The number of ranks is not negative, and fits.
+        let ranks = if options.sequential { 2 } else { options.vrt.ranks() as usize };
+        let plan = options.plan(ranks)?;
+        Ok(Self { tree, kernel, plan, options, board: Board::new() })
     }
 
     fn published(&self) -> Option<Published> {
@@ -64,27 +85,33 @@ impl Job {
     fn run_sequentially(&self) -> ExitCode {
         let mut progress = Progress::new(self.shows_progress());
         let start = Instant::now();
-        let interval = self.options.sharing().poll_interval;
+        let interval = match self.plan.sharing.interval {
+            Interval::Fixed(nodes) => nodes,
+            Interval::Adaptive => Plan::default().sharing.interval.first(),
+        };
         let counts =
             sequential::search(&self.tree, self.kernel, interval, |counts| progress.show(counts));
         let working = start.elapsed().as_secs_f64();
         progress.clear();
-        let mine = RankStatistics { counts, working, ..RankStatistics::default() };
+        let times = Times { seconds: [working, 0.0, 0.0, 0.0], sessions: [1, 0, 0, 0] };
+        let mine = RankStatistics { counts, times, ..RankStatistics::default() };
         self.report("one thread, no ranks".to_owned(), &[mine], 1, working)
     }
 
-    fn run_as_rank(&self) -> ExitCode {
+    fn run_as_rank(&self, board: &Board) -> ExitCode {
         let Some(universe) = mpi::initialize() else {
             eprintln!("uts: the runtime was initialized before");
             return ExitCode::FAILURE;
         };
         let world = universe.world();
         let mut progress = Progress::new(world.rank() == 0 && self.shows_progress());
-        let sharing = self.options.sharing();
+        // A rank's number is not negative.
+        let mut note = board.note(world.rank() as usize);
         world.barrier();
         let start = mpi::time();
-        let mine = parallel::search(&world, &self.tree, self.kernel, sharing, |counts| {
-            progress.show(counts);
+        let mine = parallel::search(&world, &self.tree, self.kernel, self.plan, |done| {
+            progress.show(done.counts);
+            note.write(done);
         });
         let seconds = mpi::time() - start;
         progress.clear();
@@ -92,25 +119,62 @@ impl Job {
             return ExitCode::SUCCESS;
         };
         let pes = mpi::environment::pes() as u32;
-        let how = format!(
-            "{} ranks, {pes} PEs, chunk {}, poll interval {}, tries {}",
-            ranks.len(),
-            sharing.chunk,
-            sharing.poll_interval,
-            sharing.tries
-        );
-        self.report(how, &ranks, pes, seconds)
+        self.report(self.how(ranks.len(), pes), &ranks, pes, seconds)
+    }
+
+    /// How the tree is searched, in a line.
+    fn how(&self, ranks: usize, pes: u32) -> String {
+        let Plan { algorithm, termination, sharing } = self.plan;
+        let mut how = format!("{ranks} ranks, {pes} PEs");
+        if self.plan.algorithm != Algorithm::Steal || termination != Plan::default().termination {
+            how += &format!(", {}, {}", algorithm.name(), termination.name());
+        }
+        how += &format!(", chunk {}, poll interval {}", sharing.chunk, sharing.interval);
+        if algorithm == Algorithm::Steal {
+            if sharing.victims == Victims::Lifelines {
+                how += &format!(", tries {}", sharing.tries);
+            } else {
+                how += &format!(", victims {}", sharing.victims.name());
+            }
+            if sharing.amount != Amount::Half {
+                how += &format!(", amount {}", sharing.amount.name());
+            }
+        }
+        how
+    }
+
+    /// Says what was found until the job was interrupted.
+    fn report_partial(&self, options: &Options, seconds: f64) {
+        let Some(ranks) = self.board.read(options.vrt.ranks() as usize) else {
+            eprintln!("uts: nothing was found before the interruption");
+            return;
+        };
+        let how = self.how(ranks.len(), options.vrt.pes());
+        let (pes, verbose) = (options.vrt.pes(), self.options.verbose);
+        let heading = self.heading(&how);
+        let report = Report { heading, ranks: &ranks, pes, seconds, published: None, verbose };
+        // There is nobody left to be told of a failure to write.
+        let _ = std::io::stdout().lock().write_all(report.print_partial().as_bytes());
+    }
+
+    fn heading(&self, how: &str) -> Vec<String> {
+        vec![
+            format!("tree {}", self.tree.parameters()),
+            format!("{how}, kernel {}", self.kernel.name()),
+        ]
     }
 
     fn report(&self, how: String, ranks: &[RankStatistics], pes: u32, seconds: f64) -> ExitCode {
         let published = self.published();
-        let heading = vec![
-            format!("tree {}", self.tree.parameters()),
-            format!("{how}, kernel {}", self.kernel.name()),
-        ];
         let verbose = self.options.verbose;
+        let heading = self.heading(&how);
         let report = Report { heading, ranks, pes, seconds, published, verbose };
-        let (text, ok) = report.print();
+        let (mut text, ok) = report.print();
+        if let Some(verbosity) = self.options.uts_text {
+            let (parameters, plan) = (*self.tree.parameters(), self.plan);
+            let verdict = text.lines().last().unwrap_or_default().to_owned();
+            text = UtsText { parameters, plan, ranks, seconds }.print(verbosity) + &verdict + "\n";
+        }
         if let Err(error) = std::io::stdout().lock().write_all(text.as_bytes()) {
             eprintln!("uts: the result cannot be written: {error}");
             return ExitCode::FAILURE;

@@ -5,7 +5,8 @@ use thiserror::Error;
 use uts::{
     lanes::Kernel,
     named::{self, NAMED},
-    searcher::Sharing,
+    plan::{Algorithm, Amount, Interval, Plan, PlanError, Sharing, Victims},
+    termination::Termination,
     tree::{Kind, ParameterError, Parameters, Shape, Tree},
 };
 
@@ -70,17 +71,37 @@ pub struct Options {
     #[arg(short, long, value_name = "TIMES", default_value_t = 1)]
     granularity: u32,
 
-    /// Nodes that a rank keeps, and gives away, at least
-    #[arg(short, long, value_name = "NODES", default_value_t = Sharing::default().chunk,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    chunk: u64,
+    /// How ranks share the work [default: steal]
+    #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "steal",
+          hide_default_value = true, long_help = ALGORITHMS)]
+    pub algorithm: Algorithm,
 
-    /// Nodes that a rank searches between two looks for messages
-    #[arg(short = 'i', long, value_name = "NODES", default_value_t = Sharing::default().poll_interval,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    poll_interval: u64,
+    /// How ranks know the end: dijkstra-scholten, token, counting or quiescence [default: the
+    /// algorithm's own]
+    #[arg(long, value_name = "NAME", value_parser = termination)]
+    termination: Option<Termination>,
 
-    /// Random ranks that a rank without work asks before it waits to be given some
+    /// Whom a rank without work asks: lifelines, round-robin, random or last (the one that gave work
+    /// last); for steal
+    #[arg(long, value_name = "NAME", value_parser = victims)]
+    victims: Option<Victims>,
+
+    /// How much it gets: half or chunk; for steal
+    #[arg(long, value_name = "NAME", value_parser = amount)]
+    amount: Option<Amount>,
+
+    /// Nodes that a rank keeps, and gives away, at least [default: 32 for steal, else 20]
+    #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    chunk: Option<u64>,
+
+    /// Nodes that a rank searches between two looks for messages, or two releases of work; `adaptive`
+    /// for steal and steal-2007: few after a message, then more [default: 2048 for steal and share,
+    /// 1024 for hierarchical and shared-2006, 512 for steal-2007]
+    #[arg(short = 'i', long, visible_alias = "release-interval", value_name = "NODES",
+          value_parser = interval)]
+    poll_interval: Option<Interval>,
+
+    /// Random ranks that a rank without work asks before it waits for its lifelines
     #[arg(long, value_name = "NUMBER", default_value_t = Sharing::default().tries)]
     tries: u32,
 
@@ -95,6 +116,11 @@ pub struct Options {
     /// Print the statistics of every rank
     #[arg(short, long)]
     pub verbose: bool,
+
+    /// Print what the benchmark's own program prints with -v LEVEL: 0 its statistics line, 1 tree and
+    /// rate, 2 sums of all ranks, 3 each rank
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub uts_text: Option<u8>,
 
     /// Do not show progress (it is shown only on a terminal)
     #[arg(long)]
@@ -126,6 +152,23 @@ pub enum OptionsError {
         name: String,
         /// The names that there are here.
         known: String,
+    },
+    /// There is no such search.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A parameter of another algorithm.
+    #[error("--{flag} with algorithm {algorithm}: allowed with steal only")]
+    OnlySteal {
+        /// The parameter.
+        flag: &'static str,
+        /// The algorithm.
+        algorithm: &'static str,
+    },
+    /// The interval cannot adapt.
+    #[error("--poll-interval adaptive with algorithm {algorithm}: allowed are numbers of nodes")]
+    Adaptive {
+        /// The algorithm.
+        algorithm: &'static str,
     },
 }
 
@@ -176,9 +219,86 @@ impl Options {
         })
     }
 
-    /// When ranks share work.
-    pub fn sharing(&self) -> Sharing {
-        Sharing { chunk: self.chunk, poll_interval: self.poll_interval, tries: self.tries }
+    /// How the tree is to be searched, on so many ranks.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such search.
+    pub fn plan(&self, ranks: usize) -> Result<Plan, OptionsError> {
+        let default = Plan::of(self.algorithm);
+        let sharing = default.sharing;
+        let steals = self.algorithm == Algorithm::Steal;
+        for (flag, given) in
+            [("victims", self.victims.is_some()), ("amount", self.amount.is_some())]
+        {
+            if given && !steals {
+                let algorithm = self.algorithm.name();
+                return Err(OptionsError::OnlySteal { flag, algorithm });
+            }
+        }
+        let interval = self.poll_interval.unwrap_or(sharing.interval);
+        let adapts = matches!(self.algorithm, Algorithm::Steal | Algorithm::Steal2007);
+        if interval == Interval::Adaptive && !adapts {
+            return Err(OptionsError::Adaptive { algorithm: self.algorithm.name() });
+        }
+        let plan = Plan {
+            termination: self.termination.unwrap_or(default.termination),
+            sharing: Sharing {
+                chunk: self.chunk.unwrap_or(sharing.chunk),
+                interval,
+                tries: self.tries,
+                victims: self.victims.unwrap_or(sharing.victims),
+                amount: self.amount.unwrap_or(sharing.amount),
+                ..sharing
+            },
+            ..default
+        };
+        plan.check(ranks)?;
+        Ok(plan)
+    }
+}
+
+const ALGORITHMS: &str = "\
+How ranks share the work [default: steal]
+
+steal         work stealing; parameters --victims, --amount, -c, -i, --tries
+share         the last rank is a manager with a queue of chunks
+steal-2007    work stealing as in the paper of 2007: round robin, one chunk
+hierarchical  as in the paper of 2012: the ranks of a node (or PE) first, one-sidedly
+shared-2006   as in the paper of 2006: stacks of chunks in shared memory, a barrier
+static        the top of the tree is dealt once; only --lb balances
+
+Terminations: steal and steal-2007 have all four, share, hierarchical and shared-2006 have
+counting, static has quiescence.";
+
+fn named<T: Copy>(text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
+    all.iter().copied().find(|it| name(*it) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|it| name(*it)).collect();
+        format!("{} is allowed", names.join(", "))
+    })
+}
+
+fn algorithm(text: &str) -> Result<Algorithm, String> {
+    named(text, &Algorithm::ALL, Algorithm::name)
+}
+
+fn termination(text: &str) -> Result<Termination, String> {
+    named(text, &Termination::ALL, Termination::name)
+}
+
+fn victims(text: &str) -> Result<Victims, String> {
+    named(text, &Victims::ALL, Victims::name)
+}
+
+fn amount(text: &str) -> Result<Amount, String> {
+    named(text, &Amount::ALL, Amount::name)
+}
+
+fn interval(text: &str) -> Result<Interval, String> {
+    match text.parse() {
+        _ if text == "adaptive" => Ok(Interval::Adaptive),
+        Ok(nodes) if nodes > 0 => Ok(Interval::Fixed(nodes)),
+        _ => Err("1 or more, or adaptive, is allowed".to_owned()),
     }
 }
 
@@ -249,7 +369,13 @@ mod tests {
             (&["-a", "round"], &["'round'", "--shape", "2 (cyclic)"]),
             (&["-r", "-1"], &["-1"]),
             (&["-c", "0"], &["0", "--chunk", "1.."]),
-            (&["-i", "many"], &["'many'", "--poll-interval"]),
+            (&["-i", "many"], &["'many'", "--poll-interval", "1 or more, or adaptive"]),
+            (&["-i", "0"], &["'0'", "--poll-interval", "1 or more, or adaptive"]),
+            (&["--algorithm", "luck"], &["'luck'", "steal, share, steal-2007, hierarchical"]),
+            (&["--termination", "soon"], &["'soon'", "token, counting, quiescence"]),
+            (&["--victims", "me"], &["'me'", "lifelines, round-robin, random, last"]),
+            (&["--amount", "all"], &["'all'", "half, chunk"]),
+            (&["--uts-text", "4"], &["4", "0..=3"]),
             (&["--tree", "T1", "-b", "3"], &["--tree", "--branching", "cannot be used with"]),
         ];
         for (arguments, parts) in cases {
@@ -266,5 +392,35 @@ mod tests {
         let kernel = parse(&["--kernel", "fast"]).expect("sound for the parser").kernel();
         let text = kernel.expect_err("must be refused").to_string();
         assert!(text.starts_with("no kernel `fast`") && text.ends_with("plain"), "{text}");
+
+        let plan = |line: &str, ranks| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            let plan = parse(&arguments).expect("sound for the parser").plan(ranks);
+            plan.expect_err("must be refused").to_string()
+        };
+        let text = plan("--algorithm static --termination token", 4);
+        assert!(text.contains("static") && text.ends_with("with static there is quiescence"));
+        assert!(plan("--algorithm share", 1).contains("allowed are 2 or more"));
+        let text = plan("--algorithm share --victims last", 2);
+        assert_eq!(text, "--victims with algorithm share: allowed with steal only");
+        assert!(plan("--algorithm share -i adaptive", 2).contains("allowed are numbers of nodes"));
+        assert!(plan("--algorithm hierarchical -c 4000", 2).starts_with("chunk 4000 with"));
+    }
+
+    #[test]
+    fn a_plan_is_the_algorithms_with_what_was_given() {
+        let plan = |line: &str| {
+            let arguments: Vec<&str> = line.split_whitespace().collect();
+            parse(&arguments).expect("sound").plan(4).expect("sound")
+        };
+        assert_eq!(plan(""), Plan::default());
+        let sharing = Sharing { chunk: 7, ..Algorithm::Steal2007.defaults() };
+        let expected = Plan { sharing, ..Plan::of(Algorithm::Steal2007) };
+        assert_eq!(plan("--algorithm steal-2007 -c 7"), expected);
+        let steal = plan("--victims random --amount chunk -i adaptive --termination token");
+        assert_eq!(steal.termination, Termination::Token);
+        let Sharing { victims, amount, interval, .. } = steal.sharing;
+        let expected = (Victims::Random, Amount::Chunk, Interval::Adaptive);
+        assert_eq!((victims, amount, interval), expected);
     }
 }

@@ -1,20 +1,35 @@
-//! The search by many ranks: a [`Searcher`] on each, and the messages between them.
+//! The search by many ranks: of the algorithms that send messages, a [`Machine`] on each rank and the
+//! messages between them; the others are called from here.
 //!
 //! A rank with work looks for messages once in every poll interval; one without work blocks in a
-//! receive, and costs the others of its processor nothing. Messages without branches are empty
-//! and told apart by their tags. They are sent with blocking standard sends, which must not wait
+//! receive, and costs the others of its processor nothing. Messages without branches are short or
+//! empty and told apart by their tags. They are sent with blocking standard sends, which must not wait
 //! for the receiver, as no MPI makes so small a message wait. Branches can be many; while a rank
 //! sends them it goes on receiving, so that two ranks that send each other branches do not wait
 //! for each other.
 
 use crate::{
+    fixed::Fixed,
     frontier::{Branch, Counts},
+    hierarchical,
     lanes::Kernel,
-    searcher::{Message, Searcher, Sharing},
-    statistics::RankStatistics,
+    machine::{Machine, Message, Traffic},
+    plan::{Algorithm, Plan},
+    searcher::Searcher,
+    shared_2006,
+    sharing::Sharer,
+    statistics::{Clock, RankStatistics, State},
+    termination::Token,
     tree::Tree,
 };
-use mpi::{Tag, topology::SimpleCommunicator, traits::*};
+use mpi::{
+    Tag,
+    collective::SystemOperation,
+    point_to_point::{AsyncSource, Status},
+    topology::SimpleCommunicator,
+    traits::*,
+};
+use std::{pin::Pin, task::Poll};
 
 const TRY: Tag = 1;
 const REFUSAL: Tag = 2;
@@ -24,6 +39,21 @@ const WORK: Tag = 5;
 const GIFT: Tag = 6;
 const RECEIPT: Tag = 7;
 const END: Tag = 8;
+const REQUEST: Tag = 9;
+const TOKEN: Tag = 10;
+const ASK: Tag = 11;
+const TALLY: Tag = 12;
+const STOP: Tag = 13;
+const DRAINED: Tag = 14;
+
+/// What a rank has done so far, told to those who watch.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What it has counted.
+    pub counts: Counts,
+    /// What it gave and took.
+    pub traffic: Traffic,
+}
 
 /// Searches the tree with all ranks of `world`; gives this rank's part of what was found.
 ///
@@ -33,102 +63,208 @@ const END: Tag = 8;
 ///
 /// # Panics
 ///
-/// If a message arrives that is not of the search.
+/// If the plan makes no search on so many ranks ([`Plan::check`]), or if a message arrives that is
+/// not of the search.
 pub fn search(
     world: &SimpleCommunicator,
     tree: &Tree,
     kernel: Kernel,
-    sharing: Sharing,
-    mut progress: impl FnMut(Counts),
+    plan: Plan,
+    progress: impl FnMut(Progress),
 ) -> RankStatistics {
     // Numbers and sizes are not negative.
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let mut searcher = Searcher::new(tree, kernel, rank, ranks, sharing);
-    let (mut working, mut waiting) = (0.0, 0.0);
-    let mut now = mpi::time();
-    let mut passed = |sum: &mut f64| {
-        let before = std::mem::replace(&mut now, mpi::time());
-        *sum += now - before;
-    };
-    loop {
-        searcher.respond();
-        while let Some((to, message)) = searcher.next_outgoing() {
-            send(world, &mut searcher, to, message);
+    if let Err(error) = plan.check(ranks) {
+        panic!("rank {rank} in search: {error}");
+    }
+    let Plan { algorithm, termination, sharing } = plan;
+    match algorithm {
+        Algorithm::Steal | Algorithm::Steal2007 => {
+            let searcher = Searcher::new(tree, kernel, rank, ranks, sharing, termination);
+            run(world, searcher, progress)
         }
-        if searcher.has_ended() {
+        Algorithm::Share => run(world, Sharer::new(tree, kernel, rank, ranks, sharing), progress),
+        Algorithm::Static => run(world, Fixed::new(tree, kernel, rank, ranks, sharing), progress),
+        Algorithm::Shared2006 => shared_2006::search(world, tree, kernel, sharing, progress),
+        Algorithm::Hierarchical => hierarchical::search(world, tree, kernel, sharing, progress),
+    }
+}
+
+fn run(
+    world: &SimpleCommunicator,
+    machine: impl Machine,
+    mut progress: impl FnMut(Progress),
+) -> RankStatistics {
+    let mut party = Party { world, machine, sums: None };
+    let mut clock = Clock::start(State::Working);
+    let alone = world.size() == 1;
+    loop {
+        party.machine.respond();
+        party.send_all();
+        if party.machine.has_ended() {
             break;
         }
-        if searcher.has_work() {
-            searcher.explore();
-            progress(searcher.counts());
-            if ranks == 1 {
+        if party.machine.has_work() {
+            clock.enter(State::Working);
+            party.machine.explore();
+            let (counts, traffic) = (party.machine.counts(), party.machine.traffic());
+            progress(Progress { counts, traffic });
+            if alone || !party.has_message() {
                 continue;
             }
+            clock.enter(State::Overhead);
         } else {
-            passed(&mut working);
-            receive(world, &mut searcher);
-            passed(&mut waiting);
+            let asks = party.machine.is_asking();
+            clock.enter(if asks { State::Searching } else { State::Idle });
+            party.wait();
         }
-        receive_what_arrived(world, &mut searcher);
+        party.receive_what_arrived();
     }
-    passed(&mut working);
+    clock.enter(State::Idle);
     // The end does not reach all ranks at once, and rank 0 must not begin another search before.
     world.barrier();
-    RankStatistics { counts: searcher.counts(), traffic: searcher.traffic(), working, waiting }
+    let (counts, traffic) = (party.machine.counts(), party.machine.traffic());
+    RankStatistics { counts, traffic, times: clock.stop() }
 }
 
-fn send(world: &SimpleCommunicator, searcher: &mut Searcher, to: usize, message: Message) {
-    // A rank's number, which was an `i32` before.
-    let to = world.process_at_rank(to as i32);
-    let (tag, branches) = match message {
-        Message::Try => (TRY, None),
-        Message::Refusal => (REFUSAL, None),
-        Message::Lifeline => (LIFELINE, None),
-        Message::Note => (NOTE, None),
-        Message::Work(branches) => (WORK, Some(branches)),
-        Message::Gift(branches) => (GIFT, Some(branches)),
-        Message::Receipt => (RECEIPT, None),
-        Message::End => (END, None),
-    };
-    let Some(branches) = branches else {
-        return to.send_with_tag::<[u32]>(&[], tag);
-    };
-    let words: Vec<u32> = branches.into_iter().flat_map(Branch::to_words).collect();
-    mpi::request::scope(|scope| {
-        let mut request = to.immediate_send_with_tag(scope, &words[..], tag);
-        loop {
-            match request.test() {
-                Ok(_) => break,
-                Err(pending) => request = pending,
-            }
-            receive_what_arrived(world, searcher);
+/// A sum over all ranks that is under way.
+type Sums<'w> = Pin<Box<dyn Future<Output = [u64; 2]> + 'w>>;
+
+struct Party<'w, M> {
+    world: &'w SimpleCommunicator,
+    machine: M,
+    sums: Option<Sums<'w>>,
+}
+
+/// For what a rank without work waits.
+enum Event {
+    Message(Vec<u32>, Status),
+    Sums([u64; 2]),
+}
+
+impl<M: Machine> Party<'_, M> {
+    fn send_all(&mut self) {
+        while let Some((to, message)) = self.machine.next_outgoing() {
+            self.send(to, message);
         }
-    });
-}
-
-/// Receives everything that has arrived.
-fn receive_what_arrived(world: &SimpleCommunicator, searcher: &mut Searcher) {
-    while world.any_process().immediate_probe().is_some() {
-        receive(world, searcher);
     }
-}
 
-/// Waits for a message and takes it in.
-fn receive(world: &SimpleCommunicator, searcher: &mut Searcher) {
-    let (words, status) = world.any_process().receive_vec::<u32>();
-    let message = match status.tag() {
-        TRY => Message::Try,
-        REFUSAL => Message::Refusal,
-        LIFELINE => Message::Lifeline,
-        NOTE => Message::Note,
-        WORK => Message::Work(branches(&words)),
-        GIFT => Message::Gift(branches(&words)),
-        RECEIPT => Message::Receipt,
-        END => Message::End,
-        tag => panic!("message of rank {} with tag {tag} in a search", status.source_rank()),
-    };
-    // A sender's number is not negative.
-    searcher.receive(status.source_rank() as usize, message);
+    fn send(&mut self, to: usize, message: Message) {
+        // A rank's number, which was an `i32` before.
+        let to = self.world.process_at_rank(to as i32);
+        let halves = |numbers: &[u64]| -> Vec<u32> {
+            numbers.iter().flat_map(|it| [*it as u32, (it >> 32) as u32]).collect()
+        };
+        let (tag, words) = match message {
+            Message::Try => (TRY, vec![]),
+            Message::Refusal => (REFUSAL, vec![]),
+            Message::Lifeline => (LIFELINE, vec![]),
+            Message::Note => (NOTE, vec![]),
+            Message::Receipt => (RECEIPT, vec![]),
+            Message::Ask => (ASK, vec![]),
+            Message::Stop => (STOP, vec![]),
+            Message::Drained => (DRAINED, vec![]),
+            Message::End => (END, vec![]),
+            Message::Request(number) => (REQUEST, halves(&[number])),
+            Message::Token(token) => (TOKEN, token.to_words().to_vec()),
+            Message::Tally { sent, received } => (TALLY, halves(&[sent, received])),
+            Message::Work(branches) => return self.send_branches(to.rank(), &branches, WORK),
+            Message::Gift(branches) => return self.send_branches(to.rank(), &branches, GIFT),
+        };
+        to.send_with_tag(&words[..], tag);
+    }
+
+    fn send_branches(&mut self, to: i32, branches: &[Branch], tag: Tag) {
+        let to = self.world.process_at_rank(to);
+        let words: Vec<u32> = branches.iter().flat_map(|it| it.to_words()).collect();
+        mpi::request::scope(|scope| {
+            let mut request = to.immediate_send_with_tag(scope, &words[..], tag);
+            loop {
+                match request.test() {
+                    Ok(_) => break,
+                    Err(pending) => request = pending,
+                }
+                self.receive_what_arrived();
+            }
+        });
+    }
+
+    fn has_message(&self) -> bool {
+        self.world.any_process().immediate_probe().is_some()
+    }
+
+    /// Receives everything that has arrived.
+    fn receive_what_arrived(&mut self) {
+        while self.has_message() {
+            self.receive();
+        }
+    }
+
+    /// Waits for a message and takes it in.
+    fn receive(&mut self) {
+        let (words, status) = self.world.any_process().receive_vec::<u32>();
+        self.take_in(&words, status);
+    }
+
+    /// Waits for a message, or for the sums over all ranks if those are under way or to be begun.
+    fn wait(&mut self) {
+        let world = self.world;
+        if self.sums.is_none() {
+            self.sums = self.machine.contribution().map(|mine| -> Sums<'_> {
+                Box::pin(async move {
+                    let mut sums = [0; 2];
+                    let add = SystemOperation::sum();
+                    world.all_reduce_into_async(&mine[..], &mut sums[..], add).await;
+                    sums
+                })
+            });
+        }
+        let Some(sums) = &mut self.sums else { return self.receive() };
+        let source = world.any_process();
+        let mut message = std::pin::pin!(source.receive_vec_async::<u32>(None));
+        let event = mpi::block_on(std::future::poll_fn(|context| {
+            if let Poll::Ready((words, status)) = message.as_mut().poll(context) {
+                return Poll::Ready(Event::Message(words, status));
+            }
+            sums.as_mut().poll(context).map(Event::Sums)
+        }));
+        match event {
+            Event::Message(words, status) => self.take_in(&words, status),
+            Event::Sums(sums) => {
+                self.sums = None;
+                self.machine.receive_sums(sums);
+            }
+        }
+    }
+
+    fn take_in(&mut self, words: &[u32], status: Status) {
+        let number = |at: usize| match words.get(2 * at..2 * at + 2) {
+            Some(&[low, high]) => u64::from(low) | (u64::from(high) << 32),
+            _ => panic!("message of rank {} is too short", status.source_rank()),
+        };
+        let message = match status.tag() {
+            TRY => Message::Try,
+            REFUSAL => Message::Refusal,
+            LIFELINE => Message::Lifeline,
+            NOTE => Message::Note,
+            WORK => Message::Work(branches(words)),
+            GIFT => Message::Gift(branches(words)),
+            RECEIPT => Message::Receipt,
+            REQUEST => Message::Request(number(0)),
+            TOKEN => match Token::from_words(words) {
+                Some(token) => Message::Token(token),
+                None => panic!("message of rank {} is no token", status.source_rank()),
+            },
+            ASK => Message::Ask,
+            TALLY => Message::Tally { sent: number(0), received: number(1) },
+            STOP => Message::Stop,
+            DRAINED => Message::Drained,
+            END => Message::End,
+            tag => panic!("message of rank {} with tag {tag} in a search", status.source_rank()),
+        };
+        // A sender's number is not negative.
+        self.machine.receive(status.source_rank() as usize, message);
+    }
 }
 
 fn branches(words: &[u32]) -> Vec<Branch> {
@@ -140,12 +276,13 @@ mod tests {
     use super::*;
     use crate::{
         named::Published,
+        plan::{Interval, Sharing},
         statistics::{Totals, gather},
         tree::{Kind, Parameters},
     };
 
     #[test]
-    fn any_number_of_ranks_finds_the_same_tree() {
+    fn any_number_of_ranks_finds_the_same_tree_with_every_algorithm() {
         let tree = Tree::new(Parameters {
             kind: Kind::Binomial,
             branching: 100.0,
@@ -156,18 +293,28 @@ mod tests {
         })
         .expect("a sound tree");
         let published = Published { nodes: 6797, depth: Some(67), leaves: Some(5959) };
-        for (ranks, chunk, poll_interval) in [(1, 64, 1024), (2, 1, 16), (7, 8, 100), (64, 4, 32)] {
-            let sharing = Sharing { chunk, poll_interval, ..Sharing::default() };
-            mpi::run_local(ranks, |world| {
-                // Twice, so that what one search left behind would meet the next.
-                for _ in 0..2 {
-                    let mine = search(world, &tree, Kernel::fastest(), sharing, |_| {});
-                    if let Some(all) = gather(world, &mine) {
-                        assert_eq!(all.len(), world.size() as usize);
-                        assert_eq!(Totals::new(&all).differs_from(Some(published)), None);
+        for algorithm in Algorithm::ALL {
+            for (ranks, chunk, interval) in [(1, 64, 1024), (2, 1, 16), (7, 8, 100), (64, 4, 32)] {
+                for &termination in algorithm.terminations() {
+                    let interval = Interval::Fixed(interval);
+                    let sharing = Sharing { chunk, interval, ..algorithm.defaults() };
+                    let plan = Plan { algorithm, termination, sharing };
+                    if plan.check(ranks).is_err() {
+                        continue;
                     }
+                    mpi::run_local(ranks as u32, |world| {
+                        // Twice, so that what one search left behind would meet the next.
+                        for _ in 0..2 {
+                            let mine = search(world, &tree, Kernel::fastest(), plan, |_| {});
+                            if let Some(all) = gather(world, &mine) {
+                                assert_eq!(all.len(), world.size() as usize);
+                                let wrong = Totals::new(&all).differs_from(Some(published));
+                                assert_eq!(wrong, None, "{plan:?}");
+                            }
+                        }
+                    });
                 }
-            });
+            }
         }
     }
 
@@ -176,9 +323,10 @@ mod tests {
         let tree = Tree::new(Parameters::default()).expect("a sound tree");
         mpi::run_local(1, |world| {
             let mut seen = Vec::new();
-            let sharing = Sharing { poll_interval: 160, ..Sharing::default() };
-            let progress = |counts: Counts| seen.push(counts.nodes);
-            let mine = search(world, &tree, Kernel::PLAIN, sharing, progress);
+            let sharing = Sharing { interval: Interval::Fixed(160), ..Sharing::default() };
+            let plan = Plan { sharing, ..Plan::default() };
+            let progress = |it: Progress| seen.push(it.counts.nodes);
+            let mine = search(world, &tree, Kernel::PLAIN, plan, progress);
             assert!(seen.len() >= 10 && seen.is_sorted());
             assert_eq!(seen.last(), Some(&mine.counts.nodes));
         });

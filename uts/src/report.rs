@@ -26,6 +26,21 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The text, and whether the tree is the published one, as far as is known.
     pub fn print(&self) -> (String, bool) {
+        let wrong = Totals::new(self.ranks).differs_from(self.published);
+        let verdict = match &wrong {
+            Some(expected) => format!("WRONG: expected {expected}"),
+            None if self.published.is_none() => "ok (no size was published for this tree)".into(),
+            None => "ok".into(),
+        };
+        (self.lines().join("\n") + "\n" + &verdict + "\n", wrong.is_none())
+    }
+
+    /// The text for a run that was interrupted.
+    pub fn print_partial(&self) -> String {
+        self.lines().join("\n") + "\nPARTIAL: interrupted before the tree was searched\n"
+    }
+
+    fn lines(&self) -> Vec<String> {
         let totals = Totals::new(self.ranks);
         let mut lines = self.heading.clone();
         lines.push(format!(
@@ -45,13 +60,7 @@ impl Report<'_> {
         if self.verbose {
             lines.push(table(self.ranks));
         }
-        let wrong = totals.differs_from(self.published);
-        lines.push(match &wrong {
-            Some(expected) => format!("WRONG: expected {expected}"),
-            None if self.published.is_none() => "ok (no size was published for this tree)".into(),
-            None => "ok".into(),
-        });
-        (lines.join("\n") + "\n", wrong.is_none())
+        lines
     }
 }
 
@@ -62,14 +71,17 @@ struct Column {
     decimals: usize,
 }
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 10] = [
     Column { name: "nodes", value: |it| it.counts.nodes as f64, decimals: 0 },
     Column { name: "steals", value: |it| it.traffic.steals as f64, decimals: 0 },
     Column { name: "failed steals", value: |it| it.traffic.failed_steals as f64, decimals: 0 },
     Column { name: "releases", value: |it| it.traffic.releases as f64, decimals: 0 },
+    Column { name: "acquired", value: |it| it.traffic.acquired as f64, decimals: 0 },
     Column { name: "max stack", value: |it| it.counts.most_open as f64, decimals: 0 },
-    Column { name: "seconds with work", value: |it| it.working, decimals: 3 },
-    Column { name: "seconds without", value: |it| it.waiting, decimals: 3 },
+    Column { name: "seconds working", value: |it| it.times.seconds[0], decimals: 3 },
+    Column { name: "seconds overhead", value: |it| it.times.seconds[1], decimals: 3 },
+    Column { name: "seconds searching", value: |it| it.times.seconds[2], decimals: 3 },
+    Column { name: "seconds idle", value: |it| it.times.seconds[3], decimals: 3 },
 ];
 
 /// Least, mean and most of every column.
@@ -96,11 +108,14 @@ fn table(ranks: &[RankStatistics]) -> String {
     for Column { name, .. } in COLUMNS {
         let _ = write!(text, "{name:>19}");
     }
+    let _ = write!(text, "{:>19}", "% of nodes");
+    let nodes = Totals::new(ranks).nodes as f64;
     for (rank, statistics) in ranks.iter().enumerate() {
         let _ = write!(text, "\n{rank:>6}");
         for Column { value, decimals, .. } in COLUMNS {
             let _ = write!(text, "{:>19.decimals$}", value(statistics));
         }
+        let _ = write!(text, "{:>19.2}", 100.0 * statistics.counts.nodes as f64 / nodes);
     }
     text
 }
@@ -146,6 +161,19 @@ mod tests {
     fn unknown_trees_say_so_and_verbose_lists_ranks() {
         let (text, ok) = report(None, true);
         assert!(ok && text.ends_with("\nok (no size was published for this tree)\n"));
-        assert!(text.lines().any(|line| line.starts_with("     1") && line.contains(" 300 ")));
+        let row = text.lines().find(|line| line.starts_with("     1"));
+        assert!(row.is_some_and(|row| row.contains(" 300 ") && row.ends_with(" 75.00")), "{text}");
+    }
+
+    #[test]
+    fn a_partial_result_says_that_it_is() {
+        let ranks = [rank(100)];
+        let heading = vec!["tree".to_owned()];
+        let (pes, seconds) = (1, 0.5);
+        let report =
+            Report { heading, ranks: &ranks, pes, seconds, published: None, verbose: false };
+        let text = report.print_partial();
+        assert!(text.contains("nodes 100, ") && !text.contains("ok"));
+        assert!(text.ends_with("\nPARTIAL: interrupted before the tree was searched\n"));
     }
 }

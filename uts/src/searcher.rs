@@ -1,21 +1,20 @@
-//! One rank's part of a parallel search, as a state machine without any communication in it.
-//!
-//! A [`Searcher`] is told what arrived ([`Searcher::receive`]) and how far to work
-//! ([`Searcher::explore`]), and says what is to be sent ([`Searcher::respond`],
-//! [`Searcher::next_outgoing`]). The program runs
-//! it over ranks ([`crate::parallel`]); a test runs many of them under a scheduler that delays
-//! and reorders messages as badly as it can.
+//! Work stealing: one rank's part, as a [`Machine`].
 //!
 //! # Finding work
 //!
 //! Thieves must not keep others from working: many ranks may share a processor, and then every
 //! message to a rank without work costs time that a rank with work would have had. So a rank
-//! without work does not go on asking. It asks a few random ranks (*tries*), one after the other;
+//! without work does not go on asking, if [`Victims`] are `Lifelines`, as is the default. It asks a
+//! few random ranks (*tries*), one after the other;
 //! then it leaves its name with its neighbours in a hypercube (*lifelines*) and waits. A name
 //! that was left stands until it is served: whoever has it and comes to have work to spare gives
 //! some away (Saraswat et al., "Lifeline-based global load balancing", PPoPP 2011). The hypercube
 //! is connected; so while any rank has work to spare, work reaches every rank. At first all
 //! names but rank 0's are left already, without a message.
+//!
+//! The other victims are those of the papers: a thief is *persistent*, it asks one rank after
+//! another until the end. `steal-2007` is that: round robin, one chunk, one request served at a look
+//! (J. Dinan et al., IPDPS 2007, section 3.2).
 //!
 //! # What is sent
 //!
@@ -25,98 +24,28 @@
 //! | refusal | no | |
 //! | lifeline | remember that I have no work | note |
 //! | note | I do | |
-//! | work | the answer to a try: branches | receipt |
-//! | gift | to a remembered rank: branches | receipt |
-//! | receipt | you need not wait for me: see below | |
-//! | end | nobody has work any more | |
+//! | work | the answer to a try: branches | |
+//! | gift | to a remembered rank: branches | |
 //!
 //! # Knowing the end
 //!
-//! Dijkstra and Scholten's rule ("Termination detection for diffusing computations", Inf. Proc.
-//! Letters 11, 1980), with requests counted as work. A rank is *engaged* or not. Rank 0 is engaged
-//! from the start; another becomes so by receiving work, and the sender of that work is then its
-//! *parent*. Every message with branches is answered by one receipt: at once if the receiver is
-//! engaged already; if it engages the receiver, only when the receiver disengages. It does so
-//! when
-//!
-//! 1. it has no open nodes,
-//! 2. it has the answers to all its tries and lifelines,
-//! 3. it has receipts for all the branches that it sent.
-//!
-//! When these hold for rank 0, the search has ended:
-//!
-//! * *The engaged ranks form a tree with rank 0 as its root.* A rank enters it below an engaged
-//!   one, for its parent still misses its receipt and so is engaged by 3. It leaves it as a
-//!   leaf, by 3 as well: its children's receipts are not sent yet.
-//! * So when rank 0 has all receipts, it has no children, and no other rank is engaged.
-//! * *Only engaged ranks have open nodes, and only they have messages on the way to or from
-//!   them*: a try, a lifeline or its answer belongs to a rank that breaks 2; branches or
-//!   their receipt to one that breaks 3. (A rank that is not engaged only answers.)
-//!
-//! So at the end no message of the search is in flight, and nothing has to be fenced off from
-//! what the program does next. No step of this relies on the order of messages. Receipts cost one
-//! short message for each successful steal; there is no token whose rounds take longer the more
-//! ranks there are.
+//! A rank with lifelines is passive when it has no open nodes and the answers to all its tries and
+//! lifelines; it asks again only after it has got work. So when a detector of
+//! [`crate::termination`] finds that no rank had work or will have some, nothing is on its way
+//! either, and rank 0 says that it is the end. A persistent thief is passive when it has no open
+//! nodes: when there is no work, it is stopped first ([`crate::termination::Drain`]), unless the
+//! detector has a fence of its own. Either way no message of the search is in flight at the end, and
+//! nothing has to be fenced off from what the program does next.
 
 use crate::{
     frontier::{Branch, Counts, Frontier},
     lanes::Kernel,
+    machine::{Machine, Message, Traffic, below, mix},
+    plan::{Amount, Sharing, Victims},
+    termination::{Detector, Drain, Outbox, Termination, Verdict},
     tree::Tree,
 };
 use std::collections::VecDeque;
-
-/// What ranks say to each other; see this module's table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// Have you work to spare?
-    Try,
-    /// No.
-    Refusal,
-    /// Remember that I have no work.
-    Lifeline,
-    /// I remember.
-    Note,
-    /// Branches, as the answer to a try.
-    Work(Vec<Branch>),
-    /// Branches, for a rank that was remembered.
-    Gift(Vec<Branch>),
-    /// Branches were received, and what came of them is finished or others answer for it.
-    Receipt,
-    /// The search is over.
-    End,
-}
-
-/// When ranks share work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sharing {
-    /// Nodes that a rank keeps, and gives, at least; 1 or more.
-    pub chunk: u64,
-    /// Nodes that a rank looks at between two looks for messages; 1 or more.
-    pub poll_interval: u64,
-    /// Random ranks that a rank without work asks before it waits.
-    pub tries: u32,
-}
-
-impl Default for Sharing {
-    fn default() -> Self {
-        Self { chunk: 32, poll_interval: 2048, tries: 2 }
-    }
-}
-
-/// How much a rank gave and took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Messages with branches that were received.
-    pub steals: u64,
-    /// Tries that were refused.
-    pub failed_steals: u64,
-    /// Messages with branches that were sent.
-    pub releases: u64,
-    /// Open nodes in the messages received.
-    pub nodes_stolen: u64,
-    /// Open nodes in the messages sent.
-    pub nodes_released: u64,
-}
 
 /// One rank's part of a search.
 #[derive(Debug)]
@@ -136,12 +65,17 @@ pub struct Searcher<'t> {
     tries_left: u32,
     /// Tries and lifelines sent, less their answers.
     unanswered: usize,
-    /// Messages with branches sent, less receipts.
-    unreceipted: usize,
-    engagement: Engagement,
+    /// The rank that was asked last, and the one that gave work last.
+    asked: usize,
+    gave: Option<usize>,
+    detector: Detector,
+    drain: Drain,
+    everybody_knows: bool,
     random: u64,
+    /// Nodes until the next look for messages.
+    interval: u64,
     ended: bool,
-    outbox: VecDeque<(usize, Message)>,
+    outbox: Outbox,
 }
 
 /// A neighbour, and whether this rank's name is left there.
@@ -149,17 +83,6 @@ pub struct Searcher<'t> {
 struct Lifeline {
     neighbour: usize,
     stands: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Engagement {
-    /// Rank 0.
-    Root,
-    /// The parent still waits for a receipt.
-    Engaged {
-        parent: usize,
-    },
-    Disengaged,
 }
 
 impl<'t> Searcher<'t> {
@@ -171,13 +94,17 @@ impl<'t> Searcher<'t> {
         rank: usize,
         ranks: usize,
         sharing: Sharing,
+        termination: Termination,
     ) -> Self {
         let mut frontier = Frontier::new(tree, kernel);
         if rank == 0 {
             frontier.start();
         }
-        let neighbours = neighbours(rank, ranks);
-        let tries = if ranks - 1 > neighbours.len() { sharing.tries } else { 0 };
+        let lifelines = match sharing.victims {
+            Victims::Lifelines => neighbours(rank, ranks),
+            _ => Vec::new(),
+        };
+        let tries = if ranks - 1 > lifelines.len() { sharing.tries } else { 0 };
         Self {
             rank,
             ranks,
@@ -185,64 +112,217 @@ impl<'t> Searcher<'t> {
             frontier,
             traffic: Traffic::default(),
             trying: VecDeque::new(),
-            remembered: neighbours.iter().copied().filter(|&it| it != 0).collect(),
-            lifelines: neighbours
+            remembered: lifelines.iter().copied().filter(|&it| it != 0).collect(),
+            lifelines: lifelines
                 .iter()
                 .map(|&neighbour| Lifeline { neighbour, stands: rank != 0 })
                 .collect(),
-            tries_left: tries,
+            tries_left: if rank == 0 { tries } else { 0 },
             unanswered: 0,
-            unreceipted: 0,
-            engagement: if rank == 0 { Engagement::Root } else { Engagement::Disengaged },
+            asked: rank,
+            gave: None,
+            detector: Detector::new(termination, rank, ranks),
+            drain: Drain::new(rank, ranks),
+            everybody_knows: termination == Termination::Quiescence,
             random: rank as u64,
+            interval: sharing.interval.first(),
             ended: false,
-            outbox: VecDeque::new(),
+            outbox: Outbox::new(),
         }
     }
 
-    /// Whether there are open nodes. If not, there is nothing to do but to wait for messages.
-    #[must_use]
-    pub fn has_work(&self) -> bool {
+    /// Whether it goes on asking until the end.
+    fn is_persistent(&self) -> bool {
+        self.sharing.victims != Victims::Lifelines
+    }
+
+    fn send(&mut self, to: usize, message: Message) {
+        if let Some(branches) = message.branches() {
+            self.traffic.note_put(branches);
+            self.detector.gave(to);
+        }
+        // Work in place of a refusal is an answer, too.
+        if !matches!(message, Message::Gift(_)) {
+            self.detector.control(true);
+        }
+        self.outbox.push_back((to, message));
+    }
+
+    fn take_in(&mut self, from: usize, branches: Vec<Branch>) {
+        self.traffic.note_got(&branches);
+        self.frontier.add(branches);
+        self.tries_left = self.sharing.tries;
+        self.gave = Some(from);
+        self.detector.got(from, &mut self.outbox);
+    }
+
+    /// Gives what can be spared to those who ask now, then to those who were remembered; refuses
+    /// the rest of those who ask now.
+    fn share(&mut self) {
+        let given = match self.sharing.amount {
+            Amount::Half => self.deal(),
+            Amount::Chunk => self.give_chunks(),
+        };
+        // At an idle rank no request may be left over: it does not look again by itself.
+        let refused = match self.sharing.one_at_a_look && self.has_work() {
+            true => usize::from(given == 0),
+            false => usize::MAX,
+        };
+        for _ in 0..refused {
+            let Some(thief) = self.trying.pop_front() else { break };
+            self.send(thief, Message::Refusal);
+        }
+    }
+
+    fn deal(&mut self) -> usize {
+        let asking = self.trying.len() + self.remembered.len();
+        let chunks = self.frontier.open() / self.sharing.chunk;
+        // Not more than are asking, so that it fits.
+        let spared = chunks.saturating_sub(1).min(asking as u64) as usize;
+        if spared > 0 {
+            for branches in self.frontier.deal(spared) {
+                self.give(branches);
+            }
+        }
+        spared
+    }
+
+    fn give_chunks(&mut self) -> usize {
+        let most = if self.sharing.one_at_a_look { 1 } else { usize::MAX };
+        let mut given = 0;
+        while given < most
+            && self.trying.len() + self.remembered.len() > 0
+            && self.frontier.open() > 2 * self.sharing.chunk
+        {
+            let chunk = self.frontier.take_bottom(self.sharing.chunk);
+            self.give(chunk);
+            given += 1;
+        }
+        given
+    }
+
+    fn give(&mut self, branches: Vec<Branch>) {
+        if branches.is_empty() {
+            return;
+        }
+        if let Some(thief) = self.trying.pop_front() {
+            self.send(thief, Message::Work(branches));
+        } else if let Some(thief) = self.remembered.pop_front() {
+            self.send(thief, Message::Gift(branches));
+        }
+    }
+
+    fn look_for_work(&mut self) {
+        let persistent = self.is_persistent();
+        if self.ranks == 1 || self.drain.is_stopped() || !self.detector.may_ask(persistent) {
+            return;
+        }
+        if persistent || self.tries_left > 0 {
+            self.tries_left = self.tries_left.saturating_sub(1);
+            self.unanswered += 1;
+            let victim = self.next_victim();
+            self.asked = victim;
+            return self.send(victim, Message::Try);
+        }
+        for line in 0..self.lifelines.len() {
+            let Lifeline { neighbour, stands } = self.lifelines[line];
+            if !stands {
+                self.lifelines[line].stands = true;
+                self.unanswered += 1;
+                self.send(neighbour, Message::Lifeline);
+            }
+        }
+    }
+
+    /// Any rank but this one.
+    fn next_victim(&mut self) -> usize {
+        let following = |rank: usize| match (rank + 1) % self.ranks {
+            next if next == self.rank => (next + 1) % self.ranks,
+            next => next,
+        };
+        match (self.sharing.victims, self.gave.take()) {
+            (Victims::Last, Some(gave)) => gave,
+            (Victims::RoundRobin | Victims::Last, _) => following(self.asked),
+            (Victims::Random | Victims::Lifelines, _) => {
+                let bits = mix(self.random);
+                self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                // The remainder of a division by a rank number fits.
+                let other = (bits % (self.ranks as u64 - 1)) as usize;
+                if other < self.rank { other } else { other + 1 }
+            }
+        }
+    }
+
+    /// Takes the next step to know the end, if there is one.
+    fn look_for_end(&mut self) {
+        let persistent = self.is_persistent();
+        if persistent || self.unanswered == 0 {
+            match self.detector.passive(&mut self.outbox) {
+                Verdict::Unknown | Verdict::Fence => {}
+                Verdict::NoWork if persistent => {
+                    self.drain.stop(self.everybody_knows, &mut self.outbox);
+                }
+                // Rank 0's, and it tells the others; or all ranks know.
+                Verdict::NoWork => self.end(!self.everybody_knows),
+                Verdict::Clean => self.end(false),
+            }
+        }
+        if self.drain.step(self.unanswered, &mut self.outbox) {
+            self.end(true);
+        }
+    }
+
+    /// Ends, and passes the end on along a binary tree if the others do not know it.
+    fn end(&mut self, tell: bool) {
+        self.ended = true;
+        if tell {
+            self.outbox.extend(below(self.rank, self.ranks).map(|it| (it, Message::End)));
+        }
+    }
+}
+
+impl Machine for Searcher<'_> {
+    fn has_work(&self) -> bool {
         self.frontier.open() > 0
     }
 
-    /// Whether the search is over for this rank: nothing more will arrive.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// What was counted so far.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.frontier.counts()
+    fn is_asking(&self) -> bool {
+        self.unanswered > 0
     }
 
-    /// What was given and taken so far.
-    #[must_use]
-    pub fn traffic(&self) -> Traffic {
-        self.traffic
+    fn explore(&mut self) {
+        self.frontier.explore(self.interval);
+        self.interval = self.sharing.interval.next(self.interval);
     }
 
-    /// Looks at the nodes of one poll interval.
-    pub fn explore(&mut self) {
-        self.frontier.explore(self.sharing.poll_interval);
-    }
-
-    /// Takes in a message from another rank.
-    pub fn receive(&mut self, from: usize, message: Message) {
+    fn receive(&mut self, from: usize, message: Message) {
+        self.interval = self.sharing.interval.first();
+        let Some(message) = self.detector.receive(message, &mut self.outbox) else { return };
         match message {
-            Message::Try => self.trying.push_back(from),
+            Message::Try => {
+                self.detector.control(false);
+                self.trying.push_back(from);
+            }
             Message::Refusal => {
+                self.detector.control(false);
                 self.unanswered -= 1;
                 self.traffic.failed_steals += 1;
             }
             Message::Lifeline => {
+                self.detector.control(false);
                 self.remembered.push_back(from);
-                self.outbox.push_back((from, Message::Note));
+                self.send(from, Message::Note);
             }
-            Message::Note => self.unanswered -= 1,
+            Message::Note => {
+                self.detector.control(false);
+                self.unanswered -= 1;
+            }
             Message::Work(branches) => {
+                self.detector.control(false);
                 self.unanswered -= 1;
                 self.take_in(from, branches);
             }
@@ -252,110 +332,47 @@ impl<'t> Searcher<'t> {
                 }
                 self.take_in(from, branches);
             }
-            Message::Receipt => self.unreceipted -= 1,
-            Message::End => self.end(),
+            Message::Stop => self.drain.stop(false, &mut self.outbox),
+            Message::Drained => self.drain.receive_drained(),
+            Message::End => self.end(true),
+            other => unreachable!("{other:?} from rank {from}: not a message of this search"),
         }
     }
 
-    /// Answers those who ask for work, and, if this rank has none itself, takes its next step to
-    /// find some. To be called first, and after messages were received.
-    pub fn respond(&mut self) {
+    fn respond(&mut self) {
         self.share();
-        if !self.has_work() && self.unanswered == 0 && !self.ended {
+        if self.has_work() || self.ended {
+            return;
+        }
+        if self.unanswered == 0 {
             self.look_for_work();
         }
+        self.look_for_end();
     }
 
-    /// The next message to be sent, and to whom.
-    pub fn next_outgoing(&mut self) -> Option<(usize, Message)> {
+    fn next_outgoing(&mut self) -> Option<(usize, Message)> {
         self.outbox.pop_front()
     }
 
-    fn take_in(&mut self, from: usize, branches: Vec<Branch>) {
-        self.traffic.steals += 1;
-        self.traffic.nodes_stolen += branches.iter().map(|it| it.nodes()).sum::<u64>();
-        self.frontier.add(branches);
-        self.tries_left = self.sharing.tries;
-        if self.engagement == Engagement::Disengaged {
-            self.engagement = Engagement::Engaged { parent: from };
-        } else {
-            self.outbox.push_back((from, Message::Receipt));
+    fn counts(&self) -> Counts {
+        self.frontier.counts()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    fn contribution(&mut self) -> Option<[u64; 2]> {
+        match &mut self.detector {
+            Detector::Counting(it) => it.contribution(),
+            _ => None,
         }
     }
 
-    /// Deals what can be spared to those who ask now, then to those who were remembered; refuses
-    /// the rest of those who ask now.
-    fn share(&mut self) {
-        let asking = self.trying.len() + self.remembered.len();
-        let chunks = self.frontier.open() / self.sharing.chunk;
-        // Not more than are asking, so that it fits.
-        let spared = chunks.saturating_sub(1).min(asking as u64) as usize;
-        if spared > 0 {
-            for branches in self.frontier.deal(spared) {
-                if branches.is_empty() {
-                    continue;
-                }
-                self.unreceipted += 1;
-                self.traffic.releases += 1;
-                self.traffic.nodes_released += branches.iter().map(|it| it.nodes()).sum::<u64>();
-                if let Some(thief) = self.trying.pop_front() {
-                    self.outbox.push_back((thief, Message::Work(branches)));
-                } else if let Some(thief) = self.remembered.pop_front() {
-                    self.outbox.push_back((thief, Message::Gift(branches)));
-                }
-            }
+    fn receive_sums(&mut self, sums: [u64; 2]) {
+        if let Detector::Counting(it) = &mut self.detector {
+            it.receive_sums(sums);
         }
-        self.outbox.extend(self.trying.drain(..).map(|thief| (thief, Message::Refusal)));
-    }
-
-    fn look_for_work(&mut self) {
-        if self.engagement == Engagement::Disengaged {
-            return;
-        }
-        if self.tries_left > 0 {
-            self.tries_left -= 1;
-            self.unanswered += 1;
-            let victim = self.random_victim();
-            self.outbox.push_back((victim, Message::Try));
-            return;
-        }
-        for line in self.lifelines.iter_mut().filter(|it| !it.stands) {
-            line.stands = true;
-            self.unanswered += 1;
-            self.outbox.push_back((line.neighbour, Message::Lifeline));
-        }
-        if self.unanswered > 0 || self.unreceipted > 0 {
-            return;
-        }
-        match self.engagement {
-            Engagement::Root => self.end(),
-            Engagement::Engaged { parent } => {
-                self.engagement = Engagement::Disengaged;
-                self.outbox.push_back((parent, Message::Receipt));
-            }
-            Engagement::Disengaged => {}
-        }
-    }
-
-    /// Ends, and passes the end on along a binary tree.
-    fn end(&mut self) {
-        self.ended = true;
-        let children = [2 * self.rank + 1, 2 * self.rank + 2];
-        let children = children.into_iter().filter(|&it| it < self.ranks);
-        self.outbox.extend(children.map(|it| (it, Message::End)));
-    }
-
-    /// Any rank but this one.
-    fn random_victim(&mut self) -> usize {
-        // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        // The remainder of a division by a rank number fits.
-        let other = (bits % (self.ranks as u64 - 1)) as usize;
-        if other < self.rank { other } else { other + 1 }
     }
 }
 
@@ -371,20 +388,28 @@ fn neighbours(rank: usize, ranks: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::{Kind, Parameters, Shape};
+    use crate::{
+        plan::{Algorithm, Interval, Plan},
+        sharing::Sharer,
+        tree::{Kind, Parameters, Shape},
+    };
 
-    /// Searchers, and the messages on their way between them.
-    struct World<'t> {
-        searchers: Vec<Searcher<'t>>,
+    /// Machines, and the messages on their way between them.
+    struct World<M> {
+        machines: Vec<M>,
         flying: Vec<(usize, usize, Message)>,
+        /// What machines have added to a sum over all, and the ranks that miss its result.
+        adding: Vec<Option<[u64; 2]>>,
+        sums: Vec<(usize, [u64; 2])>,
+        /// Nothing may be on its way when rank 0 knows the end.
+        clean_end: bool,
         random: u64,
     }
 
-    impl<'t> World<'t> {
-        fn new(tree: &'t Tree, ranks: usize, sharing: Sharing, seed: u64) -> Self {
-            let new = |rank| Searcher::new(tree, Kernel::fastest(), rank, ranks, sharing);
-            let searchers = (0..ranks).map(new).collect();
-            Self { searchers, flying: Vec::new(), random: seed.wrapping_mul(2) + 1 }
+    impl<M: Machine> World<M> {
+        fn new(machines: Vec<M>, clean_end: bool, seed: u64) -> Self {
+            let (flying, sums, adding) = (Vec::new(), Vec::new(), vec![None; machines.len()]);
+            Self { machines, flying, adding, sums, clean_end, random: seed.wrapping_mul(2) + 1 }
         }
 
         fn draw(&mut self, below: usize) -> usize {
@@ -394,40 +419,79 @@ mod tests {
 
         /// Lets one rank respond, and sends what it says.
         fn respond(&mut self, rank: usize) {
-            self.searchers[rank].respond();
-            if rank == 0 && self.searchers[0].has_ended() {
+            self.machines[rank].respond();
+            if rank == 0 && self.machines[0].has_ended() && self.clean_end {
                 assert!(self.flying.is_empty(), "in flight at the end: {:?}", self.flying);
-                let working = self.searchers.iter().filter(|it| it.has_work()).count();
+                let working = self.machines.iter().filter(|it| it.has_work()).count();
                 assert_eq!(working, 0);
             }
-            while let Some((to, message)) = self.searchers[rank].next_outgoing() {
+            while let Some((to, message)) = self.machines[rank].next_outgoing() {
                 self.flying.push((rank, to, message));
+            }
+            if self.adding[rank].is_none() && !self.sums.iter().any(|it| it.0 == rank) {
+                self.adding[rank] = self.machines[rank].contribution();
+            }
+            if self.adding.iter().all(Option::is_some) {
+                let added = self.adding.iter_mut().filter_map(Option::take);
+                let sums = added.fold([0; 2], |sums, it| [sums[0] + it[0], sums[1] + it[1]]);
+                self.sums.extend((0..self.machines.len()).map(|it| (it, sums)));
             }
         }
 
         /// Lets ranks work and messages arrive in any order until the end.
         fn run(&mut self) {
-            self.respond(0);
-            while !self.searchers.iter().all(Searcher::has_ended) {
+            (0..self.machines.len()).for_each(|rank| self.respond(rank));
+            while !self.machines.iter().all(Machine::has_ended) {
                 let working: Vec<usize> =
-                    (0..self.searchers.len()).filter(|&it| self.searchers[it].has_work()).collect();
-                let choices = working.len() + self.flying.len();
+                    (0..self.machines.len()).filter(|&it| self.machines[it].has_work()).collect();
+                let (workers, messages) = (working.len(), self.flying.len());
+                let choices = workers + messages + self.sums.len();
                 assert!(choices > 0, "nobody works, nothing is on its way, and it is not the end");
-                match self.draw(choices) {
-                    choice if choice < working.len() => {
-                        self.searchers[working[choice]].explore();
-                        self.respond(working[choice]);
+                let rank = match self.draw(choices) {
+                    choice if choice < workers => {
+                        self.machines[working[choice]].explore();
+                        working[choice]
+                    }
+                    choice if choice < workers + messages => {
+                        let (from, to, message) = self.flying.swap_remove(choice - workers);
+                        assert!(!self.machines[to].has_ended(), "{message:?} after the end");
+                        self.machines[to].receive(from, message);
+                        to
                     }
                     choice => {
-                        let (from, to, message) = self.flying.swap_remove(choice - working.len());
-                        assert!(!self.searchers[to].has_ended(), "{message:?} after the end");
-                        self.searchers[to].receive(from, message);
-                        self.respond(to);
+                        let (rank, sums) = self.sums.swap_remove(choice - workers - messages);
+                        self.machines[rank].receive_sums(sums);
+                        rank
                     }
-                }
+                };
+                self.respond(rank);
             }
             assert!(self.flying.is_empty(), "left over: {:?}", self.flying);
         }
+
+        fn expect_whole_tree(&self, tree: &Tree) {
+            let mut alone = Frontier::new(tree, Kernel::fastest());
+            alone.start();
+            alone.explore(u64::MAX);
+            let sum = |it: fn(&M) -> u64| self.machines.iter().map(it).sum::<u64>();
+            assert_eq!(sum(|it| it.counts().nodes), alone.counts().nodes);
+            assert_eq!(sum(|it| it.counts().leaves), alone.counts().leaves);
+            let depth = self.machines.iter().map(|it| it.counts().depth).max();
+            assert_eq!(depth, Some(alone.counts().depth));
+            assert_eq!(sum(|it| it.traffic().releases), sum(|it| it.traffic().steals));
+            let released = sum(|it| it.traffic().nodes_released);
+            assert_eq!(released, sum(|it| it.traffic().nodes_stolen));
+            let added = |it: fn(&M) -> u64| self.machines.iter().map(it).fold(0, u64::wrapping_add);
+            assert_eq!(added(|it| it.traffic().put), added(|it| it.traffic().got));
+        }
+    }
+
+    fn stealing<'t>(tree: &'t Tree, ranks: usize, plan: Plan, seed: u64) -> World<Searcher<'t>> {
+        let Plan { sharing, termination, .. } = plan;
+        let new = |it| Searcher::new(tree, Kernel::fastest(), it, ranks, sharing, termination);
+        // Red tokens and sums tell the end to one rank after the other.
+        let clean = matches!(termination, Termination::DijkstraScholten | Termination::Counting);
+        World::new((0..ranks).map(new).collect(), clean, seed)
     }
 
     fn small_trees() -> Vec<Parameters> {
@@ -451,23 +515,39 @@ mod tests {
     fn any_order_of_messages_gives_the_whole_tree_and_a_clean_end() {
         for parameters in small_trees() {
             let tree = Tree::new(parameters).expect("a sound tree");
-            let mut alone = Frontier::new(&tree, Kernel::fastest());
-            alone.start();
-            alone.explore(u64::MAX);
-            for (seed, ranks) in (0..20).flat_map(|seed| [1, 2, 3, 7, 16, 33].map(|it| (seed, it)))
-            {
-                let sharing =
-                    Sharing { chunk: 1 + seed % 9, poll_interval: 1 + seed % 40, tries: 2 };
-                let mut world = World::new(&tree, ranks, sharing, seed);
+            for (seed, ranks) in (0..8).flat_map(|seed| [1, 2, 3, 7, 16, 33].map(|it| (seed, it))) {
+                for (victims, amount) in
+                    Victims::ALL.into_iter().flat_map(|it| Amount::ALL.map(|other| (it, other)))
+                {
+                    let interval = match seed % 4 {
+                        0 => Interval::Adaptive,
+                        _ => Interval::Fixed(1 + 5 * seed),
+                    };
+                    let (chunk, one_at_a_look) = (1 + seed % 5, seed % 2 == 1);
+                    let sharing =
+                        Sharing { chunk, interval, tries: 2, victims, amount, one_at_a_look };
+                    for termination in Termination::ALL {
+                        let plan = Plan { sharing, termination, ..Plan::default() };
+                        let mut world = stealing(&tree, ranks, plan, seed);
+                        world.run();
+                        world.expect_whole_tree(&tree);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_manager_shares_the_whole_tree_whatever_overtakes_what() {
+        for parameters in small_trees() {
+            let tree = Tree::new(parameters).expect("a sound tree");
+            for (seed, ranks) in (0..20).flat_map(|seed| [2, 3, 7, 33].map(|it| (seed, it))) {
+                let interval = Interval::Fixed(1 + 5 * seed);
+                let sharing = Sharing { chunk: 1 + seed % 5, interval, ..Sharing::default() };
+                let new = |it| Sharer::new(&tree, Kernel::fastest(), it, ranks, sharing);
+                let mut world = World::new((0..ranks).map(new).collect(), false, seed);
                 world.run();
-                let sum = |it: fn(&Searcher) -> u64| world.searchers.iter().map(it).sum::<u64>();
-                assert_eq!(sum(|it| it.counts().nodes), alone.counts().nodes);
-                assert_eq!(sum(|it| it.counts().leaves), alone.counts().leaves);
-                let depth = world.searchers.iter().map(|it| it.counts().depth).max();
-                assert_eq!(depth, Some(alone.counts().depth));
-                assert_eq!(sum(|it| it.traffic().releases), sum(|it| it.traffic().steals));
-                let released = sum(|it| it.traffic().nodes_released);
-                assert_eq!(released, sum(|it| it.traffic().nodes_stolen));
+                world.expect_whole_tree(&tree);
             }
         }
     }
@@ -477,17 +557,45 @@ mod tests {
         let (shape, depth) = (Shape::Fixed, 6);
         let parameters = Parameters { shape, depth, seed: 19, ..Parameters::default() };
         let tree = Tree::new(parameters).expect("a sound tree");
-        let sharing = Sharing { chunk: 2, poll_interval: 16, tries: 2 };
-        let mut world = World::new(&tree, 16, sharing, 1);
-        world.run();
-        assert!(world.searchers.iter().all(|it| it.counts().nodes > 0));
+        for victims in Victims::ALL {
+            let interval = Interval::Fixed(16);
+            let sharing = Sharing { chunk: 2, interval, victims, ..Sharing::default() };
+            let mut world = stealing(&tree, 16, Plan { sharing, ..Plan::default() }, 1);
+            world.run();
+            assert!(world.machines.iter().all(|it| it.counts().nodes > 0), "{victims:?}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_given_only_from_more_than_two_and_to_one_thief_at_a_look() {
+        let tree = Tree::new(Parameters::default()).expect("a sound tree");
+        let sharing = Sharing { chunk: 4, ..Algorithm::Steal2007.defaults() };
+        let mut victim = Searcher::new(&tree, Kernel::PLAIN, 1, 4, sharing, Termination::Counting);
+        let branch = Branch { state: crate::rng::State::root(0), depth: 6, next: 0, end: 13 };
+        victim.receive(0, Message::Gift(vec![branch]));
+        [2, 3, 2].into_iter().for_each(|thief| victim.receive(thief, Message::Try));
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            victim.respond();
+            answers.extend(victim.next_outgoing());
+            assert_eq!(victim.next_outgoing(), None, "one at a look");
+        }
+        let first = Branch { end: 4, ..branch };
+        let second = Branch { next: 4, end: 8, ..branch };
+        let expected = [
+            (2, Message::Work(vec![first])),
+            (3, Message::Work(vec![second])),
+            (2, Message::Refusal),
+        ];
+        assert_eq!(answers, expected);
     }
 
     #[test]
     fn a_thief_asks_a_bounded_number_of_times_and_then_waits() {
         let tree = Tree::new(Parameters::default()).expect("a sound tree");
         let sharing = Sharing { tries: 3, ..Sharing::default() };
-        let mut thief = Searcher::new(&tree, Kernel::PLAIN, 5, 16, sharing);
+        let end = Termination::DijkstraScholten;
+        let mut thief = Searcher::new(&tree, Kernel::PLAIN, 5, 16, sharing, end);
         thief.respond();
         assert_eq!(thief.next_outgoing(), None, "at the start its name is left already");
 

@@ -1,7 +1,70 @@
 //! What each rank did, brought together on rank 0.
 
-use crate::{frontier::Counts, named::Published, searcher::Traffic};
+use crate::{frontier::Counts, machine::Traffic, named::Published};
 use mpi::{topology::SimpleCommunicator, traits::*};
+
+/// What a rank can be doing: the categories of the benchmark's paper of 2006.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It looks at nodes.
+    Working,
+    /// It has work, and gives some to others or tells them that it does not.
+    Overhead,
+    /// It has none, and is about to get some or waits for the answer to a request.
+    Searching,
+    /// It has none, and does nothing until it is given some or the search is over.
+    Idle,
+}
+
+/// Seconds in each state, whether or not the rank had a processor, and how often it entered it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// Seconds: in [`State::Working`] and the others in their order.
+    pub seconds: [f64; 4],
+    /// Times that it entered the state.
+    pub sessions: [u64; 4],
+}
+
+/// Measures a rank's [`Times`].
+#[derive(Clone, Debug)]
+pub struct Clock {
+    times: Times,
+    state: State,
+    since: f64,
+}
+
+impl Clock {
+    /// Begins in this state.
+    #[must_use]
+    pub fn start(state: State) -> Self {
+        let mut times = Times::default();
+        times.sessions[state as usize] = 1;
+        Self { times, state, since: mpi::time() }
+    }
+
+    /// Goes on in this state; costs nothing if it is the same.
+    #[inline]
+    pub fn enter(&mut self, state: State) {
+        if state != self.state {
+            self.change(state);
+        }
+    }
+
+    fn change(&mut self, state: State) {
+        let before = std::mem::replace(&mut self.since, mpi::time());
+        self.times.seconds[self.state as usize] += self.since - before;
+        self.times.sessions[state as usize] += 1;
+        self.state = state;
+    }
+
+    /// The times until now.
+    #[must_use]
+    pub fn stop(mut self) -> Times {
+        self.change(self.state);
+        self.times.sessions[self.state as usize] -= 1;
+        self.times
+    }
+}
 
 /// What one rank found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -10,56 +73,89 @@ pub struct RankStatistics {
     pub counts: Counts,
     /// The work that it gave and took.
     pub traffic: Traffic,
-    /// Seconds that it had work, whether or not it had a processor.
-    pub working: f64,
-    /// Seconds that it waited for work.
-    pub waiting: f64,
+    /// Where its time went.
+    pub times: Times,
 }
 
 impl RankStatistics {
     /// Numbers in the transmitted form.
-    const WORDS: usize = 11;
+    pub const WORDS: usize = 22;
 
-    fn to_words(self) -> [u64; Self::WORDS] {
+    /// The statistics as numbers.
+    #[must_use]
+    pub fn to_words(self) -> [u64; Self::WORDS] {
         let Counts { nodes, leaves, depth, most_open } = self.counts;
-        let Traffic { steals, failed_steals, releases, nodes_stolen, nodes_released } =
-            self.traffic;
-        let [working, waiting] = [self.working, self.waiting].map(f64::to_bits);
+        let it = self.traffic;
+        let [a, b, c, d] = self.times.seconds.map(f64::to_bits);
+        let [e, f, g, h] = self.times.sessions;
         [
             nodes,
             leaves,
             depth,
             most_open,
-            steals,
-            failed_steals,
-            releases,
-            nodes_stolen,
-            nodes_released,
-            working,
-            waiting,
+            it.steals,
+            it.acquired,
+            it.failed_steals,
+            it.releases,
+            it.nodes_stolen,
+            it.nodes_released,
+            it.put,
+            it.got,
+            it.prefetches,
+            it.prefetched,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
         ]
     }
 
-    fn from_words(words: [u64; Self::WORDS]) -> Self {
+    /// The statistics of these numbers.
+    #[must_use]
+    pub fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [
             nodes,
             leaves,
             depth,
             most_open,
             steals,
+            acquired,
             failed_steals,
             releases,
             nodes_stolen,
             nodes_released,
-            working,
-            waiting,
+            put,
+            got,
+            prefetches,
+            prefetched,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
         ] = words;
-        let [working, waiting] = [working, waiting].map(f64::from_bits);
         Self {
             counts: Counts { nodes, leaves, depth, most_open },
-            traffic: Traffic { steals, failed_steals, releases, nodes_stolen, nodes_released },
-            working,
-            waiting,
+            traffic: Traffic {
+                steals,
+                acquired,
+                failed_steals,
+                releases,
+                nodes_stolen,
+                nodes_released,
+                put,
+                got,
+                prefetches,
+                prefetched,
+            },
+            times: Times { seconds: [a, b, c, d].map(f64::from_bits), sessions: [e, f, g, h] },
         }
     }
 }
@@ -88,10 +184,10 @@ pub struct Totals {
     pub depth: u64,
     /// Number of nodes without children.
     pub leaves: u64,
-    /// Open nodes that were sent.
-    nodes_released: u64,
-    /// Open nodes that were received.
-    nodes_stolen: u64,
+    /// Of the chunks that were put: their number, their open nodes, their identities added up.
+    put: [u64; 3],
+    /// The same of the chunks that were got.
+    got: [u64; 3],
 }
 
 impl Totals {
@@ -103,8 +199,16 @@ impl Totals {
             nodes: sum(|it| it.counts.nodes),
             depth: ranks.iter().map(|it| it.counts.depth).max().unwrap_or(0),
             leaves: sum(|it| it.counts.leaves),
-            nodes_released: sum(|it| it.traffic.nodes_released),
-            nodes_stolen: sum(|it| it.traffic.nodes_stolen),
+            put: ranks.iter().fold([0; 3], |[chunks, nodes, identities], it| {
+                let it = it.traffic;
+                let identities = identities.wrapping_add(it.put);
+                [chunks + it.releases, nodes + it.nodes_released, identities]
+            }),
+            got: ranks.iter().fold([0; 3], |[chunks, nodes, identities], it| {
+                let it = it.traffic;
+                let identities = identities.wrapping_add(it.got);
+                [chunks + it.steals + it.acquired, nodes + it.nodes_stolen, identities]
+            }),
         }
     }
 
@@ -118,9 +222,15 @@ impl Totals {
     /// nodes were lost on the way from rank to rank.
     #[must_use]
     pub fn differs_from(&self, published: Option<Published>) -> Option<String> {
-        if self.nodes_released != self.nodes_stolen {
-            let (released, stolen) = (self.nodes_released, self.nodes_stolen);
-            return Some(format!("{released} nodes received of as many sent, got {stolen}"));
+        let ([chunks, nodes, _], [got_chunks, got_nodes, _]) = (self.put, self.got);
+        if (chunks, nodes) != (got_chunks, got_nodes) {
+            return Some(format!(
+                "that chunks are got as often as put: {chunks} with {nodes} nodes were put, \
+                 {got_chunks} with {got_nodes} got"
+            ));
+        }
+        if self.put != self.got {
+            return Some(format!("that every chunk put is got once: of {chunks} some were not"));
         }
         let expected = published?;
         let mut parts = Vec::new();
@@ -138,13 +248,14 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{frontier::Branch, rng};
+    use rng::State;
 
     fn rank(nodes: u64, depth: u64) -> RankStatistics {
         RankStatistics {
             counts: Counts { nodes, leaves: 2, depth, most_open: 1 },
             traffic: Traffic { nodes_released: 5, nodes_stolen: 5, ..Traffic::default() },
-            working: 0.5,
-            waiting: 0.25,
+            times: Times { seconds: [0.5, 0.0, 0.25, 1.0], sessions: [1, 2, 3, 4] },
         }
     }
 
@@ -172,5 +283,14 @@ mod tests {
         let lost = Traffic { nodes_stolen: 4, nodes_released: 5, ..Traffic::default() };
         let totals = Totals::new(&[RankStatistics { traffic: lost, ..rank(10, 9) }]);
         assert!(totals.differs_from(None).is_some());
+
+        // One chunk lost, another of the same size got twice.
+        let branch = |next| Branch { state: State::root(next), depth: 1, next, end: next + 4 };
+        let (mut giver, mut thief) = (Traffic::default(), Traffic::default());
+        [1, 2].into_iter().for_each(|it| giver.note_put(&[branch(it)]));
+        [1, 1].into_iter().for_each(|it| thief.note_got(&[branch(it)]));
+        let ranks = [giver, thief].map(|traffic| RankStatistics { traffic, ..rank(10, 9) });
+        let wrong = Totals::new(&ranks).differs_from(None).expect("must be noticed");
+        assert_eq!(wrong, "that every chunk put is got once: of 2 some were not");
     }
 }

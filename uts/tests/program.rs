@@ -1,6 +1,10 @@
 //! Runs the program as users do, on two PEs, and reads what it prints.
 
-use std::process::{Command, Output};
+use std::{
+    io::Read,
+    process::{Command, Output, Stdio},
+    time::Duration,
+};
 
 /// Runs `uts` with these arguments, separated by spaces.
 fn uts(arguments: &str) -> Output {
@@ -16,7 +20,9 @@ fn success(arguments: &str) -> String {
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "uts {arguments}: {}\n{stdout}{stderr}", output.status);
-    assert_eq!(stderr, "", "uts {arguments}");
+    // What balancing did is said at the end.
+    let said = stderr.lines().filter(|it| !it.starts_with("vrt: load balancing: "));
+    assert_eq!(said.collect::<Vec<_>>(), Vec::<&str>::new(), "uts {arguments}");
     stdout.into_owned()
 }
 
@@ -81,6 +87,115 @@ fn t3_is_as_published() {
     }
 }
 
+/// Every algorithm with every termination that it can have.
+const PAIRS: &[(&str, &[&str])] = &[
+    ("steal", &["dijkstra-scholten", "token", "counting", "quiescence"]),
+    ("steal-2007", &["dijkstra-scholten", "token", "counting", "quiescence"]),
+    ("share", &["counting"]),
+    ("hierarchical", &["counting"]),
+    ("shared-2006", &["counting"]),
+    ("static", &["quiescence"]),
+];
+
+/// Searches two trees with every algorithm and termination on these ranks.
+fn every_algorithm_with(arguments: &str) {
+    let sole = arguments.contains("--ranks 1 ");
+    for (algorithm, terminations) in PAIRS {
+        for termination in *terminations {
+            if sole && *algorithm == "share" {
+                continue;
+            }
+            let how = format!("--algorithm {algorithm} --termination {termination} {arguments}");
+            for (tree, expected) in [SMALL[1], SMALL[4]] {
+                let text = success(&format!("{how} {tree}"));
+                assert!(text.lines().any(|line| line == expected), "{how} {tree}:\n{text}");
+                let last = text.lines().last();
+                assert_eq!(last, Some("ok (no size was published for this tree)"), "{how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_on_1_rank() {
+    every_algorithm_with("--pes 1 --ranks 1 -c 4 -i 32");
+}
+
+#[test]
+fn every_algorithm_on_2_ranks() {
+    every_algorithm_with("--pes 2 --ranks 2 -c 4 -i 32");
+}
+
+#[test]
+fn every_algorithm_on_7_ranks_that_move() {
+    every_algorithm_with("--pes 2 --ranks 7 -c 4 -i 32 --lb random --lb-period 1ms");
+}
+
+#[test]
+fn every_algorithm_on_2_nodes() {
+    every_algorithm_with("--pes 2 --ranks 2 -c 4 -i 32 --node-size 1");
+}
+
+#[test]
+fn every_algorithm_on_2_nodes_between_which_ranks_move() {
+    every_algorithm_with("--pes 2 --ranks 7 -c 4 -i 32 --node-size 1 --lb random --lb-period 1ms");
+}
+
+#[test]
+fn a_few_algorithms_on_64_ranks() {
+    for algorithm in ["steal-2007", "share", "hierarchical", "shared-2006"] {
+        let (tree, expected) = SMALL[1];
+        let how = format!("--algorithm {algorithm} --pes 2 --ranks 64 -c 4 -i 64 {tree}");
+        let text = success(&how);
+        assert!(text.lines().any(|line| line == expected), "{how}:\n{text}");
+    }
+}
+
+#[test]
+fn parameters_of_stealing_change_no_count() {
+    for victims in ["lifelines", "round-robin", "random", "last"] {
+        for amount in ["half", "chunk"] {
+            let (tree, expected) = SMALL[4];
+            let how = format!("--pes 2 --ranks 7 -c 4 -i adaptive --victims {victims}");
+            let text = success(&format!("{how} --amount {amount} {tree}"));
+            assert!(text.lines().any(|line| line == expected), "{victims} {amount}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_says_what_it_found_and_that_it_is_not_all() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_uts"))
+        .args("--tree T1WL --pes 2 --ranks 4 --no-progress".split(' '))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    std::thread::sleep(Duration::from_millis(700));
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.is_ok_and(|it| it.success()));
+    let mut text = String::new();
+    let stdout = child.stdout.as_mut().expect("it is a pipe");
+    stdout.read_to_string(&mut text).expect("it is text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{text}");
+    assert!(text.ends_with("\nPARTIAL: interrupted before the tree was searched\n"), "{text}");
+    let nodes = text.lines().find_map(|line| line.strip_prefix("nodes ")?.split(',').next());
+    let nodes: Option<u64> = nodes.and_then(|it| it.parse().ok());
+    assert!(nodes.is_some_and(|it| it > 0), "{text}");
+}
+
+#[test]
+fn the_benchmarks_own_text_is_there_at_every_verbosity() {
+    let job = "-t 1 -a 3 -d 6 -r 19 --pes 2 --ranks 2";
+    let line = success(&format!("{job} --uts-text 0"));
+    let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!((words.len(), words[0], words[2]), (13, "2", "16000"), "{line}");
+    let text = success(&format!("{job} --uts-text 3"));
+    assert!(text.contains("Tree size = 16000, tree depth = 6, num leaves = 12839 (80.24%)\n"));
+    assert_eq!(text.matches("** Thread ").count(), 2, "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("ok")));
+}
+
 #[test]
 fn verbose_lists_every_rank_and_nodes_add_up() {
     let text = success("-t 1 -a 3 -d 6 -r 19 --pes 2 --ranks 7 --chunk 4 -i 64 --verbose");
@@ -106,6 +221,11 @@ fn nonsense_is_a_usage_error_that_says_what_is_allowed() {
         ("-r 2147483648", "seed 2147483648: allowed is 0 to 2147483647"),
         ("--kernel quantum", "no kernel `quantum` on this processor; kernels: auto,"),
         ("--chunk 0", "0 is not in 1.."),
+        ("--algorithm share --ranks 1", "allowed are 2 or more, one of which is the manager"),
+        ("--algorithm static --termination token", "with static there is quiescence"),
+        ("--algorithm shared-2006 --ranks 2 -c 9999", "chunk 9999 with algorithm shared-2006"),
+        ("--algorithm magic", "steal, share, steal-2007"),
+        ("--algorithm share --victims last --ranks 4", "allowed with steal only"),
         ("-g 0", "granularity 0: allowed is 1 or more"),
         ("--ranks 0", "--ranks"),
     ];

@@ -1,0 +1,389 @@
+//! The two-level work stealing of R. Machado et al., "Unbalanced Tree Search on a Manycore System using
+//! the GPI programming model" (2012), section 5, on windows.
+//!
+//! Ranks form *groups*: those of a node, or of a PE if there is but one node (where they are when the
+//! search begins). A rank without nodes
+//!
+//! 1. acquires what it has released to its [`StealStack`];
+//! 2. steals from a rank of its group, one-sidedly;
+//! 3. looks at the other groups, beginning with the one where it last had success: it reads how much
+//!    their ranks have, and sends the first that has a chunk a request, by a compare-and-swap on a word
+//!    there. The victim looks at this word once in every interval and answers one of three: work,
+//!    which it writes to a place of the thief's; none, but its group has private work; none at all;
+//! 4. waits at the barrier of its group.
+//!
+//! If a rank acquires its last chunk and no other of its group has any, it makes its request to the
+//! neighbouring group already then (*prefetch*) and looks for the answer when it has run out.
+//!
+//! # Knowing the end
+//!
+//! The barrier of a group is that of [`crate::shared_2006`], but the last rank that comes *closes* it, so
+//! that nobody leaves, and becomes the group's agent. It alone goes on looking at other groups. If it
+//! gets work it opens the barrier, as one rank less; if it sees none, it adds its group to the count of
+//! a second barrier, of groups. A rank waits at a barrier only with no nodes, no chunks and no
+//! request that is unanswered. So when all groups are counted, there is no work and no request. An
+//! agent that sees work while it waits takes its group off the count first, by a compare-and-swap that
+//! fails if all groups were counted. (In the paper it does not look: a group that was without work once
+//! stays so. It is this program's only deviation in the second level.)
+
+use crate::{
+    frontier::{Branch, Frontier},
+    lanes::Kernel,
+    machine::Traffic,
+    parallel::Progress,
+    plan::Sharing,
+    statistics::{Clock, RankStatistics, State},
+    steal_stack::{FREE, Patience, StealStack},
+    tree::Tree,
+};
+use mpi::{
+    topology::{Rank, SimpleCommunicator},
+    traits::*,
+};
+
+/// Of the first rank of a group: how many of its ranks wait, or that and [`CLOSED`].
+const COUNT: usize = FREE;
+/// The barrier is closed.
+const CLOSED: u32 = 1 << 31;
+/// Of the first rank of a group: 1 if a rank that waits may leave.
+const CANCELLED: usize = FREE + 1;
+/// Of the first rank of a group: 1 when the search is over.
+const DONE: usize = FREE + 2;
+/// Of rank 0: how many groups have no work.
+const GROUPS: usize = FREE + 3;
+/// Of rank 0: 1 when the search is over.
+const ALL_DONE: usize = FREE + 4;
+/// Of a victim: one more than the rank that asks it, or 0.
+const REQUEST: usize = FREE + 5;
+/// Of a thief: the answer, or 0.
+const REPLY: usize = FREE + 6;
+/// Of each rank: 1 if it has nodes.
+const PRIVATE: usize = FREE + 7;
+
+/// Answers.
+const WORK: u32 = 1;
+const ONLY_PRIVATE: u32 = 2;
+const NOTHING: u32 = 3;
+
+/// The rank that has the words of the second barrier.
+const ROOT: Rank = 0;
+
+/// Searches the tree with all ranks; gives this rank's part.
+pub(crate) fn search(
+    world: &SimpleCommunicator,
+    tree: &Tree,
+    kernel: Kernel,
+    sharing: Sharing,
+    mut progress: impl FnMut(Progress),
+) -> RankStatistics {
+    let mut thief = Thief::new(world, sharing.chunk as usize);
+    let mut frontier = Frontier::new(tree, kernel);
+    if thief.rank == ROOT {
+        frontier.start();
+    }
+    thief.stack.write(thief.rank, PRIVATE, u32::from(frontier.open() > 0));
+    world.barrier();
+    let mut clock = Clock::start(State::Working);
+    loop {
+        while frontier.open() > 0 {
+            clock.enter(State::Working);
+            frontier.explore(sharing.interval.first());
+            progress(Progress { counts: frontier.counts(), traffic: thief.traffic });
+            if frontier.open() > 2 * sharing.chunk && thief.stack.has_room() {
+                clock.enter(State::Overhead);
+                let chunk = frontier.take_bottom(sharing.chunk);
+                thief.release(&chunk);
+            }
+            thief.answer();
+            mpi::yield_now();
+        }
+        clock.enter(State::Searching);
+        let Some(chunk) = thief.next_chunk(&mut clock) else { break };
+        frontier.add(chunk);
+        thief.stack.write(thief.rank, PRIVATE, 1);
+    }
+    clock.enter(State::Idle);
+    world.barrier();
+    thief.stack.close();
+    RankStatistics { counts: frontier.counts(), traffic: thief.traffic, times: clock.stop() }
+}
+
+/// One rank's part without its frontier.
+struct Thief {
+    rank: Rank,
+    stack: StealStack,
+    traffic: Traffic,
+    groups: Vec<Vec<Rank>>,
+    /// The number of its group, and the group where it last had success.
+    own: usize,
+    last: usize,
+    /// A request was sent before it was needed.
+    prefetching: bool,
+}
+
+impl Thief {
+    fn new(world: &SimpleCommunicator, chunk: usize) -> Self {
+        let groups = groups(world);
+        let rank = world.rank();
+        let own = groups.iter().position(|it| it.contains(&rank)).unwrap_or_default();
+        Self {
+            rank,
+            stack: StealStack::new(world, chunk),
+            traffic: Traffic::default(),
+            last: (own + 1) % groups.len(),
+            own,
+            groups,
+            prefetching: false,
+        }
+    }
+
+    fn release(&mut self, chunk: &[Branch]) {
+        self.traffic.note_put(chunk);
+        self.stack.release(chunk);
+        let leader = self.leader();
+        if self.stack.read(leader, CANCELLED) == 0 {
+            self.stack.write(leader, CANCELLED, 1);
+        }
+    }
+
+    /// The rank that has the words of this group's barrier.
+    fn leader(&self) -> Rank {
+        self.groups[self.own][0]
+    }
+
+    /// Gets a chunk from where there is one; `None` if the search is over.
+    fn next_chunk(&mut self, clock: &mut Clock) -> Option<Vec<Branch>> {
+        loop {
+            if let Some(chunk) = self.stack.acquire() {
+                self.traffic.note_acquired(&chunk);
+                self.prefetch();
+                return Some(chunk);
+            }
+            self.stack.write(self.rank, PRIVATE, 0);
+            let answered = self.prefetching && self.stack.read(self.rank, REPLY) != 0;
+            if let Some(chunk) = answered.then(|| self.finish_prefetch()).flatten() {
+                return Some(chunk);
+            }
+            if let Some(chunk) = self.steal_in_group() {
+                return Some(chunk);
+            }
+            if let Some(chunk) = self.prefetching.then(|| self.finish_prefetch()).flatten() {
+                return Some(chunk);
+            }
+            if let Some(chunk) = self.steal_elsewhere() {
+                return Some(chunk);
+            }
+            clock.enter(State::Idle);
+            match self.wait_at_barrier() {
+                Awaited::End => return None,
+                Awaited::Chunk(chunk) => return Some(chunk),
+                Awaited::Cancellation => clock.enter(State::Searching),
+            }
+        }
+    }
+
+    fn steal_in_group(&mut self) -> Option<Vec<Branch>> {
+        let group = &self.groups[self.own];
+        let place = group.iter().position(|&it| it == self.rank).unwrap_or_default();
+        for &victim in group[place..].iter().chain(&group[..place]).skip(1) {
+            match self.stack.steal(victim) {
+                None => self.traffic.failed_steals += 1,
+                Some(chunk) => {
+                    self.traffic.note_got(&chunk);
+                    return Some(chunk);
+                }
+            }
+        }
+        None
+    }
+
+    /// Asks the ranks of the other groups that have something.
+    fn steal_elsewhere(&mut self) -> Option<Vec<Branch>> {
+        for step in 0..self.groups.len() {
+            let group = (self.last + step) % self.groups.len();
+            let Some(victim) = self.rank_with_chunks(group) else { continue };
+            if self.ask(victim) {
+                if let Some(chunk) = self.wait_for_reply() {
+                    self.last = group;
+                    return Some(chunk);
+                }
+            } else {
+                self.traffic.failed_steals += 1;
+            }
+        }
+        None
+    }
+
+    /// A rank with a chunk in another group than this rank's.
+    fn rank_with_chunks(&self, group: usize) -> Option<Rank> {
+        if group == self.own {
+            return None;
+        }
+        self.groups[group].iter().copied().find(|&it| self.stack.available(it) > 0)
+    }
+
+    /// Asks a rank for a chunk, if nobody else does. There must be no other request of this rank's.
+    fn ask(&mut self, victim: Rank) -> bool {
+        self.stack.write(self.rank, REPLY, 0);
+        // A rank's number is not negative.
+        self.stack.swap(victim, REQUEST, 0, self.rank as u32 + 1)
+    }
+
+    /// Waits for the answer to a request; meanwhile answers others.
+    fn wait_for_reply(&mut self) -> Option<Vec<Branch>> {
+        let mut patience = Patience::default();
+        let reply = loop {
+            match self.stack.read(self.rank, REPLY) {
+                0 => {}
+                reply => break reply,
+            }
+            self.answer();
+            patience.wait();
+        };
+        self.stack.write(self.rank, REPLY, 0);
+        if reply != WORK {
+            self.traffic.failed_steals += 1;
+            return None;
+        }
+        let chunk = self.stack.take_landed();
+        self.traffic.note_got(&chunk);
+        Some(chunk)
+    }
+
+    /// Sends a request to the neighbouring group if this rank and its group will have no work soon.
+    fn prefetch(&mut self) {
+        let neighbour = (self.own + 1) % self.groups.len();
+        let group = &self.groups[self.own];
+        if self.prefetching || group.iter().any(|&it| self.stack.available(it) > 0) {
+            return;
+        }
+        if let Some(victim) = self.rank_with_chunks(neighbour) {
+            self.prefetching = self.ask(victim);
+            self.traffic.prefetches += u64::from(self.prefetching);
+        }
+    }
+
+    fn finish_prefetch(&mut self) -> Option<Vec<Branch>> {
+        let chunk = self.wait_for_reply();
+        self.prefetching = false;
+        self.traffic.prefetched += u64::from(chunk.is_some());
+        chunk
+    }
+
+    /// Answers a rank that asks for work, if there is one.
+    fn answer(&mut self) {
+        let thief = match self.stack.read(self.rank, REQUEST) {
+            0 => return,
+            number => number as Rank - 1,
+        };
+        self.stack.write(self.rank, REQUEST, 0);
+        let reply = match self.stack.steal(self.rank) {
+            Some(chunk) => {
+                self.stack.land(thief, &chunk);
+                WORK
+            }
+            None => {
+                let mut group = self.groups[self.own].iter();
+                let private = group.any(|&it| self.stack.read(it, PRIVATE) == 1);
+                if private { ONLY_PRIVATE } else { NOTHING }
+            }
+        };
+        self.stack.write(thief, REPLY, reply);
+    }
+
+    fn wait_at_barrier(&mut self) -> Awaited {
+        let (leader, size) = (self.leader(), self.groups[self.own].len() as u32);
+        if self.stack.increment(leader, COUNT) == size
+            && self.stack.swap(leader, COUNT, size, size | CLOSED)
+        {
+            return self.act_for_group(leader, size);
+        }
+        let mut patience = Patience::default();
+        loop {
+            self.answer();
+            let [cancelled, done] = self.stack.read_two(leader, CANCELLED);
+            if done == 1 {
+                return Awaited::End;
+            }
+            if cancelled == 1
+                && self.stack.swap(leader, CANCELLED, 1, 0)
+                && self.leave(leader, COUNT, |count| count & CLOSED != 0)
+            {
+                return Awaited::Cancellation;
+            }
+            patience.wait();
+        }
+    }
+
+    /// Takes 1 off a count unless it says that nobody may; gives whether it did.
+    fn leave(&self, rank: Rank, word: usize, stays: impl Fn(u32) -> bool) -> bool {
+        loop {
+            let count = self.stack.read(rank, word);
+            if stays(count) {
+                return false;
+            }
+            if self.stack.swap(rank, word, count, count - 1) {
+                return true;
+            }
+        }
+    }
+
+    /// The agent's part: all ranks of the group wait, and the barrier is closed.
+    fn act_for_group(&mut self, leader: Rank, size: u32) -> Awaited {
+        let groups = self.groups.len() as u32;
+        loop {
+            if let Some(chunk) = self.steal_elsewhere() {
+                self.stack.write(leader, COUNT, size - 1);
+                return Awaited::Chunk(chunk);
+            }
+            if self.stack.increment(ROOT, GROUPS) == groups {
+                self.stack.write(ROOT, ALL_DONE, 1);
+            }
+            let mut patience = Patience::default();
+            loop {
+                self.answer();
+                if self.stack.read(ROOT, ALL_DONE) == 1 {
+                    self.stack.write(leader, DONE, 1);
+                    return Awaited::End;
+                }
+                let seen = (0..self.groups.len()).any(|it| self.rank_with_chunks(it).is_some());
+                if seen && self.leave(ROOT, GROUPS, |count| count == groups) {
+                    break;
+                }
+                patience.wait();
+            }
+        }
+    }
+}
+
+/// What ends a wait at the barrier of a group.
+enum Awaited {
+    /// The search is over.
+    End,
+    /// A rank of the group has released a chunk.
+    Cancellation,
+    /// This rank, as the agent, has got work from elsewhere.
+    Chunk(Vec<Branch>),
+}
+
+/// The ranks of each node, or of each PE if all are on one node.
+fn groups(world: &SimpleCommunicator) -> Vec<Vec<Rank>> {
+    let node = world.split_shared(world.rank());
+    // The rank that is the first on its node stands for it.
+    let mut first = world.rank();
+    node.process_at_rank(0).broadcast_into(&mut first);
+    let mine = [first, mpi::statistics().pe as i32];
+    // A size is not negative.
+    let mut all = vec![0; 2 * world.size() as usize];
+    world.all_gather_into(&mine[..], &mut all[..]);
+    let places: Vec<[i32; 2]> = all.as_chunks().0.to_vec();
+    let one_node = places.iter().all(|it| it[0] == places[0][0]);
+    let key = |place: &[i32; 2]| if one_node { place[1] } else { place[0] };
+    let mut keys: Vec<i32> = places.iter().map(key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let members = |group: i32| -> Vec<Rank> {
+        (0..world.size()).filter(|&it| key(&places[it as usize]) == group).collect()
+    };
+    keys.into_iter().map(members).collect()
+}

@@ -1,0 +1,79 @@
+//! What was found until a run was interrupted.
+//!
+//! When a job is interrupted, its PEs are ended at once. So each rank writes what it has done to its
+//! place in a file without a name a few times a second; the file is made before there are PEs, and
+//! the supervisor reads it afterwards. The ranks of a job on several machines do not share it: there
+//! is no partial result then.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use uts::{
+    parallel::Progress,
+    statistics::{RankStatistics, Times},
+};
+
+const PERIOD: Duration = Duration::from_millis(100);
+const BYTES: usize = 8 * RankStatistics::WORDS;
+
+/// The file.
+#[derive(Clone, Debug)]
+pub struct Board(Option<Arc<File>>);
+
+impl Board {
+    /// A new one. Without a place for temporary files there is none, and no partial result.
+    pub fn new() -> Self {
+        Self(tempfile::tempfile().ok().map(Arc::new))
+    }
+
+    /// A writer for a rank. It borrows: a rank with a clone of what was there before it could not move.
+    pub fn note(&self, rank: usize) -> Note<'_> {
+        Note { file: self.0.as_deref(), place: (rank * BYTES) as u64, last: Instant::now() }
+    }
+
+    /// What so many ranks have written; nothing if no rank has.
+    pub fn read(&self, ranks: usize) -> Option<Vec<RankStatistics>> {
+        let file = self.0.as_ref()?;
+        let mut any = false;
+        let all = (0..ranks).map(|rank| {
+            let mut bytes = [0; BYTES];
+            // What is missing at the end of the file are ranks that have done nothing.
+            any |= file.read_exact_at(&mut bytes, (rank * BYTES) as u64).is_ok();
+            let mut words = [0; RankStatistics::WORDS];
+            for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            RankStatistics::from_words(words)
+        });
+        let all = all.collect();
+        any.then_some(all)
+    }
+}
+
+/// Where a rank writes.
+#[derive(Debug)]
+pub struct Note<'b> {
+    file: Option<&'b File>,
+    place: u64,
+    last: Instant,
+}
+
+impl Note<'_> {
+    /// Writes what was done so far, if it is time.
+    pub fn write(&mut self, Progress { counts, traffic }: Progress) {
+        let Some(file) = self.file else { return };
+        if self.last.elapsed() < PERIOD {
+            return;
+        }
+        self.last = Instant::now();
+        let times = Times::default();
+        let words = RankStatistics { counts, traffic, times }.to_words();
+        let bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();
+        // A result that cannot be kept is not there when the run is interrupted.
+        let _ = file.write_all_at(&bytes, self.place);
+    }
+}

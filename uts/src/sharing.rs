@@ -1,0 +1,174 @@
+//! Work sharing with a manager (J. Dinan et al., IPDPS 2007, section 3.1), as a [`Machine`].
+//!
+//! The last rank is the manager and searches nothing: it has the common queue of chunks. A worker
+//! that has more than two chunks releases its oldest one, at most one in each release interval; a
+//! worker without work asks for a chunk and waits until it gets one. When all workers wait and the
+//! queue is empty, the search is over.
+//!
+//! A request can overtake the release before it, and the manager would believe too early that all is
+//! done. So a worker numbers its messages and a request says its number; the manager counts what came
+//! of each worker, and knows of what is missing.
+
+use crate::{
+    frontier::{Branch, Counts, Frontier},
+    lanes::Kernel,
+    machine::{Machine, Message, Traffic},
+    plan::Sharing,
+    termination::Outbox,
+    tree::Tree,
+};
+
+/// One rank's part of a search.
+#[derive(Debug)]
+pub struct Sharer<'t> {
+    sharing: Sharing,
+    frontier: Frontier<'t>,
+    traffic: Traffic,
+    role: Role,
+    ended: bool,
+    outbox: Outbox,
+}
+
+#[derive(Debug)]
+enum Role {
+    Worker {
+        manager: usize,
+        /// Messages that it has sent to the manager.
+        sent: u64,
+        waiting: bool,
+        /// It has searched since it released a chunk.
+        may_release: bool,
+    },
+    Manager {
+        /// Chunks, the newest last: it is given first.
+        queue: Vec<Vec<Branch>>,
+        workers: Vec<Worker>,
+    },
+}
+
+/// What the manager knows of a worker.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worker {
+    /// Messages that came.
+    received: u64,
+    /// The number of its request, if it waits.
+    waits: Option<u64>,
+}
+
+impl<'t> Sharer<'t> {
+    /// The part of `rank` in a search by `ranks` ranks, 2 or more. Rank 0 looks at the root.
+    #[must_use]
+    pub fn new(
+        tree: &'t Tree,
+        kernel: Kernel,
+        rank: usize,
+        ranks: usize,
+        sharing: Sharing,
+    ) -> Self {
+        let mut frontier = Frontier::new(tree, kernel);
+        if rank == 0 {
+            frontier.start();
+        }
+        let manager = ranks - 1;
+        let role = if rank == manager {
+            Role::Manager { queue: Vec::new(), workers: vec![Worker::default(); manager] }
+        } else {
+            Role::Worker { manager, sent: 0, waiting: false, may_release: false }
+        };
+        let traffic = Traffic::default();
+        Self { sharing, frontier, traffic, role, ended: false, outbox: Outbox::new() }
+    }
+}
+
+impl Machine for Sharer<'_> {
+    fn has_work(&self) -> bool {
+        self.frontier.open() > 0
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn is_asking(&self) -> bool {
+        matches!(self.role, Role::Worker { waiting: true, .. })
+    }
+
+    fn explore(&mut self) {
+        self.frontier.explore(self.sharing.interval.first());
+        if let Role::Worker { may_release, .. } = &mut self.role {
+            *may_release = true;
+        }
+    }
+
+    fn receive(&mut self, from: usize, message: Message) {
+        match (&mut self.role, message) {
+            (Role::Worker { waiting, .. }, Message::Work(branches)) => {
+                *waiting = false;
+                self.traffic.note_got(&branches);
+                self.frontier.add(branches);
+            }
+            (Role::Worker { .. }, Message::End) => self.ended = true,
+            (Role::Manager { queue, workers }, Message::Gift(branches)) => {
+                workers[from].received += 1;
+                queue.push(branches);
+            }
+            (Role::Manager { workers, .. }, Message::Request(number)) => {
+                workers[from].received += 1;
+                workers[from].waits = Some(number);
+            }
+            (_, other) => unreachable!("{other:?} from rank {from}: not a message of this search"),
+        }
+    }
+
+    fn respond(&mut self) {
+        if self.ended {
+            return;
+        }
+        let open = self.frontier.open();
+        match &mut self.role {
+            Role::Worker { manager, sent, waiting, .. } if open == 0 => {
+                if !*waiting {
+                    *waiting = true;
+                    *sent += 1;
+                    self.outbox.push_back((*manager, Message::Request(*sent)));
+                }
+            }
+            Role::Worker { manager, sent, may_release, .. } => {
+                if *may_release && open > 2 * self.sharing.chunk {
+                    *may_release = false;
+                    *sent += 1;
+                    let chunk = self.frontier.take_bottom(self.sharing.chunk);
+                    self.traffic.note_put(&chunk);
+                    self.outbox.push_back((*manager, Message::Gift(chunk)));
+                }
+            }
+            Role::Manager { queue, workers } => {
+                for (rank, worker) in workers.iter_mut().enumerate() {
+                    if worker.waits.is_none() {
+                        continue;
+                    }
+                    let Some(chunk) = queue.pop() else { break };
+                    worker.waits = None;
+                    self.outbox.push_back((rank, Message::Work(chunk)));
+                }
+                // A worker's messages are all here if its request has the number of the last one.
+                if queue.is_empty() && workers.iter().all(|it| it.waits == Some(it.received)) {
+                    self.ended = true;
+                    self.outbox.extend((0..workers.len()).map(|it| (it, Message::End)));
+                }
+            }
+        }
+    }
+
+    fn next_outgoing(&mut self) -> Option<(usize, Message)> {
+        self.outbox.pop_front()
+    }
+
+    fn counts(&self) -> Counts {
+        self.frontier.counts()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}

@@ -1,0 +1,225 @@
+//! A stack of chunks that other ranks can steal from without their owner's doing, in a window.
+//!
+//! Each rank has its frontier, which is its own, and a ring of chunks in its part of a [`Window`]
+//! (S. Olivier et al., LCPC 2006, section 3.2, figure 2). The owner *releases* its oldest nodes to
+//! the ring's tail and *acquires* them from there again when it has no others; a thief takes the
+//! chunk at the head, the oldest.
+//!
+//! # Who may touch what
+//!
+//! * The number of chunks and the head are read by anybody, and changed under the lock of their
+//!   owner: a word that is 0 or one more than the rank that has it.
+//! * A slot is written by the owner while it is empty (its length is 0) and not among the chunks; a
+//!   chunk is read by who has taken it out of the chunks under the lock. The thief reads it after it
+//!   has let go of the lock, and then sets the length to 0: so the owner is kept waiting for two
+//!   accesses at most, and does not write into a slot that is being read.
+//! * The other words are those of the algorithms; the constants say whose.
+//!
+//! Accesses between nodes are messages to the owner's PE, and need nothing of the owner either. The
+//! window's copies are not ordered among themselves; a fence stands behind taking the lock and before
+//! letting it go, and where the order of two accesses matters.
+
+use crate::frontier::Branch;
+use mpi::{
+    collective::SystemOperation,
+    topology::{Rank, SimpleCommunicator},
+    traits::*,
+    window::Window,
+};
+use std::time::Duration;
+
+/// Chunks in a ring.
+const SLOTS: u32 = 64;
+
+const LOCK: usize = 0;
+/// The number of chunks; the number of the oldest one's slot is in the word behind it.
+const AVAILABLE: usize = 1;
+/// The first of the words of the algorithms.
+pub const FREE: usize = 3;
+/// Where a chunk from elsewhere lands.
+const LANDING: usize = 16;
+
+/// The ring of this rank, and access to those of the others.
+#[derive(Debug)]
+pub struct StealStack {
+    window: Window<'static, u32>,
+    rank: Rank,
+    chunk: usize,
+}
+
+impl StealStack {
+    /// Makes the rings of all ranks. Chunks have so many branches at most. Collective.
+    #[must_use]
+    pub fn new(world: &SimpleCommunicator, chunk: usize) -> Self {
+        let words = LANDING + (SLOTS as usize + 1) * (1 + chunk * Branch::WORDS);
+        let window = world.allocate_window(vec![0; words]);
+        // A rank in another node may not have got so far as to know of its part.
+        world.barrier();
+        window.lock_all();
+        Self { window, rank: world.rank(), chunk }
+    }
+
+    /// No access comes after this. Collective.
+    pub fn close(self) {
+        self.window.unlock_all();
+    }
+
+    /// Chunks that a rank has to be stolen.
+    #[must_use]
+    pub fn available(&self, rank: Rank) -> u32 {
+        self.read(rank, AVAILABLE)
+    }
+
+    /// Whether this rank's ring takes another chunk.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        // Only this rank moves the tail.
+        let [available, head] = self.read_two(self.rank, AVAILABLE);
+        available < SLOTS && self.read(self.rank, self.slot(head + available)) == 0
+    }
+
+    /// Puts a chunk where others can get it. There has to be room.
+    pub fn release(&self, branches: &[Branch]) {
+        self.lock(self.rank);
+        let [available, head] = self.read_two(self.rank, AVAILABLE);
+        self.write_slot(self.rank, self.slot(head + available), branches);
+        self.write(self.rank, AVAILABLE, available + 1);
+        self.unlock(self.rank);
+    }
+
+    /// Takes back the newest chunk of this rank, if there is one.
+    #[must_use]
+    pub fn acquire(&self) -> Option<Vec<Branch>> {
+        if self.available(self.rank) == 0 {
+            return None;
+        }
+        self.lock(self.rank);
+        let [available, head] = self.read_two(self.rank, AVAILABLE);
+        let chunk = (available > 0).then(|| {
+            self.write(self.rank, AVAILABLE, available - 1);
+            self.empty_slot(self.rank, self.slot(head + available - 1))
+        });
+        self.unlock(self.rank);
+        chunk
+    }
+
+    /// Takes the oldest chunk of a rank, if it has one.
+    #[must_use]
+    pub fn steal(&self, victim: Rank) -> Option<Vec<Branch>> {
+        if self.available(victim) == 0 {
+            return None;
+        }
+        self.lock(victim);
+        let [available, head] = self.read_two(victim, AVAILABLE);
+        if available > 0 {
+            self.window.put(victim, AVAILABLE, &[available - 1, (head + 1) % SLOTS]);
+        }
+        self.unlock(victim);
+        (available > 0).then(|| self.empty_slot(victim, self.slot(head)))
+    }
+
+    /// Puts a chunk where a rank expects it that has asked this one.
+    pub fn land(&self, thief: Rank, branches: &[Branch]) {
+        self.write_slot(thief, LANDING, branches);
+        self.window.flush_all();
+    }
+
+    /// Takes the chunk that has come to this rank.
+    #[must_use]
+    pub fn take_landed(&self) -> Vec<Branch> {
+        self.window.flush_all();
+        self.empty_slot(self.rank, LANDING)
+    }
+
+    /// A word of a rank.
+    #[must_use]
+    pub fn read(&self, rank: Rank, word: usize) -> u32 {
+        let mut value = [0];
+        self.window.get(rank, word, &mut value);
+        value[0]
+    }
+
+    /// A word of a rank and the one behind it.
+    #[must_use]
+    pub fn read_two(&self, rank: Rank, word: usize) -> [u32; 2] {
+        let mut values = [0; 2];
+        self.window.get(rank, word, &mut values);
+        values
+    }
+
+    /// Writes a word of a rank, after what this rank has written before.
+    pub fn write(&self, rank: Rank, word: usize, value: u32) {
+        self.window.flush_all();
+        self.window.accumulate(rank, word, &[value], SystemOperation::replace());
+    }
+
+    /// Adds 1 to a word of a rank; gives the sum.
+    #[must_use]
+    pub fn increment(&self, rank: Rank, word: usize) -> u32 {
+        self.window.fetch_and_op(rank, word, 1, SystemOperation::sum()) + 1
+    }
+
+    /// Writes a word of a rank if it has the expected value; gives whether it had.
+    #[must_use]
+    pub fn swap(&self, rank: Rank, word: usize, expected: u32, value: u32) -> bool {
+        self.window.flush_all();
+        self.window.compare_and_swap(rank, word, expected, value) == expected
+    }
+
+    fn lock(&self, rank: Rank) {
+        let mut patience = Patience::default();
+        // A rank's number is not negative.
+        while !self.swap(rank, LOCK, 0, self.rank as u32 + 1) {
+            patience.wait();
+        }
+        self.window.flush_all();
+    }
+
+    fn unlock(&self, rank: Rank) {
+        self.write(rank, LOCK, 0);
+    }
+
+    fn slot(&self, number: u32) -> usize {
+        let size = 1 + self.chunk * Branch::WORDS;
+        LANDING + size + (number % SLOTS) as usize * size
+    }
+
+    fn write_slot(&self, rank: Rank, slot: usize, branches: &[Branch]) {
+        debug_assert!(branches.len() <= self.chunk);
+        let length = std::iter::once(branches.len() as u32);
+        let words: Vec<u32> = length.chain(branches.iter().flat_map(|it| it.to_words())).collect();
+        self.window.put(rank, slot, &words);
+    }
+
+    fn empty_slot(&self, rank: Rank, slot: usize) -> Vec<Branch> {
+        let mut words = vec![0; 1 + self.chunk * Branch::WORDS];
+        self.window.get(rank, slot, &mut words);
+        let words = &words[1..1 + words[0] as usize * Branch::WORDS];
+        let branches = words.as_chunks().0.iter().copied().map(Branch::from_words).collect();
+        self.write(rank, slot, 0);
+        branches
+    }
+}
+
+/// How a rank waits for what others write: it lets the other ranks of its PE run, and sleeps if that
+/// goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patience {
+    waits: u32,
+}
+
+impl Patience {
+    const YIELDS: u32 = 50;
+    const SHORTEST: Duration = Duration::from_micros(20);
+    /// The longest sleep is 2 to this power times the shortest.
+    const DOUBLINGS: u32 = 5;
+
+    /// Waits a little, longer each time.
+    pub fn wait(&mut self) {
+        match self.waits.checked_sub(Self::YIELDS) {
+            None => mpi::yield_now(),
+            Some(sleeps) => mpi::sleep(Self::SHORTEST * (1 << sleeps.min(Self::DOUBLINGS))),
+        }
+        self.waits = self.waits.saturating_add(1);
+    }
+}
