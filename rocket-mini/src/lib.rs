@@ -24,4 +24,5 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod flow;
 pub mod jacobi;

@@ -1,6 +1,9 @@
 //! The program `rocket-mini`: solvers as subcommands.
 
+mod flow_command;
 mod jacobi_command;
+mod progress;
+mod report;
 
 use std::process::ExitCode;
 
@@ -16,11 +19,16 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
 }
 
 fn main() -> ExitCode {
     match Args::parse().command {
+        Command::Flow(args) => {
+            let vrt = args.vrt.clone();
+            mpi::launch(vrt, move || flow_command::run(&args))
+        }
         Command::Jacobi(args) => {
             let vrt = args.vrt.clone();
             mpi::launch(vrt, move || jacobi_command::run(&args))
