@@ -25,11 +25,13 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
     }
 }
 
-/// Says on rank 0 why nothing was computed; all ranks have the same error.
+/// Says on rank 0 why nothing was computed; all ranks have the same error and call this. None of
+/// them ends, which may end the job, before it has been said.
 pub fn refuse(world: &SimpleCommunicator, error: impl Display, status: u8) -> ExitCode {
     if world.rank() == 0 {
         eprintln!("rocket-mini: {error}");
     }
+    world.barrier();
     ExitCode::from(status)
 }
 
