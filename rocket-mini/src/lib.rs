@@ -26,3 +26,4 @@
 
 pub mod flow;
 pub mod jacobi;
+pub mod solid;

@@ -4,6 +4,7 @@ mod flow_command;
 mod jacobi_command;
 mod progress;
 mod report;
+mod solid_command;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ struct Args {
 enum Command {
     Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
+    Solid(solid_command::SolidArgs),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +34,10 @@ fn main() -> ExitCode {
         Command::Jacobi(args) => {
             let vrt = args.vrt.clone();
             mpi::launch(vrt, move || jacobi_command::run(&args))
+        }
+        Command::Solid(args) => {
+            let vrt = args.vrt.clone();
+            mpi::launch(vrt, move || solid_command::run(&args))
         }
     }
 }
