@@ -1,5 +1,6 @@
 //! The program `rocket-mini`: solvers as subcommands.
 
+mod face_command;
 mod flow_command;
 mod jacobi_command;
 mod progress;
@@ -20,6 +21,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Face(face_command::FaceArgs),
     Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
     Solid(solid_command::SolidArgs),
@@ -27,6 +29,10 @@ enum Command {
 
 fn main() -> ExitCode {
     match Args::parse().command {
+        Command::Face(args) => {
+            let vrt = args.vrt.clone();
+            mpi::launch(vrt, move || face_command::run(&args))
+        }
         Command::Flow(args) => {
             let vrt = args.vrt.clone();
             mpi::launch(vrt, move || flow_command::run(&args))

@@ -12,6 +12,7 @@
 //! has the same bits for any distribution of the other mesh.
 
 mod route;
+pub mod trial;
 
 use serde::{Deserialize, Serialize};
 
