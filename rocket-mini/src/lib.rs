@@ -27,4 +27,5 @@
 pub mod face;
 pub mod flow;
 pub mod jacobi;
+pub mod rocket;
 pub mod solid;

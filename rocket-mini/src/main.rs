@@ -5,6 +5,7 @@ mod flow_command;
 mod jacobi_command;
 mod progress;
 mod report;
+mod rocket_command;
 mod solid_command;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ enum Command {
     Face(face_command::FaceArgs),
     Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
+    Rocket(rocket_command::RocketArgs),
     Solid(solid_command::SolidArgs),
 }
 
@@ -40,6 +42,10 @@ fn main() -> ExitCode {
         Command::Jacobi(args) => {
             let vrt = args.vrt.clone();
             mpi::launch(vrt, move || jacobi_command::run(&args))
+        }
+        Command::Rocket(args) => {
+            let vrt = args.vrt.clone();
+            mpi::launch(vrt, move || rocket_command::run(&args))
         }
         Command::Solid(args) => {
             let vrt = args.vrt.clone();

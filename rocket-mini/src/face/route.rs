@@ -17,7 +17,7 @@ use mpi::traits::*;
 use super::Face;
 
 /// Which values of the source mesh go where, and which come.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Route {
     /// The ranks that need values of ours, and the places of the faces among our sources.
     to: Vec<(Rank, Vec<usize>)>,

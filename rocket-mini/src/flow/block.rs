@@ -110,6 +110,18 @@ impl Block {
         ]
     }
 
+    /// The corners of a cell, x fastest, then y, then z.
+    pub fn corners(&self, [i, j, k]: [usize; 3]) -> [[f64; 3]; 8] {
+        let [dx, dz] = self.spacings();
+        let [start_x, _, start_z] = self.extent.start;
+        std::array::from_fn(|corner| {
+            let [a, b, c] = [corner & 1, corner >> 1 & 1, corner >> 2];
+            let share = (j + b) as f64 / self.extent.lengths[1] as f64;
+            let height = share * self.height(i + a, k + c);
+            [(start_x + i + a) as f64 * dx, height, (start_z + k + c) as f64 * dz]
+        })
+    }
+
     /// The state in a cell.
     pub fn state(&self, cell: [usize; 3]) -> Primitive {
         self.problem.gas().primitive(self.cells[self.index(cell)])

@@ -33,6 +33,7 @@ pub use decomposition::{Blocks, Extent};
 pub use gas::{Conserved, Gas, Limiter, Primitive};
 pub use march::{Alone, Clock, Neighbours, step};
 pub use outcome::{Outcome, Sums, Wrong, closed_chamber_pressure};
+pub(crate) use parallel::sum;
 pub use parallel::{Ranks, Run, solve, solve_alone};
 pub use problem::{Boundary, Problem, Propellant};
 pub use riemann::Riemann;

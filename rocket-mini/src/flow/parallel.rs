@@ -88,7 +88,7 @@ pub fn solve_alone(settings: &Settings) -> Result<Outcome, Error> {
 }
 
 /// Sums what all ranks have.
-fn sum(world: &SimpleCommunicator, sums: Sums) -> Sums {
+pub(crate) fn sum(world: &SimpleCommunicator, sums: Sums) -> Sums {
     let mut row = [0.0; 13];
     world.all_reduce_into(&sums.to_row()[..], &mut row[..], SystemOperation::sum());
     let mut checksums = vec![0; world.size() as usize];

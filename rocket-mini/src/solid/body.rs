@@ -29,6 +29,7 @@ impl Parts for Whole {
 }
 
 /// A part of a body, and the directions in which its nodes cannot move freely.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Body {
     /// For each node, the nodes it is coupled with and how.
     rows: Vec<Vec<(usize, Coupling)>>,

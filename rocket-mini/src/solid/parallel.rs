@@ -24,9 +24,10 @@ pub struct Run {
     pub seconds: f64,
 }
 
-/// How far a rank is: all it needs to begin again elsewhere, where it makes its matrix again.
+/// How far a rank is: all it needs to begin again elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
+    setup: Setup,
     motion: Motion,
     steps: usize,
     iterations: usize,
@@ -50,14 +51,16 @@ pub fn solve(
     let mut parts = Ranks::new(world, &partition);
     let part = partition.part(rank);
     world.set_coordinates(part.centre());
-    let is_counted = counted(&partition, rank);
-    let problem = Setup::new(settings, part, is_counted, &mut parts)?;
-    let mut state = match world.restore() {
+    // A rank that begins again elsewhere does so alone: without messages.
+    let mut state: State = match world.restore() {
         Some(state) => state,
-        None => problem.begin(settings, &mut parts)?,
+        None => {
+            let setup = Setup::new(settings, part, partition.counted(rank), &mut parts)?;
+            State::new(setup, settings, &mut parts)?
+        }
     };
     while state.steps < settings.steps {
-        problem.step(settings, &mut state, &mut parts)?;
+        state.step(settings, &mut parts)?;
         if rank == 0 {
             progress(state.steps);
         }
@@ -66,7 +69,7 @@ pub fn solve(
         }
     }
     let seconds = mpi::time() - state.start;
-    let outcome = problem.outcome(settings, &state, &mut parts);
+    let outcome = state.outcome(settings, &mut parts);
     Ok((rank == 0).then_some(Run { outcome, partition, seconds }))
 }
 
@@ -77,15 +80,16 @@ pub fn solve(
 /// Those of [`Error`].
 pub fn solve_whole(settings: &Settings) -> Result<Outcome, Error> {
     let part = Part { start: [0; 3], end: settings.elements };
-    let problem = Setup::new(settings, part, vec![true; part.node_count()], &mut Whole)?;
-    let mut state = problem.begin(settings, &mut Whole)?;
+    let setup = Setup::new(settings, part, vec![true; part.node_count()], &mut Whole)?;
+    let mut state = State::new(setup, settings, &mut Whole)?;
     while state.steps < settings.steps {
-        problem.step(settings, &mut state, &mut Whole)?;
+        state.step(settings, &mut Whole)?;
     }
-    Ok(problem.outcome(settings, &state, &mut Whole))
+    Ok(state.outcome(settings, &mut Whole))
 }
 
 /// What a part is, and does not change.
+#[derive(Debug, Serialize, Deserialize)]
 struct Setup {
     part: Part,
     body: Body,
@@ -108,54 +112,51 @@ impl Setup {
         Ok(Self { part, body, places, load })
     }
 
-    /// The body at time zero, or at rest.
-    fn begin(&self, settings: &Settings, parts: &mut impl Parts) -> Result<State, Error> {
-        let start = mpi::time();
-        let problem = settings.problem;
-        let mut u: Vec<Vector> = self.places.iter().map(|at| problem.displacement(*at)).collect();
-        let mut iterations = 0;
-        if settings.steps == 0 {
-            for (u, given) in u.iter_mut().zip(&self.body.is_given) {
-                *u = std::array::from_fn(|axis| if given[axis] { u[axis] } else { 0.0 });
-            }
-            let precision = settings.precision;
-            iterations = self.body.solve(0.0, &self.load, &mut u, precision, parts)?;
-        }
-        let v = self.places.iter().map(|at| problem.velocity(*at)).collect();
-        let motion = Motion::new(&self.body, u, v, &self.load, parts);
-        let first_energy = self.energy(&motion, parts);
-        Ok(State { motion, steps: 0, iterations, first_energy, start })
-    }
-
-    fn step(
-        &self,
-        settings: &Settings,
-        state: &mut State,
-        parts: &mut impl Parts,
-    ) -> Result<(), Error> {
-        let dt = settings.problem.step(settings.steps);
-        let precision = settings.precision;
-        state.iterations += state.motion.step(&self.body, dt, &self.load, precision, parts)?;
-        state.steps += 1;
-        Ok(())
-    }
-
     fn energy(&self, motion: &Motion, parts: &mut impl Parts) -> f64 {
         let elastic = self.body.elastic_energy(&motion.u, parts);
         elastic + self.body.kinetic_energy(&motion.v, parts)
     }
+}
 
-    fn outcome(&self, settings: &Settings, state: &State, parts: &mut impl Parts) -> Outcome {
+impl State {
+    /// The body at time zero, or at rest.
+    fn new(setup: Setup, settings: &Settings, parts: &mut impl Parts) -> Result<Self, Error> {
+        let start = mpi::time();
+        let problem = settings.problem;
+        let mut u: Vec<Vector> = setup.places.iter().map(|at| problem.displacement(*at)).collect();
+        let mut iterations = 0;
+        if settings.steps == 0 {
+            for (u, given) in u.iter_mut().zip(&setup.body.is_given) {
+                *u = std::array::from_fn(|axis| if given[axis] { u[axis] } else { 0.0 });
+            }
+            let precision = settings.precision;
+            iterations = setup.body.solve(0.0, &setup.load, &mut u, precision, parts)?;
+        }
+        let v = setup.places.iter().map(|at| problem.velocity(*at)).collect();
+        let motion = Motion::new(&setup.body, u, v, &setup.load, parts);
+        let first_energy = setup.energy(&motion, parts);
+        Ok(Self { setup, motion, steps: 0, iterations, first_energy, start })
+    }
+
+    fn step(&mut self, settings: &Settings, parts: &mut impl Parts) -> Result<(), Error> {
+        let dt = settings.problem.step(settings.steps);
+        let Setup { body, load, .. } = &self.setup;
+        self.iterations += self.motion.step(body, dt, load, settings.precision, parts)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn outcome(&self, settings: &Settings, parts: &mut impl Parts) -> Outcome {
         let Settings { problem, elements, .. } = *settings;
-        let body = &self.body;
-        let u = &state.motion.u;
+        let Setup { part, body, places, .. } = &self.setup;
+        let u = &self.motion.u;
         let time = problem.step(settings.steps.max(1)) * settings.steps as f64;
-        let grid: Vec<[usize; 3]> = self.part.nodes().collect();
+        let grid: Vec<[usize; 3]> = part.nodes().collect();
         let count = body.sum(parts, |_| 1.0);
         let square = |u: Vector| u.iter().map(|u| u * u).sum::<f64>();
         let squares = body.sum(parts, |node| square(u[node]));
         let errors = body.sum(parts, |node| {
-            let exact = problem.exact(self.places[node], time).unwrap_or(u[node]);
+            let exact = problem.exact(places[node], time).unwrap_or(u[node]);
             square(std::array::from_fn(|axis| u[node][axis] - exact[axis]))
         });
         let at_end = |node: usize| if grid[node][0] == elements[0] { 1.0 } else { 0.0 };
@@ -166,9 +167,9 @@ impl Setup {
             (0..3).map(|axis| weight(3 * number + axis) * u[node][axis]).sum()
         });
         Outcome {
-            iterations: state.iterations,
-            first_energy: state.first_energy,
-            last_energy: self.energy(&state.motion, parts),
+            iterations: self.iterations,
+            first_energy: self.first_energy,
+            last_energy: self.setup.energy(&self.motion, parts),
             displacement: (squares / count).sqrt(),
             error: (errors / count).sqrt(),
             deflection: end / ((elements[1] + 1) * (elements[2] + 1)) as f64,
@@ -180,19 +181,6 @@ impl Setup {
 /// A weight from -1 to 1 for each number, which look random.
 fn weight(number: usize) -> f64 {
     cell_checksum(number as u64, 1.0) as i64 as f64 / i64::MAX as f64
-}
-
-/// Which nodes a part counts in sums: those that no part before it has.
-fn counted(partition: &Partition, number: usize) -> Vec<bool> {
-    let mut counted = vec![true; partition.part(number).node_count()];
-    for Shared { part, nodes } in partition.shared(number) {
-        if part < number {
-            for node in nodes {
-                counted[node] = false;
-            }
-        }
-    }
-    counted
 }
 
 /// The parts of other ranks.

@@ -102,6 +102,16 @@ impl Partition {
         &self.parts
     }
 
+    /// Which nodes a part counts in sums: those that no part before it has.
+    pub fn counted(&self, number: usize) -> Vec<bool> {
+        let mut counted = vec![true; self.parts[number].node_count()];
+        let before = self.shared(number).into_iter().filter(|shared| shared.part < number);
+        for node in before.flat_map(|shared| shared.nodes) {
+            counted[node] = false;
+        }
+        counted
+    }
+
     /// With which parts a part shares nodes, by their numbers.
     pub fn shared(&self, number: usize) -> Vec<Shared> {
         let part = self.parts[number];

@@ -35,7 +35,7 @@ pub const JOBS: [&[&str]; 5] = [
     &["--pes", "2", "--ranks", "2"],
     &["--pes", "2", "--ranks", "7", "--lb", "random", "--lb-period", "1ms"],
     &["--pes", "2", "--ranks", "7", "--lb", "random", "--lb-period", "1ms", "--node-size", "1"],
-    &["--pes", "2", "--ranks", "7", "--lb", "rotate", "--move", "state"],
+    &["--pes", "2", "--ranks", "7", "--lb", "random", "--move", "state"],
 ];
 
 /// The reports of a subcommand in each of [`JOBS`].
