@@ -1,11 +1,12 @@
 //! `rocket-mini jacobi`: its options, and what it prints.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
 use std::process::ExitCode;
 
 use mpi::traits::*;
 use rocket_mini::jacobi::{Costly, Problem, Run, Settings, solve, solve_sequentially};
+
+use crate::progress::Progress;
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
 ///
@@ -63,9 +64,14 @@ pub fn run(args: &JacobiArgs) -> ExitCode {
     };
     let world = universe.world();
     let settings = args.settings();
-    let mut progress = Progress::new(args, settings.max_iterations);
+    let mut progress = Progress::new(!args.no_progress);
     let outcome = solve(&world, &settings, args.uneven, |iteration, residual| {
-        progress.show(iteration, residual);
+        progress.show(|| {
+            format!(
+                "iteration {iteration} of at most {}, residual {residual:.3e}",
+                args.max_iterations
+            )
+        });
     });
     progress.clear();
     match outcome {
@@ -161,54 +167,6 @@ fn summary(settings: &Settings, run: &Run) -> String {
 
 fn product([x, y, z]: [usize; 3]) -> String {
     format!("{x} x {y} x {z}")
-}
-
-/// A line on the terminal that is overwritten as the run goes on.
-struct Progress {
-    max_iterations: usize,
-    shown_at: Option<f64>,
-    is_on: bool,
-}
-
-/// Seconds from one update of the line to the next.
-const PROGRESS_INTERVAL: f64 = 0.1;
-
-impl Progress {
-    fn new(args: &JacobiArgs, max_iterations: usize) -> Self {
-        Self {
-            max_iterations,
-            shown_at: None,
-            is_on: !args.no_progress && std::io::stderr().is_terminal(),
-        }
-    }
-
-    fn show(&mut self, iteration: usize, residual: f64) {
-        if !self.is_on {
-            return;
-        }
-        let now = mpi::time();
-        if (self.shown_at).is_some_and(|last| now - last < PROGRESS_INTERVAL) {
-            return;
-        }
-        self.shown_at = Some(now);
-        write_to_terminal(&format!(
-            "\r\x1b[Kiteration {iteration} of at most {}, residual {residual:.3e}",
-            self.max_iterations
-        ));
-    }
-
-    fn clear(&self) {
-        if self.shown_at.is_some() {
-            write_to_terminal("\r\x1b[K");
-        }
-    }
-}
-
-/// Writes without a newline; a terminal that has gone away is no reason to stop.
-fn write_to_terminal(text: &str) {
-    let mut terminal = std::io::stderr();
-    let _ = terminal.write_all(text.as_bytes());
-    let _ = terminal.flush();
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

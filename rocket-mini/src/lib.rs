@@ -24,4 +24,8 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod face;
+pub mod flow;
 pub mod jacobi;
+pub mod rocket;
+pub mod solid;

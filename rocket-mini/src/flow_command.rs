@@ -1,0 +1,180 @@
+//! `rocket-mini flow`: its options, and what it prints.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use rocket_mini::flow::{Error, Limiter, Problem, Run, Settings, solve, solve_alone};
+
+use crate::progress::Progress;
+use crate::report::{self, line, positive};
+
+/// Compressible flow of a gas, a block of cells for each rank.
+///
+/// The result is compared with a run on one block, bit for bit, with what must be conserved, and with
+/// the exact solution where there is one. The exit status is 1 when something is wrong, or when the
+/// flow blows up, and 2 when the options make no sense.
+#[derive(clap::Args)]
+pub struct FlowArgs {
+    /// What flows
+    #[arg(long, value_enum, default_value_t = ProblemName::Chamber)]
+    problem: ProblemName,
+
+    /// Cells along the longest axis
+    #[arg(long, value_name = "CELLS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=100_000))]
+    size: u32,
+
+    /// The time at which to stop [default: the problem's]
+    #[arg(long, value_name = "TIME", value_parser = positive)]
+    end: Option<f64>,
+
+    /// The Courant number of a step; the scheme is not stable above 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
+    cfl: f64,
+
+    /// How profiles in cells are kept from overshooting
+    #[arg(long, value_enum, default_value_t = LimiterName::VanAlbada)]
+    limiter: LimiterName,
+
+    /// Make the last block so many times as long as the first
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = unevenness)]
+    uneven: f64,
+
+    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    migrate_every: u32,
+
+    /// Do not compare with a run on one block, nor with anything else
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Show no progress, also on a terminal
+    #[arg(long)]
+    no_progress: bool,
+
+    #[command(flatten)]
+    pub vrt: mpi::Config,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProblemName {
+    /// Sod's shock tube
+    Sod,
+    /// Lax's shock tube
+    Lax,
+    /// An isentropic vortex, carried along a diagonal
+    Vortex,
+    /// Gas of high pressure in the corner of a closed box
+    Blast,
+    /// A closed chamber with a burning side
+    Bomb,
+    /// A chamber with a burning side that is open at one end
+    Chamber,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LimiterName {
+    /// First order: no profiles
+    None,
+    /// The smaller difference
+    Minmod,
+    /// Van Leer's
+    VanLeer,
+    /// Van Albada's
+    VanAlbada,
+}
+
+impl FlowArgs {
+    fn settings(&self) -> Settings {
+        let problem = match self.problem {
+            ProblemName::Sod => Problem::Sod,
+            ProblemName::Lax => Problem::Lax,
+            ProblemName::Vortex => Problem::Vortex,
+            ProblemName::Blast => Problem::Blast,
+            ProblemName::Bomb => Problem::Bomb,
+            ProblemName::Chamber => Problem::Chamber,
+        };
+        Settings {
+            problem,
+            cells: problem.cells(self.size as usize),
+            end_time: self.end.unwrap_or(problem.end_time()),
+            cfl: self.cfl,
+            limiter: match self.limiter {
+                LimiterName::None => Limiter::None,
+                LimiterName::Minmod => Limiter::Minmod,
+                LimiterName::VanLeer => Limiter::VanLeer,
+                LimiterName::VanAlbada => Limiter::VanAlbada,
+            },
+            unevenness: self.uneven,
+            migrate_every: self.migrate_every as usize,
+        }
+    }
+}
+
+/// Runs one rank.
+pub fn run(args: &FlowArgs) -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        eprintln!("rocket-mini: this rank has been initialized before");
+        return ExitCode::FAILURE;
+    };
+    let world = universe.world();
+    let settings = args.settings();
+    let mut progress = Progress::new(!args.no_progress);
+    let outcome = solve(&world, &settings, |clock| {
+        progress.show(|| {
+            format!("step {}, time {:.4} of {}", clock.steps, clock.time, settings.end_time)
+        });
+    });
+    progress.clear();
+    match outcome {
+        Ok(Some(run)) => report(args, &settings, &run),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
+        Err(error @ Error::BlownUp { .. }) => report::refuse(&world, error, 1),
+    }
+}
+
+fn report(args: &FlowArgs, settings: &Settings, run: &Run) -> ExitCode {
+    let outcome = &run.outcome;
+    let [nx, ny, nz] = settings.cells;
+    line("grid", format_args!("{nx} x {ny} x {nz} cells"));
+    let [x, z] = run.blocks.shape();
+    let lengths = (0..x * z).map(|rank| run.blocks.extent(rank).lengths);
+    let sizes = lengths.map(|lengths| lengths.iter().product::<usize>());
+    let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), cells| (a.min(cells), b.max(cells)));
+    line(
+        "decomposition",
+        format_args!("{} ranks as {x} x {z} blocks, from {least} to {most} cells", x * z),
+    );
+    line("steps", format_args!("{}, to time {}", outcome.clock.steps, outcome.clock.time));
+    let [mass, energy] = outcome.imbalance();
+    line("balance", format_args!("mass off by {mass:.1e}, energy by {energy:.1e}"));
+    line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
+    line(
+        "volume",
+        format_args!("{:.6}, at first {:.6}", outcome.last.volume, outcome.first.volume),
+    );
+    if let Some(error) = outcome.error(settings.problem) {
+        line("error", format_args!("{error:.4e} in the mean density"));
+    }
+    line("checksum", format_args!("{:016x}", outcome.last.checksum));
+    let updates = (nx * ny * nz * outcome.clock.steps) as f64;
+    line(
+        "time",
+        format_args!("{:.6} s, {:.4e} cells/s", run.seconds, updates / run.seconds.max(1e-9)),
+    );
+    if args.no_verify {
+        line("verification", "none (--no-verify)");
+        return ExitCode::SUCCESS;
+    }
+    match solve_alone(settings) {
+        Ok(alone) => report::verdict(outcome.verify(settings, &alone)),
+        Err(error) => report::verdict(Err(error)),
+    }
+}
+
+fn unevenness(text: &str) -> Result<f64, String> {
+    (text.parse())
+        .ok()
+        .filter(|factor| (0.01..=100.0).contains(factor))
+        .ok_or_else(|| "expected a number from 0.01 to 100".to_owned())
+}

@@ -1,0 +1,44 @@
+//! What the subcommands have in common: lines of a report, and how it ends.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
+/// Prints a line of the report.
+pub fn line(name: &str, value: impl Display) {
+    println!("{name:<15}{value}");
+}
+
+/// Ends the report with the verdict: the status is 1 if something is wrong.
+pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
+    match verdict {
+        Ok(()) => {
+            line("verification", "ok");
+            ExitCode::SUCCESS
+        }
+        Err(wrong) => {
+            line("verification", format_args!("WRONG: {wrong}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says on rank 0 why nothing was computed; all ranks have the same error and call this. None of
+/// them ends, which may end the job, before it has been said.
+pub fn refuse(world: &SimpleCommunicator, error: impl Display, status: u8) -> ExitCode {
+    if world.rank() == 0 {
+        eprintln!("rocket-mini: {error}");
+    }
+    world.barrier();
+    ExitCode::from(status)
+}
+
+/// A number above zero, for options.
+pub fn positive(text: &str) -> Result<f64, String> {
+    (text.parse())
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value > 0.0)
+        .ok_or_else(|| "expected a number above 0".to_owned())
+}

@@ -1,0 +1,101 @@
+//! The whole state at one time, brought to rank 0.
+
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+use serde::{Deserialize, Serialize};
+
+use crate::flow::Block;
+use crate::solid::{Part, Vector};
+
+/// A cell of gas.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its place in the grid.
+    pub at: [usize; 3],
+    /// Its corners, x fastest, then y, then z.
+    pub corners: [Vector; 8],
+    /// Density, velocities, pressure.
+    pub state: [f64; 5],
+}
+
+/// A hexahedron of propellant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hexahedron {
+    /// Its place in the mesh.
+    pub at: [usize; 3],
+    /// Its corners at rest, x fastest, then y, then z.
+    pub corners: [Vector; 8],
+    /// The displacements of its corners.
+    pub u: [Vector; 8],
+}
+
+/// Gas and propellant at one time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The interval after which it was taken.
+    pub interval: usize,
+    /// The time.
+    pub time: f64,
+    /// The gas, in no order.
+    pub gas: Vec<Cell>,
+    /// The propellant, in no order.
+    pub propellant: Vec<Hexahedron>,
+}
+
+impl Snapshot {
+    /// What one rank has.
+    pub fn of(
+        [interval, time]: [f64; 2],
+        block: &Block,
+        part: &Part,
+        places: &[Vector],
+        u: &[Vector],
+    ) -> Self {
+        let mut gas = Vec::new();
+        let start = block.extent().start;
+        block.for_each_cell(|cell| {
+            gas.push(Cell {
+                at: std::array::from_fn(|axis| start[axis] + cell[axis]),
+                corners: block.corners(cell),
+                state: block.state(cell),
+            });
+        });
+        let [nx, ny, nz] = part.lengths();
+        let mut propellant = Vec::new();
+        for k in 0..nz {
+            for j in 0..ny {
+                for i in 0..nx {
+                    let node = |corner: usize| {
+                        let [x, y, z] =
+                            [i + (corner & 1), j + (corner >> 1 & 1), k + (corner >> 2)];
+                        (z * (ny + 1) + y) * (nx + 1) + x
+                    };
+                    propellant.push(Hexahedron {
+                        at: [part.start[0] + i, part.start[1] + j, part.start[2] + k],
+                        corners: std::array::from_fn(|corner| places[node(corner)]),
+                        u: std::array::from_fn(|corner| u[node(corner)]),
+                    });
+                }
+            }
+        }
+        Self { interval: interval as usize, time, gas, propellant }
+    }
+
+    /// Brings what all ranks have to rank 0; the others get `None`.
+    pub fn gather(self, world: &SimpleCommunicator) -> Option<Self> {
+        const TAG: mpi::Tag = 9;
+        if world.rank() != 0 {
+            let root = world.process_at_rank(0);
+            root.send_value_with_tag(&self, TAG).expect("numbers can be encoded");
+            return None;
+        }
+        let mut all = self;
+        for rank in 1..world.size() {
+            let from = world.process_at_rank(rank);
+            let (more, _) = from.receive_value_with_tag::<Self>(TAG).expect("what was encoded");
+            all.gas.extend(more.gas);
+            all.propellant.extend(more.propellant);
+        }
+        Some(all)
+    }
+}

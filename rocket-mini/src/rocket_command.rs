@@ -1,0 +1,158 @@
+//! `rocket-mini rocket`: its options, and what it prints.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::rocket::{
+    Error, Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk,
+};
+use rocket_mini::solid::Precision;
+use rocket_mini::{flow, solid};
+
+use crate::progress::Progress;
+use crate::report::{self, line, positive};
+
+/// A rocket: gas, propellant that burns and bends, and the surface between them.
+///
+/// The result is compared with a run on one rank, to the tolerance of the propellant's solver, and
+/// with what must be conserved. The exit status is 1 when something is wrong, when the gas blows up
+/// or the propellant has burned through, and 2 when the options make no sense.
+#[derive(clap::Args)]
+pub struct RocketArgs {
+    /// Cells of gas along the chamber
+    #[arg(long, value_name = "CELLS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(8..=4096))]
+    size: u32,
+
+    /// Intervals, after each of which gas and propellant meet
+    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    intervals: u32,
+
+    /// The length of an interval
+    #[arg(long, value_name = "TIME", default_value_t = 0.05, value_parser = positive)]
+    interval: f64,
+
+    /// The Courant number of the gas's steps; they are not stable above 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
+    cfl: f64,
+
+    /// Stop the propellant's solver at this residual, relative to the right side
+    #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
+    tolerance: f64,
+
+    /// Offer ranks to the load balancer once in so many intervals; 0 for never
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    migrate_every: u32,
+
+    /// Write VTK files and pictures to this folder, which is made
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Write them once in so many intervals, and at the beginning and the end
+    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    out_every: u32,
+
+    /// Do not compare with a run on one rank, nor with anything else
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Show no progress, also on a terminal
+    #[arg(long)]
+    no_progress: bool,
+
+    #[command(flatten)]
+    pub vrt: mpi::Config,
+}
+
+impl RocketArgs {
+    fn settings(&self) -> Settings {
+        let (cells, elements) = Settings::meshes(self.size as usize);
+        Settings {
+            cells,
+            elements,
+            intervals: self.intervals as usize,
+            interval: self.interval,
+            cfl: self.cfl,
+            precision: Precision { tolerance: self.tolerance, max_iterations: 10_000 },
+            migrate_every: self.migrate_every as usize,
+            snapshot_every: if self.out.is_some() { self.out_every as usize } else { 0 },
+        }
+    }
+}
+
+/// Runs one rank.
+pub fn run(args: &RocketArgs) -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        eprintln!("rocket-mini: this rank has been initialized before");
+        return ExitCode::FAILURE;
+    };
+    let world = universe.world();
+    let settings = args.settings();
+    let mut progress = Progress::new(!args.no_progress);
+    let show = |intervals| {
+        progress.show(|| format!("interval {intervals} of {}", settings.intervals));
+    };
+    let outcome = solve(&world, &settings, show, |snapshot| {
+        if let Some(folder) = &args.out
+            && let Err(error) = write(folder, snapshot)
+        {
+            // The other ranks know nothing of it and wait.
+            eprintln!("rocket-mini: {error}");
+            std::process::exit(1);
+        }
+    });
+    progress.clear();
+    match outcome {
+        Ok(Some(run)) => report(args, &settings, &run),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(
+            error @ (Error::Flow(flow::Error::TooManyRanks { .. })
+            | Error::Solid(solid::Error::TooManyRanks { .. })),
+        ) => report::refuse(&world, error, 2),
+        Err(error) => report::refuse(&world, error, 1),
+    }
+}
+
+fn write(folder: &Path, snapshot: &Snapshot) -> Result<(), WriteError> {
+    std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error))?;
+    write_vtk(folder, snapshot)?;
+    let picture = folder.join(format!("rocket-{:05}.svg", snapshot.interval));
+    write_picture(&picture, std::slice::from_ref(snapshot))
+}
+
+fn report(args: &RocketArgs, settings: &Settings, run: &Run) -> ExitCode {
+    let outcome = &run.outcome;
+    let [[a, b, c], [d, e, f]] = [settings.cells, settings.elements];
+    line("meshes", format_args!("{a} x {b} x {c} cells of gas, {d} x {e} x {f} hexahedra"));
+    line("partners", format_args!("{} of a rank at most, at the surface", outcome.most_partners));
+    line(
+        "steps",
+        format_args!(
+            "{} intervals, {} steps of the gas, {} iterations for the propellant",
+            settings.intervals, outcome.steps, outcome.iterations
+        ),
+    );
+    line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
+    line(
+        "volume",
+        format_args!("gas {:.6}, propellant {:.6}", outcome.last.volume, outcome.propellant_volume),
+    );
+    line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
+    line("time", format_args!("{:.6} s", run.seconds));
+    if let Some(folder) = &args.out {
+        line(
+            "written",
+            format_args!("{}: gas-*.vtk, propellant-*.vtk, rocket-*.svg", folder.display()),
+        );
+    }
+    if args.no_verify {
+        line("verification", "none (--no-verify)");
+        return ExitCode::SUCCESS;
+    }
+    let alone = Settings { migrate_every: 0, snapshot_every: 0, ..*settings };
+    match solve(&SimpleCommunicator::self_comm(), &alone, |_| (), |_| ()) {
+        Ok(Some(alone)) => report::verdict(outcome.verify(settings, &alone.outcome)),
+        Ok(None) => report::verdict(Err("one rank alone has no outcome")),
+        Err(error) => report::verdict(Err(error)),
+    }
+}

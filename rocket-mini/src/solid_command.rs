@@ -1,0 +1,147 @@
+//! `rocket-mini solid`: its options, and what it prints.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use rocket_mini::solid::{Error, Precision, Problem, Run, Settings, solve, solve_whole};
+
+use crate::progress::Progress;
+use crate::report::{self, line, positive};
+
+/// An elastic body of hexahedra, implicit in time, a part for each rank.
+///
+/// The result is compared with a run on one part, to the solver's tolerance, and with what is known
+/// of the solution. The exit status is 1 when something is wrong, or when the solver gives up, and 2
+/// when the options make no sense.
+#[derive(clap::Args)]
+pub struct SolidArgs {
+    /// What is bent
+    #[arg(long, value_enum, default_value_t = ProblemName::Vibration)]
+    problem: ProblemName,
+
+    /// Elements along the longest axis
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=2048))]
+    size: u32,
+
+    /// Time steps, but for bodies at rest [default: the problem's]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: Option<u32>,
+
+    /// Stop the solver at this residual, relative to the right side
+    #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
+    tolerance: f64,
+
+    /// Give up after so many iterations of a step
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: u32,
+
+    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
+    migrate_every: u32,
+
+    /// Do not compare with a run on one part, nor with anything else
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Show no progress, also on a terminal
+    #[arg(long)]
+    no_progress: bool,
+
+    #[command(flatten)]
+    pub vrt: mpi::Config,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ProblemName {
+    /// Distorted elements under linear displacements
+    Patch,
+    /// A beam at rest, clamped at one end and loaded at the other
+    Cantilever,
+    /// A standing wave along a bar
+    Wave,
+    /// A clamped beam that is struck and left alone
+    Vibration,
+}
+
+impl SolidArgs {
+    fn settings(&self) -> Settings {
+        let problem = match self.problem {
+            ProblemName::Patch => Problem::Patch,
+            ProblemName::Cantilever => Problem::Cantilever,
+            ProblemName::Wave => Problem::Wave,
+            ProblemName::Vibration => Problem::Vibration,
+        };
+        let steps = problem.steps(self.size as usize);
+        Settings {
+            problem,
+            elements: problem.elements(self.size as usize),
+            steps: if steps == 0 { 0 } else { self.steps.map_or(steps, |steps| steps as usize) },
+            precision: Precision {
+                tolerance: self.tolerance,
+                max_iterations: self.max_iterations as usize,
+            },
+            migrate_every: self.migrate_every as usize,
+        }
+    }
+}
+
+/// Runs one rank.
+pub fn run(args: &SolidArgs) -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        eprintln!("rocket-mini: this rank has been initialized before");
+        return ExitCode::FAILURE;
+    };
+    let world = universe.world();
+    let settings = args.settings();
+    let mut progress = Progress::new(!args.no_progress);
+    let outcome = solve(&world, &settings, |steps| {
+        progress.show(|| format!("step {steps} of {}", settings.steps));
+    });
+    progress.clear();
+    match outcome {
+        Ok(Some(run)) => report(args, &settings, &run),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
+        Err(error) => report::refuse(&world, error, 1),
+    }
+}
+
+fn report(args: &SolidArgs, settings: &Settings, run: &Run) -> ExitCode {
+    let outcome = &run.outcome;
+    let [nx, ny, nz] = settings.elements;
+    line("mesh", format_args!("{nx} x {ny} x {nz} hexahedra"));
+    let sizes = run.partition.parts().iter().map(|part| part.lengths().iter().product::<usize>());
+    let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), size| (a.min(size), b.max(size)));
+    let parts = run.partition.parts().len();
+    line("decomposition", format_args!("{parts} ranks, from {least} to {most} hexahedra"));
+    line("steps", format_args!("{}, {} iterations", settings.steps, outcome.iterations));
+    line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
+    match settings.problem {
+        Problem::Cantilever => line(
+            "deflection",
+            format_args!(
+                "{:.6e}, by theory {:.6e}",
+                outcome.deflection,
+                settings.problem.beam_deflection()
+            ),
+        ),
+        Problem::Patch | Problem::Wave => {
+            line("error", format_args!("{:.4e} in the root mean square", outcome.error));
+        }
+        Problem::Vibration => (),
+    }
+    line(
+        "energy",
+        format_args!("{:.6e}, at first {:.6e}", outcome.last_energy, outcome.first_energy),
+    );
+    line("fingerprint", format_args!("{:.12e}", outcome.fingerprint));
+    line("time", format_args!("{:.6} s", run.seconds));
+    if args.no_verify {
+        line("verification", "none (--no-verify)");
+        return ExitCode::SUCCESS;
+    }
+    match solve_whole(settings) {
+        Ok(whole) => report::verdict(outcome.verify(settings, &whole)),
+        Err(error) => report::verdict(Err(error)),
+    }
+}
