@@ -116,6 +116,7 @@ pub unsafe fn combine_now(
     // SAFETY: as the caller promises.
     let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(may_block, start, None, site);
+    pe::collective_ends(spec.context, site.call);
     check_agreement(&outcome, &spec)?;
     Ok(true)
 }

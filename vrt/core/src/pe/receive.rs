@@ -11,7 +11,9 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::Delivery;
 use crate::pe::requests::{Request, Room};
-use crate::pe::{Completion, Core, Engine, RESERVES, RequestEnd, Started, copy_short};
+use crate::pe::{
+    Completion, Core, Engine, Event, Message, RESERVES, RequestEnd, Started, copy_short,
+};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -119,6 +121,9 @@ impl Core {
                 Delivery::Received { ready } => {
                     if ready {
                         self.ready.push_back(packet.to);
+                    }
+                    if self.has_observer() {
+                        self.observe(Event::Matched(Message::of(packet)));
                     }
                     if packet.wants_finish {
                         self.tell_finished(packet);
@@ -325,6 +330,9 @@ impl Core {
             // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
             unsafe { std::ptr::copy(data, receive.buffer, len) };
         }
+        if self.has_observer() {
+            self.observe(Event::Matched(Message::of(packet)));
+        }
         self.complete(packet.to, request);
         if packet.wants_finish {
             self.tell_finished(packet);
@@ -358,7 +366,11 @@ impl Core {
         receive.outcome.bytes = packet.message_len();
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         receive.room_for(packet.message_len(), packet.signature);
-        if receive.outcome.ended == RequestEnd::OtherType {
+        let is_refused = receive.outcome.ended == RequestEnd::OtherType;
+        if self.has_observer() {
+            self.observe(Event::Matched(Message::of(packet)));
+        }
+        if is_refused {
             self.complete(packet.to, request);
             return self.tell_finished(packet);
         }
@@ -446,6 +458,7 @@ impl Core {
     /// The room's buffer is writable for its capacity until the request is done.
     #[inline(always)]
     pub unsafe fn receive(&mut self, pattern: Pattern, room: Room) -> Started {
+        let is_observed = self.has_observer();
         let state = self.running();
         if state.unexpected.is_empty() {
             return state.post(pattern, room);
@@ -466,9 +479,13 @@ impl Core {
             let len = outcome.bytes.min(outcome.capacity) as usize;
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
             unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
+            let event = is_observed.then(|| Event::Matched(Message::of(packet)));
             state.unexpected.drop_first();
             if state.unexpected.is_low() {
                 self.mind_taken(self.current);
+            }
+            if let Some(event) = event {
+                self.observe(event);
             }
             return Started::Done(outcome);
         }
@@ -581,6 +598,9 @@ impl Core {
         let whole = done && outcome.ended == RequestEnd::Normally && !outcome.is_truncated();
         let Some(pattern) = pattern.filter(|_| whole) else { return false };
         state.take_if_done(request);
+        if self.has_observer() {
+            self.observe(Event::PutBack { rank: me });
+        }
         let mut packet = Packet::new(Kind::Eager, me, me);
         packet.context = pattern.context;
         packet.source = outcome.source;
