@@ -23,7 +23,11 @@
 //! | `summary`, `advise`, `convert` | what `vrt-trace` says of it |
 
 #[cfg(feature = "tools")]
+pub mod advise;
+#[cfg(feature = "tools")]
 mod clocks;
+#[cfg(feature = "tools")]
+pub mod convert;
 mod format;
 #[cfg(feature = "tools")]
 pub mod read;
