@@ -239,13 +239,7 @@ impl Combining {
                 begun.contribute(context, spec.first);
                 number
             }
-            None => {
-                let number = begun.next_with_contribution(context, spec.first);
-                if core.has_observer() {
-                    core.observe_collective(context, "");
-                }
-                number << PHASE_BITS
-            }
+            None => begun.next_with_contribution(context, spec.first) << PHASE_BITS,
         };
         if broadcast && unit <= INLINE - PART_HEADER {
             // SAFETY: as the caller promises.
