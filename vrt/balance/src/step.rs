@@ -35,6 +35,8 @@ pub(crate) struct Step {
     verdict: Verdict,
     /// Where ranks were and are to go, for an observer.
     placed: Vec<Placed>,
+    /// Why some could not go anywhere, for the same.
+    kept: Vec<(u32, String)>,
     /// Of the step under way.
     outcome: Moved,
     /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
@@ -126,6 +128,7 @@ impl Step {
             waiting: vec![None; pes],
             verdict: Verdict::default(),
             placed: Vec::new(),
+            kept: Vec::new(),
             outcome: Moved::default(),
             looking: Duration::ZERO,
             copying: vec![Duration::ZERO; pes],
@@ -189,6 +192,7 @@ impl Step {
         self.verdict = verdict;
         if pe::is_observed() {
             self.placed = placed(reports, &orders);
+            self.kept = reports.iter().flat_map(|report| report.pinned.clone()).collect();
         }
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
@@ -202,6 +206,9 @@ impl Step {
         if core.has_observer() && !ranks.is_empty() {
             let (number, strategy) = (self.number, self.balancing.name());
             core.observe(Event::Step { number, strategy, ranks: &ranks });
+            for (rank, why) in self.kept.drain(..) {
+                core.observe(Event::Stays { rank, why: &why });
+            }
         }
     }
 

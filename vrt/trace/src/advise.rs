@@ -11,8 +11,9 @@ use crate::statistics::Statistics;
 const UNEVEN: f64 = 0.1;
 /// A rank with more than this part of what a PE has to do on average cannot be balanced well.
 const GIANT: f64 = 0.5;
-/// Time between two switches below which they cost much, in seconds: some 50 times a switch.
-const FINE: f64 = 3e-6;
+/// Runs shorter than this, in nanoseconds, are short: of each of them some hundreds go to the switch and the
+/// messages, several percent.
+const FINE: f64 = 10e3;
 /// Messages between PEs, as a part of all, that are worth talking about.
 const APART: f64 = 0.3;
 /// Waiting for late senders, as a part of the time of PEs, that is worth talking about.
@@ -32,7 +33,7 @@ pub enum Advice {
     },
     /// Ranks run for so short a time that switches and messages are much of the work.
     Fine {
-        /// Switches in a millisecond of a PE's busy time.
+        /// Runs that would fill a millisecond, if all were as long as the median.
         switches: f64,
         /// Bytes of a message on average.
         bytes: f64,
@@ -184,11 +185,20 @@ impl<'a> Work<'a> {
     }
 
     fn fine(&self) -> Option<Advice> {
-        let switches: u64 = self.all.pes.values().map(|pe| pe.switches).sum();
-        let run = self.busy / switches.max(1) as f64;
+        let runs = self.trace.events().filter_map(|(_, event)| match event.what {
+            What::Ran { nanoseconds, .. } => Some(nanoseconds),
+            _ => None,
+        });
+        // The median: a PE that loses its core in some runs does not make the others longer.
+        let mut runs: Vec<f64> = runs.collect();
+        let middle = runs.len() / 2;
+        if runs.len() < 1000 {
+            return None;
+        }
+        let run = *runs.select_nth_unstable_by(middle, f64::total_cmp).1;
         let bytes = self.all.bytes as f64 / self.all.sent.max(1) as f64;
-        let is_fine = switches > 1000 && run < FINE;
-        is_fine.then_some(Advice::Fine { switches: 1e-3 / run, bytes, ratio: self.ratio })
+        let switches = 1e6 / run.max(1.0);
+        (run < FINE).then_some(Advice::Fine { switches, bytes, ratio: self.ratio })
     }
 
     fn uneven(&self) -> Option<Advice> {

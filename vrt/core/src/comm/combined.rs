@@ -111,46 +111,22 @@ pub unsafe fn combine_now(
     if !combined.is_small(comm.size as usize) {
         return Ok(false);
     }
-    if pe::is_observed() {
-        // SAFETY: as the caller promises.
-        unsafe { combine_observed(may_block, comm, site, combined) }?;
-        return Ok(true);
-    }
-    // SAFETY: as the caller promises.
-    unsafe { combine_small(may_block, comm, site, combined) }?;
-    Ok(true)
-}
-
-/// [`combine_now`] where somebody is told of it.
-#[cold]
-#[inline(never)]
-unsafe fn combine_observed(
-    may_block: MayBlock,
-    comm: &CommunicatorHandle,
-    site: Site,
-    combined: &Combined,
-) -> Result<(), Error> {
-    let context = comm.context + 1;
-    pe::with(|pe| pe.engine.observe_collective(context, site.call));
-    // SAFETY: as the caller promises.
-    let result = unsafe { combine_small(may_block, comm, site, combined) };
-    pe::collective_ends(context, site.call);
-    result
-}
-
-#[inline(always)]
-unsafe fn combine_small(
-    may_block: MayBlock,
-    comm: &CommunicatorHandle,
-    site: Site,
-    combined: &Combined,
-) -> Result<(), Error> {
     let spec = combined.spec(comm);
     let (input, out) = (combined.input.0, combined.out.0);
     // SAFETY: as the caller promises.
     let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(may_block, start, None, site);
-    check_agreement(&outcome, &spec)
+    if pe::is_observed() {
+        observe_end(&spec);
+    }
+    check_agreement(&outcome, &spec)?;
+    Ok(true)
+}
+
+#[cold]
+#[inline(never)]
+fn observe_end(spec: &Spec) {
+    pe::collective_ends(spec.context, "");
 }
 
 #[inline]

@@ -13,6 +13,7 @@ use crate::pe::ranks::Delivery;
 use crate::pe::requests::{Request, Room};
 use crate::pe::{
     Completion, Core, Engine, Event, Message, RESERVES, RequestEnd, Started, copy_short,
+    is_observed,
 };
 use vrt_slot::hooks;
 
@@ -122,8 +123,8 @@ impl Core {
                     if ready {
                         self.ready.push_back(packet.to);
                     }
-                    if self.has_observer() {
-                        self.observe(Event::Matched(Message::of(packet)));
+                    if is_observed() {
+                        self.observe_match(packet);
                     }
                     if packet.wants_finish {
                         self.tell_finished(packet);
@@ -330,13 +331,19 @@ impl Core {
             // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
             unsafe { std::ptr::copy(data, receive.buffer, len) };
         }
-        if self.has_observer() {
-            self.observe(Event::Matched(Message::of(packet)));
+        if is_observed() {
+            self.observe_match(packet);
         }
         self.complete(packet.to, request);
         if packet.wants_finish {
             self.tell_finished(packet);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn observe_match(&mut self, packet: &Packet) {
+        self.observe(Event::Matched(Message::of(packet)));
     }
 
     pub(crate) fn tell_finished(&mut self, packet: &Packet) {
@@ -367,8 +374,8 @@ impl Core {
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         receive.room_for(packet.message_len(), packet.signature);
         let is_refused = receive.outcome.ended == RequestEnd::OtherType;
-        if self.has_observer() {
-            self.observe(Event::Matched(Message::of(packet)));
+        if is_observed() {
+            self.observe_match(packet);
         }
         if is_refused {
             self.complete(packet.to, request);
@@ -458,7 +465,6 @@ impl Core {
     /// The room's buffer is writable for its capacity until the request is done.
     #[inline(always)]
     pub unsafe fn receive(&mut self, pattern: Pattern, room: Room) -> Started {
-        let is_observed = self.has_observer();
         let state = self.running();
         if state.unexpected.is_empty() {
             return state.post(pattern, room);
@@ -467,6 +473,7 @@ impl Core {
         if let Some((packet, UnexpectedPayload::Inline)) = state.unexpected.first(&pattern)
             && !packet.wants_finish
             && packet.signature == signature
+            && !is_observed()
         {
             // Short and here: done without a request.
             let outcome = Completion {
@@ -479,13 +486,9 @@ impl Core {
             let len = outcome.bytes.min(outcome.capacity) as usize;
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
             unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
-            let event = is_observed.then(|| Event::Matched(Message::of(packet)));
             state.unexpected.drop_first();
             if state.unexpected.is_low() {
                 self.mind_taken(self.current);
-            }
-            if let Some(event) = event {
-                self.observe(event);
             }
             return Started::Done(outcome);
         }

@@ -350,7 +350,7 @@ impl Engine {
         self.busy += elapsed;
         // Only this thread writes it.
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.has_observer() {
+        if pe::is_observed() {
             self.observe_stop(rank, resumed == Resumed::Suspended);
         }
         if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {

@@ -21,7 +21,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
 use crate::pe::requests::{Request, copy_short};
-use crate::pe::{Core, Event, Message, RequestEnd, Started, Status};
+use crate::pe::{Core, Event, Message, RequestEnd, Started, Status, is_observed};
 use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
@@ -98,7 +98,7 @@ impl Core {
     pub unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
-        if self.has_observer() {
+        if is_observed() {
             self.observe_send(message, sequence);
         }
         let mut pe = self.shared.location_or_held(message.to);
@@ -123,8 +123,8 @@ impl Core {
                     if ready {
                         self.ready.push_back(message.to);
                     }
-                    if self.has_observer() {
-                        self.observe(Event::Matched(self.observed(message, sequence)));
+                    if is_observed() {
+                        self.observe_match_here(message, sequence);
                     }
                     return Started::done();
                 }
@@ -194,6 +194,12 @@ impl Core {
     #[inline(never)]
     fn observe_send(&mut self, message: &Outbound, sequence: u32) {
         self.observe(Event::Sent(self.observed(message, sequence)));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn observe_match_here(&mut self, message: &Outbound, sequence: u32) {
+        self.observe(Event::Matched(self.observed(message, sequence)));
     }
 
     /// Makes a send that is done wait until this PE has taken what has come. It goes to a rank that
