@@ -203,6 +203,7 @@ pub use vrt_slot::check::stack_words_found;
 
 pub use statistics::{Statistics, pinned, statistics};
 pub use topology::CannotMove;
+pub use trace::{Region, region};
 pub use vrt_derive::main;
 
 pub use vrt_core::{Count, Rank, Tag};

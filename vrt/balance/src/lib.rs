@@ -385,8 +385,10 @@ fn take_message(engine: &mut Engine, from: u32, message: Message) {
 }
 
 fn give(engine: &mut Engine, orders: Vec<Vec<Order>>) {
-    let balancer = engine.extension::<Balancer>();
-    let Some(step) = balancer.step.as_ref().map(|step| step.number) else { return };
+    let (balancer, core) = engine.part::<Balancer>();
+    let Some(this) = &mut balancer.step else { return };
+    this.show(core);
+    let step = this.number;
     for (to, orders) in orders.into_iter().enumerate() {
         tell(engine, to as u32, Message::Move { step, orders });
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Verdict};
@@ -13,6 +13,7 @@ use crate::measure::PeLoad;
 use crate::outcome::{Moved, Stayed};
 use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
+use vrt_core::pe::{self, Core, Event, Placed};
 use vrt_slot::report;
 
 /// Pinned ranks of which a PE tells the reason in a step.
@@ -32,6 +33,10 @@ pub(crate) struct Step {
     waiting: Vec<Option<Loads>>,
     database: Database,
     verdict: Verdict,
+    /// Where ranks were and are to go, for an observer.
+    placed: Vec<Placed>,
+    /// Why some could not go anywhere, for the same.
+    kept: Vec<(u32, String)>,
     /// Of the step under way.
     outcome: Moved,
     /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
@@ -119,10 +124,12 @@ impl Step {
             balancing,
             stage: Stage::Resting,
             number: 0,
-            begins_at: vrt_core::pe::cycle_counter(),
+            begins_at: pe::cycle_counter(),
             pes,
             waiting: vec![None; pes],
             verdict: Verdict::default(),
+            placed: Vec::new(),
+            kept: Vec::new(),
             outcome: Moved::default(),
             looking: Duration::ZERO,
             usual_looking: Duration::MAX,
@@ -185,6 +192,10 @@ impl Step {
         self.totals.pinned.extend(pinned.map(|load| load.rank));
         let (orders, verdict) = self.database.decide(self.number, reports);
         self.verdict = verdict;
+        if pe::is_observed() {
+            self.placed = placed(reports, &orders);
+            self.kept = reports.iter().flat_map(|report| report.pinned.clone()).collect();
+        }
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
         self.looking = began.elapsed() + Duration::from_nanos(asking);
@@ -192,6 +203,18 @@ impl Step {
         let more = self.looking.saturating_sub(self.usual_looking) / 16;
         self.usual_looking = self.looking.min(self.usual_looking.saturating_add(more));
         orders
+    }
+
+    /// Tells an observer what was decided, if there is one.
+    pub(crate) fn show(&mut self, core: &mut Core) {
+        let ranks = std::mem::take(&mut self.placed);
+        if core.has_observer() && !ranks.is_empty() {
+            let (number, strategy) = (self.number, self.balancing.name());
+            core.observe(Event::Step { number, strategy, ranks: &ranks });
+            for (rank, why) in self.kept.drain(..) {
+                core.observe(Event::Stays { rank, why: &why });
+            }
+        }
     }
 
     /// A PE has moved what it could.
@@ -336,6 +359,21 @@ impl Step {
     pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
+}
+
+/// Where each rank was when PEs reported, and where it is to go.
+fn placed(reports: &[Loads], orders: &[Vec<Order>]) -> Vec<Placed> {
+    let orders = orders.iter().flatten().map(|Order { rank, to }| (*rank, *to));
+    let orders: FxHashMap<u32, u32> = orders.collect();
+    let reports = (0..).zip(reports);
+    let ranks = reports.flat_map(|(at, report)| report.ranks.iter().map(move |load| (at, load)));
+    ranks
+        .map(|(at, load)| {
+            let RankLoad { rank, seconds, bytes, pinned, .. } = *load;
+            let to = orders.get(&rank).copied().unwrap_or(at);
+            Placed { rank, at, to, seconds, bytes, pinned }
+        })
+        .collect()
 }
 
 /// A number of ranks for people.

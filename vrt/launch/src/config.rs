@@ -14,6 +14,7 @@ mod table;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -180,6 +181,10 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.trace_limit.is_some() && self.trace.is_none() {
+            let text = "--trace-limit: it limits what --trace FILE records, which is not given";
+            return Err(ConfigError::Option(text.to_owned()));
+        }
         for (option, value, max) in
             [("--pes", self.pes(), MAX_PES), ("--ranks", self.ranks(), MAX_RANKS)]
         {
@@ -237,6 +242,16 @@ impl Config {
             learn: self.lb_learn.clone(),
             report: self.lb_report.unwrap_or_default(),
         }))
+    }
+
+    /// The file in which it is recorded what ranks and PEs do, if that was asked for.
+    pub fn trace(&self) -> Option<&Path> {
+        self.trace.as_deref()
+    }
+
+    /// How many bytes of that all PEs together record.
+    pub(crate) fn trace_limit(&self) -> u64 {
+        self.trace_limit.map_or(1 << 30, |size| size.0 as u64)
     }
 
     /// Whether ranks move by their state.

@@ -30,6 +30,7 @@ mod parts;
 mod pe_process;
 mod reclaim;
 mod supervisor;
+mod trace;
 mod watchdog;
 
 pub use config::{Config, ConfigError, Core, Net};
@@ -82,6 +83,9 @@ pub enum LaunchError {
     #[cfg(feature = "mpi")]
     #[error("{0}")]
     Disagreement(String),
+    /// What the job does cannot be recorded.
+    #[error(transparent)]
+    Trace(#[from] vrt_trace::WriteError),
     /// The system refused something.
     #[error("cannot {what}: {source}")]
     System {

@@ -101,6 +101,7 @@ fn run(
         remote: None,
         options: Options { local: true, ..config.options() },
         extensions: Parts::alone(&config)?.of_pe(0, &shared),
+        observer: None,
         locks: &blocking::Futexes,
         pool: slots.ids()[0],
         ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),

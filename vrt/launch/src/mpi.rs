@@ -37,6 +37,7 @@ use crate::config::{Config, ConfigError};
 use crate::parts::Parts;
 use crate::pe_process::{self, leave};
 use crate::supervisor::print_deadlock_table;
+use crate::trace::Trace;
 use crate::watchdog::Watchdog;
 use crate::{LaunchError, crash};
 
@@ -220,6 +221,7 @@ impl MpiWorld {
         let oversubscribed = self.machine_is_oversubscribed();
         let options = Options { oversubscribed, memory_moves, ..config.options() };
         pe_process::prepare_for_ranks(&shared, self.id, config);
+        let parts = Parts::of(config, Trace::create(config, Some(self.id))?)?;
         let setup = Setup {
             id: self.id,
             uid: self.id + 1,
@@ -227,7 +229,8 @@ impl MpiWorld {
             events,
             remote,
             options,
-            extensions: Parts::of(config)?.of_pe(self.id, &shared),
+            extensions: parts.of_pe(self.id, &shared),
+            observer: parts.observer(self.id, &shared),
             locks: &blocking::Futexes,
             pool: SlotId(config.ranks() + self.id),
             ranks: shared.begin_at(self.id).map(|rank| (rank, SlotId(rank))).collect(),

@@ -1,12 +1,13 @@
 //! What works on each PE of a job beside its core.
 
 use crate::config::{Config, ConfigError};
+use crate::trace::Trace;
 use vrt_balance::{Balancer, Balancing};
 use vrt_core::comm::Combining;
 use vrt_core::exchange::Exchanges;
 use vrt_core::migrate::{Migration, Rules};
 use vrt_core::net::shared::Shared;
-use vrt_core::pe::Extensions;
+use vrt_core::pe::{Extensions, Observer};
 use vrt_core::rma::Windows;
 
 /// How the extensions of a job's PEs are set.
@@ -14,18 +15,25 @@ pub(super) struct Parts {
     pub(super) balancing: Option<Balancing>,
     by_state: bool,
     exchanges: Exchanges,
+    trace: Option<Trace>,
 }
 
 impl Parts {
     /// Of a job that is configured so.
-    pub(super) fn of(config: &Config) -> Result<Parts, ConfigError> {
+    pub(super) fn of(config: &Config, trace: Option<Trace>) -> Result<Parts, ConfigError> {
         let (balancing, by_state) = (config.balancing()?, config.moves_by_state());
-        Ok(Parts { balancing, by_state, exchanges: config.exchanges()? })
+        Ok(Parts { balancing, by_state, exchanges: config.exchanges()?, trace })
     }
 
     /// Of a PE that is alone: there is nowhere to move to.
     pub(super) fn alone(config: &Config) -> Result<Parts, ConfigError> {
-        Ok(Parts { balancing: None, by_state: false, exchanges: config.exchanges()? })
+        let exchanges = config.exchanges()?;
+        Ok(Parts { balancing: None, by_state: false, exchanges, trace: None })
+    }
+
+    /// Who is told what happens on a PE of this process, if that was asked for.
+    pub(super) fn observer(&self, id: u32, shared: &Shared) -> Option<Box<dyn Observer>> {
+        self.trace.as_ref()?.observer(id, shared)
     }
 
     /// The extensions of a PE.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::config::{Config, Core};
 use crate::crash;
 use crate::parts::Parts;
+use crate::trace;
 use crate::watchdog::Watchdog;
 use vrt_balance::Balancer;
 use vrt_core::blocking;
@@ -60,6 +61,7 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
         remote: None,
         options,
         extensions: parts.of_pe(id, &shared),
+        observer: parts.observer(id, &shared),
         locks: &blocking::Futexes,
         pool: SlotId(config.ranks() + id),
         ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
@@ -121,6 +123,7 @@ pub(super) fn end_job(status: i32) -> ! {
 /// Ends this process, and says what it still had to say.
 pub(super) fn leave(status: i32) -> ! {
     hooks::use_heap(std::ptr::null_mut());
+    trace::finish();
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
     #[cfg(feature = "mpi")]

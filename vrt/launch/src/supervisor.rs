@@ -11,6 +11,7 @@ use crate::config::{Config, available_cores};
 use crate::memory_kills::MemoryKills;
 use crate::parts::Parts;
 use crate::pe_process::{self, PeInit};
+use crate::trace::Trace;
 use crate::{LaunchError, crash, local, local_slots};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_slot::external::carried::Prepared;
@@ -229,7 +230,7 @@ fn fork_all(
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: plain system call.
     let supervisor = unsafe { libc::getpid() };
-    let (parts, options) = (Parts::of(config)?, config.options());
+    let (parts, options) = (Parts::of(config, Trace::create(config, None)?)?, config.options());
     let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
     if parts.balancing.is_some() {
         search::prepare();

@@ -92,7 +92,7 @@ fn watched_now() -> MutexGuard<'static, Option<Watched>> {
 }
 
 /// Runs `f` with all signals blocked, as a thread that it starts has them then.
-fn without_signals<R>(f: impl FnOnce() -> R) -> R {
+pub(super) fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the first call writes the set that the second reads.
     unsafe {

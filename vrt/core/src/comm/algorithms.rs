@@ -59,6 +59,14 @@ struct HalvingStep {
     give: (usize, usize),
 }
 
+impl Drop for Collective {
+    fn drop(&mut self) {
+        if self.number.get().is_some() {
+            pe::collective_ends(self.context(), self.site.call);
+        }
+    }
+}
+
 /// All functions here demand that the buffers given are valid for their lengths until the future
 /// is ready, and do not overlap.
 impl Collective {
@@ -76,7 +84,13 @@ impl Collective {
     pub fn number(&self) -> u32 {
         self.number.get().unwrap_or_else(|| {
             let context = self.context();
-            let number = pe::with(|pe| pe.engine.running().collectives.next(context));
+            let call = self.site.call;
+            let number = pe::with(|pe| {
+                if pe.engine.has_observer() {
+                    pe.engine.observe_collective(context, call);
+                }
+                pe.engine.running().collectives.next(context)
+            });
             self.number.set(Some(number));
             number
         })

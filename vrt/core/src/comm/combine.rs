@@ -33,7 +33,8 @@ use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{
-    Completion, Core, Engine, Extension, Handlers, Request, RequestEnd, Room, Started, copy_short,
+    self, Completion, Core, Engine, Extension, Handlers, Request, RequestEnd, Room, Started,
+    copy_short,
 };
 use vrt_slot::Arena;
 
@@ -187,6 +188,22 @@ pub(crate) unsafe fn combine(
     unsafe { combining.combine(core, spec, number, input, out) }
 }
 
+/// A rank begins an operation that has no [`Collective`](super::algorithms::Collective).
+#[cold]
+#[inline(never)]
+fn observe_begin(core: &mut Core, spec: &Spec) {
+    let what = match (&spec.what, spec.root) {
+        _ if spec.unit == 0 => "barrier",
+        (What::Reduce(_), None) => "all_reduce",
+        (What::Reduce(_), Some(_)) => "reduce",
+        (What::Concatenate, None) => "all_gather",
+        (What::Concatenate, Some(_)) => "gather",
+        (What::Broadcast, _) => "broadcast",
+        (What::Exchange, _) => "all_to_all",
+    };
+    core.observe_collective(spec.context, what);
+}
+
 /// A rank that began here, but lives elsewhere, takes part in an operation.
 fn contribution_came(engine: &mut Engine, parcel: &Parcel) {
     let Contribution { spec, number, waiting, bytes } = parcel.read();
@@ -239,7 +256,13 @@ impl Combining {
                 begun.contribute(context, spec.first);
                 number
             }
-            None => begun.next_with_contribution(context, spec.first) << PHASE_BITS,
+            None => {
+                let number = begun.next_with_contribution(context, spec.first) << PHASE_BITS;
+                if pe::is_observed() {
+                    observe_begin(core, spec);
+                }
+                number
+            }
         };
         if broadcast && unit <= INLINE - PART_HEADER {
             // SAFETY: as the caller promises.

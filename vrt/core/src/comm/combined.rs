@@ -116,8 +116,17 @@ pub unsafe fn combine_now(
     // SAFETY: as the caller promises.
     let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(may_block, start, None, site);
+    if pe::is_observed() {
+        observe_end(&spec);
+    }
     check_agreement(&outcome, &spec)?;
     Ok(true)
+}
+
+#[cold]
+#[inline(never)]
+fn observe_end(spec: &Spec) {
+    pe::collective_ends(spec.context, "");
 }
 
 #[inline]

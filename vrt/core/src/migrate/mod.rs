@@ -37,7 +37,7 @@ use std::time::Instant;
 use crate::net::Kind;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
-use crate::pe::{Core, Engine, Extension, Handlers, Status, Told};
+use crate::pe::{By, Core, Engine, Event, Extension, Handlers, Status, Told};
 pub use at_sync::end_at_sync;
 use at_sync::{AtSyncRanks, move_by_state};
 use obstacles::Reasons;
@@ -142,6 +142,23 @@ fn let_go(engine: &mut Engine) {
 
 /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
 pub fn go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
+    let gone = try_to_go(engine, rank, to);
+    if engine.has_observer() {
+        let by_state = engine.extension::<Migration>().rules.by_state;
+        let is_near = engine.shared.is_near(to);
+        match gone {
+            Ok(bytes) => {
+                let by = if by_state { By::State } else { By::within(is_near) };
+                engine.observe(Event::Leaves { rank, to, bytes, by });
+            }
+            Err(Stays::Pinned(why)) => engine.observe(Event::Stays { rank, why }),
+            Err(_) => {}
+        }
+    }
+    gone
+}
+
+fn try_to_go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
     let began = Instant::now();
     let (migration, core) = engine.part::<Migration>();
     let (by_state, memory_moves) = (migration.rules.by_state, core.options.memory_moves);
@@ -234,6 +251,9 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
         if !begins {
             migration.warm_up(state.slot);
         }
+    }
+    if core.has_observer() {
+        core.observe(Event::Comes { rank, from });
     }
     tracing::trace!(rank, from, begins, "has come");
     let near = core.shared.is_near(from);

@@ -197,6 +197,9 @@ impl Pe {
         }
         self.engine.idle += waited;
         self.engine.stamp = self.engine.stamp.wrapping_add(waited);
+        if self.engine.has_observer() {
+            self.engine.observe_look(waited);
+        }
         found
     }
 
@@ -254,6 +257,9 @@ impl Pe {
         let stamp = run::now();
         self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
         self.engine.stamp = stamp;
+        if self.engine.has_observer() {
+            self.engine.observe_idle();
+        }
     }
 }
 

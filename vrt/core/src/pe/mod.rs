@@ -24,6 +24,7 @@
 //! | `timers` | `vrt`'s own timers |
 //! | `locks` | ranks that wait for locks of their process |
 //! | `inject` | waking a rank from another thread |
+//! | `observe` | telling an observer what happens: a trace is made of it |
 //! | `report` | what ranks wait for, what the PE has done |
 
 mod abandon;
@@ -34,6 +35,7 @@ pub mod idle;
 mod inject;
 mod location;
 mod locks;
+mod observe;
 mod ranks;
 mod ready;
 mod receive;
@@ -52,6 +54,10 @@ pub use extension::{Extension, Extensions, Handlers};
 pub(crate) use flow::{Flow, Told};
 pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub use locks::{AtLocks, Locks};
+pub(crate) use observe::collective_ends;
+pub use observe::{
+    By, Event, Message, Observer, Placed, Then, is_observed, region_begins, region_ends,
+};
 pub use ranks::{AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart};
 pub(crate) use ranks::{Awaiting, Blocked};
 use ready::ReadyQueue;
@@ -151,6 +157,9 @@ pub struct Core {
     pub(crate) options: Options,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
+    observer: Option<Box<dyn Observer>>,
+    /// Until when it has been told what the PE has done.
+    observed_until: u64,
     locks: &'static dyn Locks,
     /// How many ranks wait for these.
     pub at_locks: AtLocks,
@@ -230,6 +239,8 @@ pub struct Setup {
     pub options: Options,
     /// What works on the PE beside its core.
     pub extensions: Extensions,
+    /// Who is told what happens on the PE.
+    pub observer: Option<Box<dyn Observer>>,
     /// Who knows of ranks that wait for locks.
     pub locks: &'static dyn Locks,
     /// Slot of the payload pool.
@@ -244,8 +255,8 @@ impl Pe {
     /// # Safety
     /// The slots are this PE's alone, and the thread is no PE's.
     pub unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
-        let Setup { id, uid, shared, events, remote, options, extensions, locks, pool, ranks } =
-            setup;
+        let Setup { observer, extensions, locks, pool, ranks, .. } = setup;
+        let Setup { id, uid, shared, events, remote, options, .. } = setup;
         let mut states: Vec<Option<Box<RankState>>> = Vec::new();
         states.resize_with(shared.ranks(), || None);
         let mut ready = ReadyQueue::with_room(ranks.len());
@@ -288,6 +299,8 @@ impl Pe {
             options,
             timers: timers::Timers::default(),
             injected,
+            observer,
+            observed_until: 0,
             locks,
             at_locks: AtLocks::default(),
             began: (run::now(), std::time::Instant::now()),

@@ -11,7 +11,10 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::Delivery;
 use crate::pe::requests::{Request, Room};
-use crate::pe::{Completion, Core, Engine, RESERVES, RequestEnd, Started, copy_short};
+use crate::pe::{
+    Completion, Core, Engine, Event, Message, RESERVES, RequestEnd, Started, copy_short,
+    is_observed,
+};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -119,6 +122,9 @@ impl Core {
                 Delivery::Received { ready } => {
                     if ready {
                         self.ready.push_back(packet.to);
+                    }
+                    if is_observed() {
+                        self.observe_match(packet);
                     }
                     if packet.wants_finish {
                         self.tell_finished(packet);
@@ -325,10 +331,19 @@ impl Core {
             // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
             unsafe { std::ptr::copy(data, receive.buffer, len) };
         }
+        if is_observed() {
+            self.observe_match(packet);
+        }
         self.complete(packet.to, request);
         if packet.wants_finish {
             self.tell_finished(packet);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn observe_match(&mut self, packet: &Packet) {
+        self.observe(Event::Matched(Message::of(packet)));
     }
 
     pub(crate) fn tell_finished(&mut self, packet: &Packet) {
@@ -358,7 +373,11 @@ impl Core {
         receive.outcome.bytes = packet.message_len();
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
         receive.room_for(packet.message_len(), packet.signature);
-        if receive.outcome.ended == RequestEnd::OtherType {
+        let is_refused = receive.outcome.ended == RequestEnd::OtherType;
+        if is_observed() {
+            self.observe_match(packet);
+        }
+        if is_refused {
             self.complete(packet.to, request);
             return self.tell_finished(packet);
         }
@@ -454,6 +473,7 @@ impl Core {
         if let Some((packet, UnexpectedPayload::Inline)) = state.unexpected.first(&pattern)
             && !packet.wants_finish
             && packet.signature == signature
+            && !is_observed()
         {
             // Short and here: done without a request.
             let outcome = Completion {
@@ -581,6 +601,9 @@ impl Core {
         let whole = done && outcome.ended == RequestEnd::Normally && !outcome.is_truncated();
         let Some(pattern) = pattern.filter(|_| whole) else { return false };
         state.take_if_done(request);
+        if self.has_observer() {
+            self.observe(Event::PutBack { rank: me });
+        }
         let mut packet = Packet::new(Kind::Eager, me, me);
         packet.context = pattern.context;
         packet.source = outcome.source;

@@ -84,7 +84,10 @@ pub fn run() -> Result<Outcome, RunError> {
     let entered = tokio.enter();
     counted::watch(tokio.handle());
     let mut running = Running { finished: false };
-    pe::with_in_loop(|pe| pe.engine.stamp = now());
+    pe::with_in_loop(|pe| {
+        pe.engine.stamp = now();
+        pe.engine.begin_to_observe();
+    });
     let mut done = None;
     let outcome = loop {
         match pe::with_in_loop(|pe| pe.step(done.take())) {
@@ -347,6 +350,9 @@ impl Engine {
         self.busy += elapsed;
         // Only this thread writes it.
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if pe::is_observed() {
+            self.observe_stop(rank, resumed == Resumed::Suspended);
+        }
         if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {
             if self.options.check_stacks {
                 // SAFETY: the slot of a rank of this PE, which has just suspended.
@@ -379,6 +385,9 @@ impl Engine {
         // SAFETY: the slot is this PE's, and its rank does not run any more.
         let heap = unsafe { (*(*slot).heap.get()).used() };
         self.used.rank_ends(rank, heap.iter().map(ExactSizeIterator::len).sum(), &state);
+        if self.has_observer() {
+            self.observe_end(rank, &state);
+        }
         self.rank_over(rank, &mut state);
         self.end_hold(rank, std::mem::take(&mut state.flow.told));
         state.drop_restored();

@@ -21,7 +21,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
 use crate::pe::requests::{Request, copy_short};
-use crate::pe::{Core, RequestEnd, Started, Status};
+use crate::pe::{Core, Event, Message, RequestEnd, Started, Status, is_observed};
 use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
@@ -98,6 +98,9 @@ impl Core {
     pub unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
+        if is_observed() {
+            self.observe_send(message, sequence);
+        }
         let mut pe = self.shared.location_or_held(message.to);
         let mut held = false;
         if pe >= ENDED {
@@ -119,6 +122,9 @@ impl Core {
                 Delivery::Received { ready } => {
                     if ready {
                         self.ready.push_back(message.to);
+                    }
+                    if is_observed() {
+                        self.observe_match_here(message, sequence);
                     }
                     return Started::done();
                 }
@@ -176,6 +182,24 @@ impl Core {
                 self.send_away(pe, packet, message, held)
             }
         }
+    }
+
+    /// A message of the running rank, for an observer.
+    fn observed(&self, message: &Outbound, sequence: u32) -> Message {
+        let Outbound { context, to, tag, len, .. } = *message;
+        Message { from: self.current, to, sequence, context, tag, bytes: len as u64 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn observe_send(&mut self, message: &Outbound, sequence: u32) {
+        self.observe(Event::Sent(self.observed(message, sequence)));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn observe_match_here(&mut self, message: &Outbound, sequence: u32) {
+        self.observe(Event::Matched(self.observed(message, sequence)));
     }
 
     /// Makes a send that is done wait until this PE has taken what has come. It goes to a rank that

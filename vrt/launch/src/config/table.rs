@@ -221,6 +221,21 @@ config_options! {
             with_watchdog(period: Option<Duration>) = Some(Watch(period))
         }
 
+        trace: Option<PathBuf> {
+            "--trace FILE", "VRT_TRACE";
+            "Record what ranks and PEs do in FILE, which vrt-trace reads";
+            /// Sets the file in which it is recorded what ranks and PEs do.
+            with_trace(file: impl Into<PathBuf>) = Some(file.into())
+        }
+
+        trace_limit: Option<Size> {
+            "--trace-limit SIZE", "VRT_TRACE_LIMIT";
+            "How much all PEs together record, such as 200M; of what comes later only moves, balancing steps \
+             and ends [default: 1G]";
+            /// Sets how many bytes all PEs together record.
+            with_trace_limit(bytes: usize) = Some(Size(bytes))
+        }
+
         statistics: bool {
             "--statistics", "VRT_STATISTICS";
             "Print what each PE has done when the job ends";

@@ -1,0 +1,342 @@
+//! What an observer of a PE hears: a trace is made of it.
+//!
+//! Where nobody observes, each place asks for that once and goes on. Times are stamps of the cycle
+//! counter; those between `from` and `to` of [`Event::Ran`] and [`Event::Idle`] follow each other
+//! without a gap from the PE's beginning on, and the times of a rank add up to its
+//! [`Counters`](super::Counters).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Core, Pe, Status, in_rank, with};
+use crate::mailbox::Pattern;
+use crate::net::Packet;
+
+/// Who is told what happens on a PE, on the PE's thread and the process's heap.
+pub trait Observer {
+    /// Something has happened just now.
+    fn observe(&mut self, event: Event<'_>);
+}
+
+/// What has happened. Ranks are ranks of the job.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A rank has run.
+    Ran {
+        /// The rank.
+        rank: u32,
+        /// When it began.
+        from: u64,
+        /// When it stopped.
+        to: u64,
+        /// What it does now.
+        then: Then,
+    },
+    /// No rank could run.
+    Idle {
+        /// When that began.
+        from: u64,
+        /// When it ended.
+        to: u64,
+    },
+    /// A rank has sent a message.
+    Sent(Message),
+    /// A message has got its receive. Its sender may still wait for that, and its data come later.
+    Matched(Message),
+    /// The receive of a message was given up: it waits for another one.
+    PutBack {
+        /// The receiver.
+        rank: u32,
+    },
+    /// A rank has begun a collective operation.
+    CollectiveBegins {
+        /// The rank.
+        rank: u32,
+        /// The operation's context.
+        context: u32,
+        /// The call, if it is known.
+        call: &'static str,
+    },
+    /// A rank's part in the first collective operation of the context that it has begun is over.
+    CollectiveEnds {
+        /// The rank.
+        rank: u32,
+        /// The operation's context.
+        context: u32,
+        /// The call, if it is known.
+        call: &'static str,
+    },
+    /// A rank has left for another PE.
+    Leaves {
+        /// The rank.
+        rank: u32,
+        /// The PE that it goes to.
+        to: u32,
+        /// Bytes that travel.
+        bytes: u64,
+        /// How it moves.
+        by: By,
+    },
+    /// A rank has come from another PE.
+    Comes {
+        /// The rank.
+        rank: u32,
+        /// The PE that it comes from.
+        from: u32,
+    },
+    /// A rank was to move and could not.
+    Stays {
+        /// The rank.
+        rank: u32,
+        /// What keeps it.
+        why: &'a str,
+    },
+    /// A balancing step has found the loads, and decided.
+    Step {
+        /// Number of the step.
+        number: u32,
+        /// What decides.
+        strategy: &'a str,
+        /// Every rank that has not ended.
+        ranks: &'a [Placed],
+    },
+    /// A rank has come into a region of its program.
+    RegionBegins {
+        /// The rank.
+        rank: u32,
+        /// What the program calls it.
+        name: &'a str,
+    },
+    /// A rank has left the region that it came into last.
+    RegionEnds {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank's program has ended.
+    Over {
+        /// The rank.
+        rank: u32,
+        /// Cycles for which it has run.
+        run: u64,
+        /// How often it has stopped running.
+        switches: u64,
+        /// Messages that it has sent.
+        messages: u64,
+        /// Bytes in those.
+        bytes: u64,
+    },
+}
+
+/// What a rank does that has stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is ready to go on.
+    Ready,
+    /// It runs on: the PE has looked whether what it waits for would come soon.
+    Looks,
+    /// It waits in a call.
+    Waits {
+        /// The call, or empty.
+        call: &'static str,
+        /// The partner, as a rank of the communicator; `ANY` of any, `None` where there is none.
+        partner: Option<i32>,
+    },
+    /// Its program is over.
+    Over,
+}
+
+/// How a rank moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Inside a node: its slot changes owner.
+    HandOver,
+    /// To another node, with its memory.
+    Memory,
+    /// By its encoded state.
+    State,
+}
+
+impl By {
+    /// How a rank moves with its memory.
+    pub(crate) fn within(is_near: bool) -> By {
+        if is_near { By::HandOver } else { By::Memory }
+    }
+}
+
+/// A message, on the way or there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Rank of the job that has sent it.
+    pub from: u32,
+    /// Rank of the job that it is for.
+    pub to: u32,
+    /// The how many-th it is from this rank to that one.
+    pub sequence: u32,
+    /// Its context.
+    pub context: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Message {
+    pub(crate) fn of(packet: &Packet) -> Message {
+        let Packet { from, to, sequence, context, tag, .. } = *packet;
+        Message { from, to, sequence, context, tag, bytes: packet.message_len() }
+    }
+}
+
+/// A rank in a balancing step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// The rank.
+    pub rank: u32,
+    /// The PE that has it.
+    pub at: u32,
+    /// The PE that is to have it.
+    pub to: u32,
+    /// Time that it has run since the last step.
+    pub seconds: f64,
+    /// Live bytes of its memory.
+    pub bytes: u64,
+    /// Something keeps it where it is.
+    pub pinned: bool,
+}
+
+/// A PE of this process is observed.
+static OBSERVED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a PE of this process is observed.
+#[inline(always)]
+pub fn is_observed() -> bool {
+    OBSERVED.load(Ordering::Relaxed)
+}
+
+/// A rank of this thread has come into a region of its program that it calls so.
+#[inline]
+pub fn region_begins(name: &str) {
+    of_running(|rank| Event::RegionBegins { rank, name });
+}
+
+/// The running rank has left the region that it came into last.
+#[inline]
+pub fn region_ends() {
+    of_running(|rank| Event::RegionEnds { rank });
+}
+
+/// The running rank's part in a collective operation is over.
+#[inline(always)]
+pub(crate) fn collective_ends(context: u32, call: &'static str) {
+    if is_observed() {
+        observe_collective_end(context, call);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn observe_collective_end(context: u32, call: &'static str) {
+    of_running(|rank| Event::CollectiveEnds { rank, context, call });
+}
+
+#[inline(always)]
+fn of_running<'a>(event: impl FnOnce(u32) -> Event<'a>) {
+    if is_observed() && in_rank() {
+        with(|pe| {
+            let event = event(pe.engine.current);
+            pe.engine.observe(event);
+        });
+    }
+}
+
+impl Core {
+    /// Begins to tell somebody what happens.
+    pub(super) fn begin_to_observe(&mut self) {
+        if self.observer.is_some() {
+            OBSERVED.store(true, Ordering::Relaxed);
+            self.observed_until = self.stamp;
+        }
+    }
+
+    /// Whether somebody is told what happens.
+    #[inline(always)]
+    pub fn has_observer(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Tells the observer, if there is one.
+    #[cold]
+    #[inline(never)]
+    pub fn observe(&mut self, event: Event<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.observe(event);
+        }
+    }
+
+    /// The running rank has begun a collective operation.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn observe_collective(&mut self, context: u32, call: &'static str) {
+        let rank = self.current;
+        self.observe(Event::CollectiveBegins { rank, context, call });
+    }
+
+    /// A rank stops at the stamp that was taken last.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_stop(&mut self, rank: u32, suspended: bool) {
+        let then = match self.ranks[rank as usize].as_deref() {
+            Some(state) if suspended && self.exiting.is_none() => match state.notified {
+                true => Then::Ready,
+                false => {
+                    let wait = state.waits_for();
+                    let partner = wait.pattern.map(|Pattern { source, .. }| source);
+                    Then::Waits { call: wait.site.call, partner }
+                }
+            },
+            _ => Then::Over,
+        };
+        let (from, to) = (self.observed_until, self.stamp);
+        self.observed_until = to;
+        self.observe(Event::Ran { rank, from, to, then });
+    }
+
+    /// The PE has been idle until the stamp that was taken last.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_idle(&mut self) {
+        let (from, to) = (self.observed_until, self.stamp);
+        self.observed_until = to;
+        self.observe(Event::Idle { from, to });
+    }
+
+    /// The PE has looked for so long whether what the running rank waits for would come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_look(&mut self, waited: u64) {
+        let (from, now) = (self.observed_until, super::cycle_counter());
+        let began = now.wrapping_sub(waited);
+        let rank = self.current;
+        self.observed_until = now;
+        self.observe(Event::Ran { rank, from, to: began, then: Then::Looks });
+        self.observe(Event::Idle { from: began, to: now });
+    }
+
+    /// A rank's program is over.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_end(&mut self, rank: u32, state: &super::RankState) {
+        debug_assert_eq!(state.status, Status::Ended);
+        let sent = state.peers.iter().fold((0, 0), |(messages, bytes), (_, peer)| {
+            (messages + peer.messages, bytes + peer.bytes)
+        });
+        let super::Counters { run, switches, .. } = state.counters;
+        self.observe(Event::Over { rank, run, switches, messages: sent.0, bytes: sent.1 });
+    }
+}
+
+impl Pe {
+    /// Takes the observer away: the PE is over.
+    pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
+        self.engine.core.observer.take()
+    }
+}

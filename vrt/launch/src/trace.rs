@@ -1,0 +1,73 @@
+//! The events of a PE go to a file: `--trace`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::config::Config;
+use crate::watchdog::without_signals;
+use vrt_core::net::shared::Shared;
+use vrt_core::pe::Observer;
+use vrt_slot::{foreign, report};
+use vrt_trace::{Job, TraceFile, WriteError, Writer};
+
+/// The file of a job's trace, as far as this process writes to it.
+pub(super) struct Trace {
+    file: TraceFile,
+    job: Job,
+}
+
+/// Who writes what this process's PE records, until it is over.
+static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
+
+impl Trace {
+    /// Makes the file, if one was asked for. PEs that a launcher has started have one each, whose
+    /// numbers follow its name: they may be on machines that have no file in common.
+    pub(super) fn create(
+        config: &Config,
+        started: Option<u32>,
+    ) -> Result<Option<Trace>, WriteError> {
+        let Some(path) = config.trace() else { return Ok(None) };
+        let (pes, limit) = (config.pes(), config.trace_limit());
+        let (path, limit) = match started {
+            None => (path.to_owned(), limit),
+            Some(pe) => (numbered(path, pe), limit),
+        };
+        let command: Vec<_> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let job = Job { pes, ranks: config.ranks(), node: 0, command: command.join(" ") };
+        Ok(Some(Trace { file: TraceFile::create(&path, limit)?, job }))
+    }
+
+    /// Begins to record the events of this process's PE. Where that cannot be, it says so, and the job
+    /// goes on.
+    pub(super) fn observer(&self, pe: u32, shared: &Shared) -> Option<Box<dyn Observer>> {
+        let job = Job { node: shared.node_of(pe) as u32, ..self.job.clone() };
+        let say: fn(&str) = |text| report::say(format_args!("{text}"));
+        match without_signals(|| Writer::start(&self.file, pe, &job, say)) {
+            Ok((recorder, writer)) => {
+                foreign::expect_threads(1);
+                *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+                Some(Box::new(recorder))
+            }
+            Err(error) => {
+                report::say(format_args!("PE {pe}: {error}"));
+                None
+            }
+        }
+    }
+}
+
+/// Writes what is left. May be called at any time, from any thread of the PE.
+pub(super) fn finish() {
+    let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(dropped @ 1..) = writer.map(Writer::finish) {
+        report::say(format_args!("--trace: {dropped} events were left out beyond --trace-limit"));
+    }
+}
+
+/// The file of a PE among those of a trace.
+fn numbered(path: &Path, pe: u32) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(format!(".{pe}"));
+    path.into()
+}

@@ -1,0 +1,356 @@
+//! What to do: the faults that can be seen in a trace, each with its number and what would change it.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use crate::read::{Message, Then, Trace, What};
+use crate::statistics::Statistics;
+
+/// A PE's load above the mean that is worth talking about.
+const UNEVEN: f64 = 0.1;
+/// A rank with more than this part of what a PE has to do on average cannot be balanced well.
+const GIANT: f64 = 0.5;
+/// Runs shorter than this, in nanoseconds, are short: of each of them some hundreds go to the switch and the
+/// messages, several percent.
+const FINE: f64 = 10e3;
+/// Messages between PEs, as a part of all, that are worth talking about.
+const APART: f64 = 0.3;
+/// Waiting for late senders, as a part of the time of PEs, that is worth talking about.
+const LATE: f64 = 0.1;
+
+/// A fault, with what it is measured by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Advice {
+    /// One rank has so large a part of the work that PEs wait for it whatever is moved.
+    Giant {
+        /// The rank.
+        rank: u32,
+        /// Its time as a part of what each PE would have to do.
+        part: f64,
+        /// Ranks of the job for a PE.
+        ratio: f64,
+    },
+    /// Ranks run for so short a time that switches and messages are much of the work.
+    Fine {
+        /// Runs that would fill a millisecond, if all were as long as the median.
+        switches: f64,
+        /// Bytes of a message on average.
+        bytes: f64,
+        /// Ranks of the job for a PE.
+        ratio: f64,
+    },
+    /// Ranks that talk much are on different PEs, and could be on one.
+    Apart {
+        /// Messages between PEs as a part of all.
+        part: f64,
+        /// The same, had ranks that talk been put together.
+        possible: f64,
+        /// The pair with the most messages between PEs, and how many.
+        pair: (u32, u32, u64),
+    },
+    /// PEs have more and less to do, and other places of the ranks would mend it.
+    Uneven {
+        /// The busiest PE, and by which part it is above the mean.
+        pe: u32,
+        /// See above.
+        imbalance: f64,
+        /// The imbalance that could be.
+        possible: f64,
+        /// Balancing steps that were taken.
+        steps: u64,
+    },
+    /// Ranks could not move.
+    Pinned {
+        /// How many.
+        ranks: usize,
+        /// The one with the most work of them.
+        rank: u32,
+        /// Why, if it was said.
+        why: String,
+    },
+    /// Ranks wait for messages that are sent late, while their PEs have nothing to do.
+    Late {
+        /// Time that PEs were idle though receives waited for messages not yet sent, as a part of all their
+        /// time.
+        part: f64,
+        /// The sender that was waited for longest.
+        rank: u32,
+        /// The time that receives have waited for it, in seconds.
+        seconds: f64,
+        /// The call in which its receivers wait.
+        call: String,
+    },
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Advice::Giant { rank, part, ratio } => write!(
+                f,
+                "giant rank: rank {rank} alone is {:.0}% of what a PE has to do on average, so others wait \
+                 for it wherever it is; there are {ratio:.1} ranks a PE: split the work into more (--ranks)",
+                100.0 * part
+            ),
+            Advice::Fine { switches, bytes, ratio } => write!(
+                f,
+                "too fine: {switches:.0} switches in each millisecond of work, messages of {bytes:.0} bytes; \
+                 there are {ratio:.1} ranks a PE: take fewer (--ranks), or send more at a time"
+            ),
+            Advice::Apart { part, possible, pair: (from, to, messages) } => write!(
+                f,
+                "bad placement: {:.0}% of the messages go between PEs, {:.0}% would if ranks that talk sat \
+                 together, as ranks {from} and {to} do not ({messages} messages between PEs): use a strategy \
+                 that heeds communication (--lb; `--lb list` says which do)",
+                100.0 * part,
+                100.0 * possible
+            ),
+            Advice::Uneven { pe, imbalance, possible, steps: 0 } => write!(
+                f,
+                "uneven: PE {pe} has {:.0}% more to do than the mean, and {:.0}% would be possible: let ranks \
+                 be moved (--lb auto)",
+                100.0 * imbalance,
+                100.0 * possible
+            ),
+            Advice::Uneven { pe, imbalance, possible, steps } => write!(
+                f,
+                "uneven: PE {pe} has {:.0}% more to do than the mean, and {:.0}% would be possible, in spite \
+                 of {steps} balancing steps: take them more often (--lb-period), or by another strategy (--lb)",
+                100.0 * imbalance,
+                100.0 * possible
+            ),
+            Advice::Pinned { ranks, rank, why } => {
+                let why = if why.is_empty() { "it was said during the job why" } else { why };
+                write!(
+                    f,
+                    "pinned: {ranks} ranks could not move, rank {rank} with most work among them ({why}): let \
+                     go of that before `migrate`, or move by state (--move state)"
+                )
+            }
+            Advice::Late { part, rank, seconds, call } => write!(
+                f,
+                "late sender: for {:.0}% of the PEs' time there was nothing to do while receives waited; \
+                 longest for rank {rank}, {seconds:.3} s in {call}: have it send earlier, give its work to \
+                 more ranks, or have more ranks a PE to run meanwhile (--ranks)",
+                100.0 * part
+            ),
+        }
+    }
+}
+
+/// What there is to say of a job, the costliest first.
+pub fn advise(trace: &Trace, statistics: &Statistics) -> Vec<Advice> {
+    let all = Work::of(trace, statistics);
+    let giant = all.giant();
+    // Other places do not help against one rank that is too large.
+    let uneven = if giant.is_none() { all.uneven() } else { None };
+    let found = [all.pinned(), giant, uneven, all.late(), all.apart(), all.fine()];
+    found.into_iter().flatten().collect()
+}
+
+struct Work<'a> {
+    trace: &'a Trace,
+    all: &'a Statistics,
+    pes: f64,
+    busy: f64,
+    ratio: f64,
+}
+
+impl<'a> Work<'a> {
+    fn of(trace: &'a Trace, all: &'a Statistics) -> Work<'a> {
+        let pes = f64::from(trace.pes.max(1));
+        let busy = all.pes.values().map(|pe| pe.busy).sum();
+        Work { trace, all, pes, busy, ratio: f64::from(trace.ranks) / pes }
+    }
+
+    /// Time that PEs were idle, as a part of all their time.
+    fn idle(&self) -> f64 {
+        let idle: f64 = self.all.pes.values().map(|pe| pe.idle).sum();
+        idle / (self.all.seconds * self.pes).max(f64::MIN_POSITIVE)
+    }
+
+    fn giant(&self) -> Option<Advice> {
+        let (rank, largest) = self
+            .all
+            .ranks
+            .iter()
+            .max_by(|a, b| a.1.run.total_cmp(&b.1.run))
+            .map(|it| (it.0, it.1.run))?;
+        let part = largest * self.pes / self.busy.max(f64::MIN_POSITIVE);
+        // With few ranks a PE each of them is a large part; a giant stands out among them.
+        let mean = self.busy / self.all.ranks.len().max(1) as f64;
+        let is_giant =
+            part > GIANT && largest > 3.0 * mean && self.pes > 1.0 && self.idle() > UNEVEN;
+        is_giant.then_some(Advice::Giant { rank: *rank, part, ratio: self.ratio })
+    }
+
+    fn fine(&self) -> Option<Advice> {
+        let runs = self.trace.events().filter_map(|(_, event)| match event.what {
+            What::Ran { nanoseconds, .. } => Some(nanoseconds),
+            _ => None,
+        });
+        // The median: a PE that loses its core in some runs does not make the others longer.
+        let mut runs: Vec<f64> = runs.collect();
+        let middle = runs.len() / 2;
+        if runs.len() < 1000 {
+            return None;
+        }
+        let run = *runs.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let bytes = self.all.bytes as f64 / self.all.sent.max(1) as f64;
+        let switches = 1e6 / run.max(1.0);
+        (run < FINE).then_some(Advice::Fine { switches, bytes, ratio: self.ratio })
+    }
+
+    fn uneven(&self) -> Option<Advice> {
+        let (pe, _) = self.all.pes.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
+        let imbalance = self.all.imbalance();
+        let mut loads = vec![0.0f64; self.trace.pes.max(1) as usize];
+        let mut ranks: Vec<f64> = self.all.ranks.values().map(|rank| rank.run).collect();
+        ranks.sort_by(|a, b| b.total_cmp(a));
+        // The longest first, each where there is least: at most a third above the best (Graham 1969).
+        for run in ranks {
+            if let Some(least) = loads.iter_mut().min_by(|a, b| f64::total_cmp(a, b)) {
+                *least += run;
+            }
+        }
+        let possible = crate::statistics::imbalance(loads.into_iter());
+        let gains = imbalance > UNEVEN && possible < imbalance / 2.0;
+        gains.then_some(Advice::Uneven { pe: *pe, imbalance, possible, steps: self.all.steps })
+    }
+
+    fn pinned(&self) -> Option<Advice> {
+        let run = |rank: &u32| self.all.ranks.get(rank).map_or(0.0, |it| it.run);
+        let (rank, why) = self.all.stayed.iter().max_by(|a, b| run(a.0).total_cmp(&run(b.0)))?;
+        let reason = match self.trace.name(*why) {
+            "" => {
+                self.all.stayed.values().map(|why| self.trace.name(*why)).find(|it| !it.is_empty())
+            }
+            why => Some(why),
+        };
+        let why = reason.unwrap_or_default().to_owned();
+        Some(Advice::Pinned { ranks: self.all.stayed.len(), rank: *rank, why })
+    }
+
+    /// Whether ranks could be placed so that fewer messages go between PEs: each is put to the PE on which most
+    /// of its messages would stay, as long as there is room (a greedy cut of the graph).
+    fn apart(&self) -> Option<Advice> {
+        let user = self.messages();
+        let total: u64 = user.values().map(|it| it.0).sum();
+        let between: u64 = user.values().map(|it| it.1).sum();
+        let part = between as f64 / total.max(1) as f64;
+        if total < 100 || part < APART || self.pes < 2.0 {
+            return None;
+        }
+        let possible = self.cut(&user) as f64 / total as f64;
+        let ((from, to), (_, messages)) = user.iter().max_by_key(|(pair, it)| (it.1, **pair))?;
+        let gains = possible < part / 2.0;
+        gains.then_some(Advice::Apart { part, possible, pair: (*from, *to, *messages) })
+    }
+
+    /// Messages of the program by sender and receiver: all, and those between PEs.
+    fn messages(&self) -> FxHashMap<(u32, u32), (u64, u64)> {
+        let mut sent: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let of = |it: &Message| (it.from, it.to, it.sequence);
+        for (pe, event) in self.trace.events() {
+            if let What::Sent(it) = &event.what
+                && !it.is_internal
+            {
+                sent.insert(of(it), pe);
+            }
+        }
+        let mut pairs: FxHashMap<(u32, u32), (u64, u64)> = FxHashMap::default();
+        for (pe, event) in self.trace.events() {
+            if let What::Matched(it) = &event.what
+                && let Some(from) = sent.get(&of(it))
+            {
+                let pair = pairs.entry((it.from, it.to)).or_default();
+                pair.0 += 1;
+                pair.1 += u64::from(*from != pe);
+            }
+        }
+        pairs
+    }
+
+    /// Messages between PEs if groups of ranks that talk are put together, largest talkers first, with no PE
+    /// above its share of ranks.
+    fn cut(&self, pairs: &FxHashMap<(u32, u32), (u64, u64)>) -> u64 {
+        let mut edges: Vec<(u64, u32, u32)> =
+            pairs.iter().map(|(pair, it)| (it.0, pair.0, pair.1)).collect();
+        edges.sort_unstable_by(|a, b| b.cmp(a));
+        let room = self.trace.ranks.div_ceil(self.trace.pes.max(1));
+        let mut group: Vec<u32> = (0..self.trace.ranks).collect();
+        let mut members: Vec<Vec<u32>> = (0..self.trace.ranks).map(|rank| vec![rank]).collect();
+        for (_, a, b) in &edges {
+            let (a, b) = (group[*a as usize] as usize, group[*b as usize] as usize);
+            if a != b && members[a].len() + members[b].len() <= room as usize {
+                for rank in std::mem::take(&mut members[b]) {
+                    group[rank as usize] = a as u32;
+                    members[a].push(rank);
+                }
+            }
+        }
+        // Groups in bins, the largest first.
+        members.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        let mut filled = vec![0; self.trace.pes.max(1) as usize];
+        let mut pe_of = vec![0; self.trace.ranks as usize];
+        for group in members.iter().filter(|it| !it.is_empty()) {
+            if let Some((pe, least)) = filled.iter_mut().enumerate().min_by_key(|(_, it)| **it) {
+                *least += group.len();
+                group.iter().for_each(|rank| pe_of[*rank as usize] = pe);
+            }
+        }
+        edges
+            .iter()
+            .filter(|(_, a, b)| pe_of[*a as usize] != pe_of[*b as usize])
+            .map(|it| it.0)
+            .sum()
+    }
+
+    /// Waits that end with a message that was sent after they began, while the PE was idle: Scalasca's "late
+    /// sender".
+    fn late(&self) -> Option<Advice> {
+        let mut sent: FxHashMap<(u32, u32, u32), i64> = FxHashMap::default();
+        let mut matched: FxHashMap<u32, Vec<(i64, Message)>> = FxHashMap::default();
+        for (_, event) in self.trace.events() {
+            match event.what {
+                What::Sent(it) => {
+                    sent.insert((it.from, it.to, it.sequence), event.at);
+                }
+                What::Matched(it) if !it.is_internal => {
+                    matched.entry(it.to).or_default().push((event.at, it));
+                }
+                _ => {}
+            }
+        }
+        matched.values_mut().for_each(|it| it.sort_by_key(|it| it.0));
+        let mut waited: FxHashMap<u32, (f64, u32)> = FxHashMap::default();
+        for (rank, runs) in crate::convert::perfetto::runs_by_rank(self.trace) {
+            let Some(matched) = matched.get(&rank) else { continue };
+            for pair in runs.windows(2) {
+                let ((_, _, stopped, then), (_, next, ..)) = (pair[0], pair[1]);
+                let Then::Waits(call, _) = then else { continue };
+                let first = matched.partition_point(|it| it.0 < stopped);
+                let Some((at, message)) = matched.get(first).filter(|it| it.0 <= next) else {
+                    continue;
+                };
+                let key = (message.from, message.to, message.sequence);
+                if let Some(sent) = sent.get(&key).filter(|sent| **sent > stopped) {
+                    let entry = waited.entry(message.from).or_insert((0.0, call));
+                    entry.0 += ((*sent).min(*at) - stopped) as f64 / 1e9;
+                }
+            }
+        }
+        let total: f64 = waited.values().map(|it| it.0).sum();
+        let (rank, (seconds, call)) = waited.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+        let idle: f64 = self.all.pes.values().map(|pe| pe.idle).sum();
+        let part = idle.min(total) / (self.all.seconds * self.pes).max(f64::MIN_POSITIVE);
+        // Many ranks that wait for each other a little are no late senders: one of them stands out.
+        let stands_out = *seconds > total / 2.0;
+        (part > LATE && stands_out).then(|| Advice::Late {
+            part,
+            rank: *rank,
+            seconds: *seconds,
+            call: self.trace.name(*call).to_owned(),
+        })
+    }
+}

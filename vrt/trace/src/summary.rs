@@ -1,0 +1,130 @@
+//! What a job has done, in some tables.
+
+use std::fmt::Write;
+
+use crate::read::Trace;
+use crate::statistics::{OfCall, OfPe, OfRank, Statistics};
+
+/// Ranks and calls that are shown unless all are asked for.
+const ROWS: usize = 16;
+
+/// The text of a trace's summary; with all ranks and calls, or those that matter most.
+pub fn text(trace: &Trace, statistics: &Statistics, all: bool) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_to(&mut text, trace, statistics, all);
+    text
+}
+
+fn write_to(out: &mut String, trace: &Trace, all: &Statistics, whole: bool) -> std::fmt::Result {
+    writeln!(out, "{}", trace.command)?;
+    writeln!(
+        out,
+        "{} PEs, {} ranks, {:.6} s; imbalance of the PEs {:.3}",
+        trace.pes,
+        trace.ranks,
+        all.seconds,
+        all.imbalance()
+    )?;
+    writeln!(
+        out,
+        "messages: {} sent ({} bytes), {} matched, {} put back, {} between PEs",
+        all.sent, all.bytes, all.matched, all.put_back, all.between_pes
+    )?;
+    writeln!(
+        out,
+        "collective operations: {} parts; moves: {} ({} bytes copied); balancing steps: {}",
+        all.collectives, all.moves, all.moved_bytes, all.steps
+    )?;
+    if trace.dropped() > 0 {
+        writeln!(out, "incomplete: {} events were left out beyond --trace-limit", trace.dropped())?;
+    }
+    if !trace.is_complete() {
+        let ended = trace.records.iter().filter(|it| it.complete).count();
+        let gaps: u64 = trace.records.iter().map(|it| it.gaps).sum();
+        writeln!(
+            out,
+            "incomplete: the traces of {ended} of {} PEs have an end, {gaps} blocks and {} bytes are lost",
+            trace.pes, trace.damaged
+        )?;
+    }
+    writeln!(
+        out,
+        "\n{:>6} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7} {:>10} {:>10}",
+        "PE", "busy s", "%", "idle s", "%", "overhead s", "%", "switches", "sent"
+    )?;
+    for (pe, OfPe { busy, idle, overhead, switches, sent }) in &all.pes {
+        let part = |seconds: f64| 100.0 * seconds / all.seconds.max(f64::MIN_POSITIVE);
+        writeln!(
+            out,
+            "{pe:>6} {busy:>10.6} {:>7.2} {idle:>10.6} {:>7.2} {overhead:>10.6} {:>7.2} {switches:>10} {sent:>10}",
+            part(*busy),
+            part(*idle),
+            part(*overhead)
+        )?;
+    }
+    let rows = |all: usize| if whole { all } else { all.min(ROWS) };
+    let mut ranks: Vec<(&u32, &OfRank)> = all.ranks.iter().collect();
+    if !whole {
+        ranks.sort_by(|a, b| b.1.run.total_cmp(&a.1.run));
+    }
+    writeln!(
+        out,
+        "\n{:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10} {:>6} {:>5}",
+        "rank",
+        "run s",
+        "waited s",
+        "ready s",
+        "switches",
+        "sent",
+        "bytes",
+        "received",
+        "moves",
+        "PE"
+    )?;
+    for (rank, it) in ranks.iter().take(rows(ranks.len())) {
+        writeln!(
+            out,
+            "{rank:>6} {:>10.6} {:>10.6} {:>10.6} {:>10} {:>10} {:>12} {:>10} {:>6} {:>5}",
+            it.run,
+            it.waited,
+            it.ready,
+            it.switches,
+            it.sent,
+            it.bytes,
+            it.matched.saturating_sub(it.put_back),
+            it.moves,
+            it.pe
+        )?;
+    }
+    more(out, ranks.len() - rows(ranks.len()), "ranks that have run less")?;
+    let mut waits: Vec<_> = all.waits.iter().collect();
+    waits.sort_by(|a, b| b.1.seconds.total_cmp(&a.1.seconds));
+    writeln!(
+        out,
+        "\n{:<28} {:>10} {:>12} {:>12}  longest",
+        "waits in", "times", "s of ranks", "mean us"
+    )?;
+    for (call, OfCall { times, seconds, longest }) in waits.iter().take(rows(waits.len())) {
+        let name = match trace.name(**call) {
+            "" => "(something else)",
+            name => name,
+        };
+        writeln!(
+            out,
+            "{name:<28} {times:>10} {seconds:>12.6} {:>12.2}  {:.6} s, rank {}, at {:.6} s",
+            1e6 * seconds / *times as f64,
+            longest.0,
+            longest.1,
+            longest.2 as f64 / 1e9
+        )?;
+    }
+    more(out, waits.len() - rows(waits.len()), "calls")
+}
+
+fn more(out: &mut String, number: usize, what: &str) -> std::fmt::Result {
+    match number {
+        0 => Ok(()),
+        number => writeln!(out, "   and {number} more {what} (--all shows them)"),
+    }
+}

@@ -1,0 +1,218 @@
+//! Writing: a thread takes the events of a PE from its ring and appends them to the file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use vrt_core::pe::cycle_counter;
+
+use crate::format::{HEADER, Header, Kind, RECORD};
+use crate::record::Recorder;
+use crate::ring::Ring;
+
+/// How long events stay in memory at most.
+const PERIOD: Duration = Duration::from_millis(50);
+/// Records in a block.
+const BLOCK: u64 = 1 << 15;
+/// Looks at both clocks, of which the quickest counts.
+const LOOKS: usize = 5;
+
+/// Why a trace cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file cannot be made.
+    #[error("--trace {}: cannot create it: {source}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The thread that writes cannot be started.
+    #[error("--trace: cannot start the thread that writes: {0}")]
+    Thread(io::Error),
+}
+
+/// What is said of a job in its trace, by each PE.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// PEs of the job.
+    pub pes: u32,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// The node of the PE that says so.
+    pub node: u32,
+    /// The program and its arguments.
+    pub command: String,
+}
+
+/// The file of a trace, which PEs of a machine have in common.
+#[derive(Debug)]
+pub struct TraceFile {
+    file: File,
+    path: PathBuf,
+    limit: u64,
+}
+
+impl TraceFile {
+    /// Makes the file, for at most so many bytes of events from all PEs that write to it.
+    ///
+    /// # Errors
+    /// The system does not give it.
+    pub fn create(path: &Path, limit: u64) -> Result<TraceFile, WriteError> {
+        let failed = |source| WriteError::Create { path: path.to_owned(), source };
+        // Appending begins anew at the end with each write, whoever has written before.
+        File::create(path).map_err(failed)?;
+        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        Ok(TraceFile { file, path: path.to_owned(), limit })
+    }
+}
+
+/// The writing thread of a PE. Its threads are the process's, so there is one as long as there is the PE.
+#[derive(Debug)]
+pub struct Writer {
+    ring: Arc<Ring>,
+    thread: JoinHandle<()>,
+}
+
+impl Writer {
+    /// Begins to record the events of a PE; `say` tells people what goes wrong.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(
+        file: &TraceFile,
+        pe: u32,
+        job: &Job,
+        say: fn(&str),
+    ) -> Result<(Recorder, Writer), WriteError> {
+        let ring = Arc::new(Ring::new());
+        let append = file.file.try_clone().map_err(WriteError::Thread)?;
+        let mut to = Output {
+            file: append,
+            path: file.path.clone(),
+            pe,
+            number: 0,
+            bytes: Vec::with_capacity(HEADER + BLOCK as usize * RECORD),
+        };
+        let (of_thread, of_job) = (ring.clone(), job.clone());
+        // Until the PE is there nobody is told anything, so the thread may begin at once.
+        let thread = std::thread::Builder::new()
+            .name("vrt-trace".to_owned())
+            .stack_size(128 << 10)
+            .spawn(move || {
+                let written = to.write_job(&of_job).and_then(|()| write(&of_thread, &mut to));
+                of_thread.closed.store(true, Ordering::Release);
+                if let Err(error) = written {
+                    say(&format!(
+                        "--trace {}: {error}; PE {pe} records no more, the job goes on",
+                        to.path.display()
+                    ));
+                }
+            })
+            .map_err(WriteError::Thread)?;
+        let limit = file.limit / u64::from(job.pes.max(1));
+        let recorder = Recorder::new(ring.clone(), thread.thread().clone(), limit);
+        Ok((recorder, Writer { ring, thread }))
+    }
+
+    /// Writes what is left, when the PE is over; returns how many events were left out.
+    pub fn finish(self) -> u64 {
+        self.ring.over.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        // It panics as little as any code, and there would be nothing to do about it.
+        let _ = self.thread.join();
+        self.ring.dropped.load(Ordering::Relaxed)
+    }
+}
+
+fn write(ring: &Ring, to: &mut Output) -> io::Result<()> {
+    loop {
+        let over = ring.over.load(Ordering::Acquire);
+        loop {
+            to.begin();
+            ring.take(BLOCK, &mut to.bytes);
+            if to.bytes.len() == HEADER {
+                break;
+            }
+            to.end(Kind::Records, ring.dropped.load(Ordering::Relaxed))?;
+        }
+        if over {
+            to.begin();
+            return to.end(Kind::End, ring.dropped.load(Ordering::Relaxed));
+        }
+        std::thread::park_timeout(PERIOD);
+    }
+}
+
+/// The end of a file at which a PE writes.
+struct Output {
+    file: File,
+    path: PathBuf,
+    pe: u32,
+    /// Blocks written so far.
+    number: u64,
+    /// The next one.
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    fn begin(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(HEADER, 0);
+    }
+
+    fn end(&mut self, kind: Kind, dropped: u64) -> io::Result<()> {
+        let body = &self.bytes[HEADER..];
+        let (stamp, nanoseconds) = clocks();
+        let header = Header {
+            pe: self.pe,
+            kind,
+            number: self.number,
+            len: body.len() as u32,
+            crc: crc32fast::hash(body),
+            stamp,
+            nanoseconds,
+            dropped,
+        };
+        self.bytes[..HEADER].copy_from_slice(&header.write());
+        self.number += 1;
+        self.file.write_all(&self.bytes)
+    }
+
+    fn write_job(&mut self, job: &Job) -> io::Result<()> {
+        self.begin();
+        let Job { pes, ranks, node, command } = job;
+        let command = command.replace('\n', " ");
+        let text = format!(
+            "pes={pes}\nranks={ranks}\nnode={node}\nmachine={}\ncommand={command}\n",
+            machine()
+        );
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.end(Kind::Job, 0)
+    }
+}
+
+/// What tells a machine from others, and this run of it from others: PEs that say the same have the same
+/// cycle counter.
+fn machine() -> String {
+    let word = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let [host, boot] = ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"].map(word);
+    format!("{host} {boot}")
+}
+
+/// The cycle counter and nanoseconds since 1970, at one moment.
+fn clocks() -> (u64, u64) {
+    let look = |_| {
+        let before = cycle_counter();
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let took = cycle_counter().wrapping_sub(before);
+        let nanoseconds = since.map_or(0, |since| since.as_nanos() as u64);
+        (took, (before.wrapping_add(took / 2), nanoseconds))
+    };
+    (0..LOOKS).map(look).min().map_or((0, 0), |(_, clocks)| clocks)
+}
