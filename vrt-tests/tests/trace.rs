@@ -202,7 +202,8 @@ fn agrees_or_has_no_messages(trace: &Trace) {
 
 #[test]
 fn known_faults_are_named() {
-    let jobs: [(&str, fn(&Advice) -> bool); 5] = [
+    type Names = fn(&Advice) -> bool;
+    let jobs: [(&str, Names); 5] = [
         (
             "--pes 2 --ranks 8 giant",
             |it| matches!(it, Advice::Giant { rank: 0, part, .. } if *part > 1.0),
@@ -289,7 +290,7 @@ fn paraver_is_well_formed(trace: &Trace, all: &Statistics, prv: &PathBuf) {
                     "{line}: {before:?}"
                 );
             }
-            2 => assert!(fields.len() % 2 == 0 && fields.len() >= 8, "{line}"),
+            2 => assert!(fields.len().is_multiple_of(2) && fields.len() >= 8, "{line}"),
             3 => {
                 assert_eq!(fields.len(), 15, "{line}");
                 communications += 1;
