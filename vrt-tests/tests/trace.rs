@@ -174,7 +174,7 @@ fn beyond_the_limit_only_what_is_rare_is_recorded() {
 #[test]
 fn regions_and_spans_are_recorded() {
     let (trace, _, _folder) = traced(FAULTS, "--pes 2 --ranks 4 --steps 3 regions");
-    agrees_or_has_no_messages(&trace);
+    has_collectives_alone(&trace);
     let mut open: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, event) in trace.events() {
@@ -194,7 +194,8 @@ fn regions_and_spans_are_recorded() {
     assert!(trace.names.iter().any(|name| name == "all_reduce_into"), "{:?}", trace.names);
 }
 
-fn agrees_or_has_no_messages(trace: &Trace) {
+/// Small collective operations send no messages between ranks.
+fn has_collectives_alone(trace: &Trace) {
     let all = Statistics::of(trace);
     assert!(trace.is_complete());
     assert_eq!((all.sent, all.collectives), (0, 12));
@@ -202,7 +203,8 @@ fn agrees_or_has_no_messages(trace: &Trace) {
 
 #[test]
 fn known_faults_are_named() {
-    let jobs: [(&str, fn(&Advice) -> bool); 5] = [
+    type Expected = fn(&Advice) -> bool;
+    let jobs: [(&str, Expected); 5] = [
         (
             "--pes 2 --ranks 8 giant",
             |it| matches!(it, Advice::Giant { rank: 0, part, .. } if *part > 1.0),
@@ -289,7 +291,7 @@ fn paraver_is_well_formed(trace: &Trace, all: &Statistics, prv: &PathBuf) {
                     "{line}: {before:?}"
                 );
             }
-            2 => assert!(fields.len() % 2 == 0 && fields.len() >= 8, "{line}"),
+            2 => assert!(fields.len().is_multiple_of(2) && fields.len() >= 8, "{line}"),
             3 => {
                 assert_eq!(fields.len(), 15, "{line}");
                 communications += 1;
