@@ -174,7 +174,7 @@ fn beyond_the_limit_only_what_is_rare_is_recorded() {
 #[test]
 fn regions_and_spans_are_recorded() {
     let (trace, _, _folder) = traced(FAULTS, "--pes 2 --ranks 4 --steps 3 regions");
-    agrees_or_has_no_messages(&trace);
+    has_collectives_alone(&trace);
     let mut open: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, event) in trace.events() {
@@ -194,7 +194,8 @@ fn regions_and_spans_are_recorded() {
     assert!(trace.names.iter().any(|name| name == "all_reduce_into"), "{:?}", trace.names);
 }
 
-fn agrees_or_has_no_messages(trace: &Trace) {
+/// Small collective operations send no messages between ranks.
+fn has_collectives_alone(trace: &Trace) {
     let all = Statistics::of(trace);
     assert!(trace.is_complete());
     assert_eq!((all.sent, all.collectives), (0, 12));
@@ -202,8 +203,8 @@ fn agrees_or_has_no_messages(trace: &Trace) {
 
 #[test]
 fn known_faults_are_named() {
-    type Names = fn(&Advice) -> bool;
-    let jobs: [(&str, Names); 5] = [
+    type Expected = fn(&Advice) -> bool;
+    let jobs: [(&str, Expected); 5] = [
         (
             "--pes 2 --ranks 8 giant",
             |it| matches!(it, Advice::Giant { rank: 0, part, .. } if *part > 1.0),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread::Thread;
 
 use rustc_hash::FxHashMap;
-use vrt_core::pe::{By, Event, Message, Observer, Placed, Then, cycle_counter};
+use vrt_core::pe::{By, Envelope, Event, Observer, Placed, Then, cycle_counter};
 
 use crate::format::{LONGEST_NAME, NO_PARTNER, RECORD, Record, code, then, what};
 use crate::ring::{ROOM, Ring};
@@ -122,8 +122,8 @@ impl Recorder {
     }
 
     #[inline(always)]
-    fn message(&mut self, code: u8, rank: u32, other: u32, message: &Message) {
-        let Message { sequence, context, tag, bytes, .. } = *message;
+    fn message(&mut self, code: u8, rank: u32, other: u32, message: &Envelope) {
+        let Envelope { sequence, context, tag, bytes, .. } = *message;
         // Contexts of a communicator come in fours: messages, operations, exchanges, theirs.
         let other = other | (context % 4) << 24;
         let last = u64::from(sequence) | u64::from(tag as u32) << 32;

@@ -216,3 +216,80 @@ fn clocks() -> (u64, u64) {
     };
     (0..LOOKS).map(look).min().map_or((0, 0), |(_, clocks)| clocks)
 }
+
+#[cfg(all(test, feature = "tools"))]
+mod tests {
+    use super::*;
+    use crate::read::{By, Trace, What};
+    use crate::ring::ROOM;
+    use vrt_core::pe::{By as How, Envelope, Event, Observer, Placed};
+
+    const JOB: Job = Job { pes: 2, ranks: 4, node: 0, command: String::new() };
+
+    fn nobody(_: &str) {}
+
+    /// More events than there is room for at once, from two PEs into one file.
+    #[test]
+    fn what_is_recorded_is_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        let file = TraceFile::create(&path, 1 << 30).unwrap();
+        let job = Job { command: "job --with\nlines".to_owned(), ..JOB };
+        let pes: Vec<_> = (0..2)
+            .map(|pe| Writer::start(&file, pe, &job, nobody).unwrap())
+            .map(|(mut recorder, writer)| {
+                let work = std::thread::spawn(move || {
+                    for sequence in 0..(ROOM + ROOM / 2) as u32 {
+                        let it =
+                            Envelope { from: 1, to: 3, sequence, context: 5, tag: -7, bytes: 9 };
+                        recorder.observe(Event::Sent(it));
+                    }
+                });
+                (work, writer)
+            })
+            .collect();
+        for (work, writer) in pes {
+            work.join().unwrap();
+            assert_eq!(writer.finish(), 0);
+        }
+        let trace = Trace::read(&path).unwrap();
+        assert!(trace.is_complete());
+        assert_eq!((trace.command.as_str(), trace.ranks), ("job --with lines", 4));
+        for records in &trace.records {
+            assert_eq!(records.events.len() as u64, ROOM + ROOM / 2);
+            for (expected, event) in (0..).zip(&records.events) {
+                let What::Sent(it) = event.what else { panic!("{event:?}") };
+                assert_eq!((it.from, it.to, it.sequence), (1, 3, expected));
+                assert_eq!((it.tag, it.bytes, it.is_internal), (-7, 9, true));
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_read_as_they_were_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        let file = TraceFile::create(&path, 1 << 20).unwrap();
+        let (mut recorder, writer) = Writer::start(&file, 0, &JOB, nobody).unwrap();
+        let long = "a region whose name is longer than a record, which has 32 bytes";
+        let rank = Placed { rank: 3, at: 1023, to: 0, seconds: 0.25, bytes: 1 << 40, pinned: true };
+        recorder.observe(Event::RegionBegins { rank: 2, name: long });
+        recorder.observe(Event::Step { number: 7, strategy: "greedy", ranks: &[rank] });
+        recorder.observe(Event::Leaves { rank: 2, to: 1023, bytes: 5, by: How::State });
+        recorder.observe(Event::RegionBegins { rank: 2, name: long });
+        assert_eq!(writer.finish(), 0);
+        let trace = Trace::read(&path).unwrap();
+        let name = |name: &str| trace.names.iter().position(|it| it == name).unwrap() as u32;
+        let region = What::RegionBegins { rank: 2, name: name(long) };
+        let expected = [
+            region,
+            What::Step { number: 7, strategy: name("greedy"), ranks: 1 },
+            What::Placed { rank: 3, at: 1023, to: 0, seconds: 0.25, bytes: 1 << 40, pinned: true },
+            What::Leaves { rank: 2, to: 1023, bytes: 5, by: By::State },
+            region,
+        ];
+        let events: Vec<What> = trace.events().map(|(_, event)| event.what).collect();
+        assert_eq!(events, expected);
+        assert!(!trace.is_complete(), "the other PE has written nothing");
+    }
+}

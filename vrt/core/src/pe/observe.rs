@@ -39,9 +39,9 @@ pub enum Event<'a> {
         to: u64,
     },
     /// A rank has sent a message.
-    Sent(Message),
+    Sent(Envelope),
     /// A message has got its receive. Its sender may still wait for that, and its data come later.
-    Matched(Message),
+    Matched(Envelope),
     /// The receive of a message was given up: it waits for another one.
     PutBack {
         /// The receiver.
@@ -164,7 +164,7 @@ impl By {
 
 /// A message, on the way or there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct Envelope {
     /// Rank of the job that has sent it.
     pub from: u32,
     /// Rank of the job that it is for.
@@ -179,10 +179,10 @@ pub struct Message {
     pub bytes: u64,
 }
 
-impl Message {
-    pub(crate) fn of(packet: &Packet) -> Message {
+impl Envelope {
+    pub(crate) fn of(packet: &Packet) -> Envelope {
         let Packet { from, to, sequence, context, tag, .. } = *packet;
-        Message { from, to, sequence, context, tag, bytes: packet.message_len() }
+        Envelope { from, to, sequence, context, tag, bytes: packet.message_len() }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::pe::flow::pooled;
 use crate::pe::ranks::Delivery;
 use crate::pe::requests::{Request, Room};
 use crate::pe::{
-    Completion, Core, Engine, Event, Message, RESERVES, RequestEnd, Started, copy_short,
+    Completion, Core, Engine, Envelope, Event, RESERVES, RequestEnd, Started, copy_short,
     is_observed,
 };
 use vrt_slot::hooks;
@@ -343,7 +343,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn observe_match(&mut self, packet: &Packet) {
-        self.observe(Event::Matched(Message::of(packet)));
+        self.observe(Event::Matched(Envelope::of(packet)));
     }
 
     pub(crate) fn tell_finished(&mut self, packet: &Packet) {

@@ -21,7 +21,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
 use crate::pe::requests::{Request, copy_short};
-use crate::pe::{Core, Event, Message, RequestEnd, Started, Status, is_observed};
+use crate::pe::{Core, Envelope, Event, RequestEnd, Started, Status, is_observed};
 use vrt_slot::{Arena, hooks};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
@@ -185,9 +185,9 @@ impl Core {
     }
 
     /// A message of the running rank, for an observer.
-    fn observed(&self, message: &Outbound, sequence: u32) -> Message {
+    fn observed(&self, message: &Outbound, sequence: u32) -> Envelope {
         let Outbound { context, to, tag, len, .. } = *message;
-        Message { from: self.current, to, sequence, context, tag, bytes: len as u64 }
+        Envelope { from: self.current, to, sequence, context, tag, bytes: len as u64 }
     }
 
     #[cold]
