@@ -1,7 +1,8 @@
 //! `uts experiment`: the experiments of the papers, run here.
 //!
 //! Each job is run several times, the jobs of an experiment one after the other and then all of them
-//! again, so that a slow minute of the machine does not fall on one of them alone. A figure shows the
+//! again, so that a slow minute of the machine does not fall on one of them alone; those to be compared run
+//! next to each other. A figure shows the
 //! best run for rates, where only disturbances vary, and else the median, or all runs together.
 
 mod catalog;
@@ -105,13 +106,16 @@ fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, Ex
     let jobs = (experiment.jobs)();
     let shows = std::io::stderr().is_terminal();
     let mut outcomes = vec![Vec::new(); jobs.len()];
+    // Those that a figure shows above each other run next to each other.
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by(|a, b| jobs[*a].x.total_cmp(&jobs[*b].x));
     let all = jobs.len() * repeat as usize;
     for number in 0..all {
         if shows {
             // A terminal that cannot be written to shows no progress.
             let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
         }
-        let job = number % jobs.len();
+        let job = order[number % jobs.len()];
         outcomes[job].push(run::run(&jobs[job])?);
     }
     if shows {
