@@ -254,7 +254,7 @@ fn nonsense_is_a_usage_error_that_says_what_is_allowed() {
         ("experiment all", "--out"),
         ("simulate --tree T9", "no tree `T9`; trees: T1"),
         ("simulate --processes 0", "0 is not in 1..=16777216"),
-        ("simulate --latency -4", "--latency"),
+        ("simulate --latency soon", "a number of nanoseconds, 0 or more, is allowed"),
         ("simulate --algorithm share --processes 1", "1 processes: algorithm share on 1 rank"),
         ("--algorithm share --victims last --ranks 4", "allowed with steal only"),
         ("-g 0", "granularity 0: allowed is 1 or more"),
