@@ -25,6 +25,7 @@
 //! | [`steal_stack`] | chunks that others can take one-sidedly |
 //! | [`shared_2006`], [`hierarchical`] | the algorithms on these |
 //! | [`parallel`] | the search by many ranks: messages, and which algorithm |
+//! | [`simulation`] | the search on a simulated clock and network |
 //! | [`statistics`] | what was found, and who did it |
 //!
 //! ```
@@ -56,6 +57,7 @@ pub mod searcher;
 pub mod sequential;
 pub mod shared_2006;
 pub mod sharing;
+pub mod simulation;
 pub mod statistics;
 pub mod steal_stack;
 pub mod termination;

@@ -1,15 +1,20 @@
 //! The program `uts`: searches a tree and checks its size.
 
+mod csv_text;
+mod experiment;
 mod options;
 mod partial;
 mod report;
+mod simulate;
 mod uts_text;
 
 use clap::Parser;
+use experiment::ExperimentError;
 use mpi::traits::*;
-use options::{Options, OptionsError};
+use options::{Command, Options, OptionsError};
 use partial::Board;
 use report::Report;
+use simulate::SimulateError;
 use std::{
     io::{IsTerminal, Write},
     process::ExitCode,
@@ -36,6 +41,22 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    match &options.command {
+        Some(Command::Experiment(options)) => {
+            let result = experiment::run(options);
+            let usage = matches!(result, Err(ExperimentError::Unknown { .. }));
+            return ended(result, usage);
+        }
+        Some(Command::Simulate(options)) => {
+            let result = simulate::run(options);
+            let usage = matches!(
+                result,
+                Err(SimulateError::UnknownTree { .. } | SimulateError::Plan { .. })
+            );
+            return ended(result, usage);
+        }
+        None => {}
+    }
     let job = match Job::new(options.clone()) {
         Ok(job) => job,
         Err(error) => {
@@ -57,6 +78,17 @@ fn main() -> ExitCode {
         job.report_partial(&options, began.elapsed().as_secs_f64());
     }
     status
+}
+
+/// Says what went wrong, if something did.
+fn ended<E: std::fmt::Display>(result: Result<(), E>, usage: bool) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("uts: {error}");
+            if usage { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+        }
+    }
 }
 
 /// What is to be done.
@@ -170,12 +202,25 @@ impl Job {
         let heading = self.heading(&how);
         let report = Report { heading, ranks, pes, seconds, published, verbose };
         let (mut text, ok) = report.print();
+        let verdict = text.lines().last().unwrap_or_default().to_owned();
         if let Some(verbosity) = self.options.uts_text {
             let (parameters, plan) = (*self.tree.parameters(), self.plan);
-            let verdict = text.lines().last().unwrap_or_default().to_owned();
             text = UtsText { parameters, plan, ranks, seconds }.print(verbosity) + &verdict + "\n";
         }
-        if let Err(error) = std::io::stdout().lock().write_all(text.as_bytes()) {
+        let mut text = text.into_bytes();
+        if self.options.csv {
+            if !ok {
+                eprintln!("uts: {}", verdict);
+            }
+            text = match csv_text::table(ranks, seconds) {
+                Ok(table) => table,
+                Err(error) => {
+                    eprintln!("uts: the table cannot be made: {error}");
+                    return ExitCode::FAILURE;
+                }
+            };
+        }
+        if let Err(error) = std::io::stdout().lock().write_all(&text) {
             eprintln!("uts: the result cannot be written: {error}");
             return ExitCode::FAILURE;
         }

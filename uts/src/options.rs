@@ -1,6 +1,7 @@
 //! The command line, and what it asks for.
 
-use clap::{ArgGroup, Parser};
+use crate::{experiment::ExperimentOptions, simulate::SimulateOptions};
+use clap::{ArgGroup, Parser, Subcommand};
 use thiserror::Error;
 use uts::{
     lanes::Kernel,
@@ -16,8 +17,13 @@ use uts::{
 /// other (-t, -b, -r, -a, -d, -q, -m, -f). Without either it is the benchmark's default, a
 /// geometric tree of 1732 nodes.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "uts", version, group = ArgGroup::new("explicit").multiple(true))]
+#[command(name = "uts", version, group = ArgGroup::new("explicit").multiple(true),
+          args_conflicts_with_subcommands = true)]
 pub struct Options {
+    /// What else there is to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// A tree with a published size: T1, T2, T3, T4, T5 (4 million nodes), T1L, T2L, T3L (100
     /// million), T1XL, T1XXL, T2XXL, T3XXL (billions), T1WL, T2WL, T3WL (hundreds of billions)
     #[arg(long, value_name = "NAME", conflicts_with = "explicit")]
@@ -122,6 +128,11 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub uts_text: Option<u8>,
 
+    /// Print what each rank did as a CSV table, and nothing else (a wrong tree is told by the exit
+    /// status, and on the standard error)
+    #[arg(long, conflicts_with_all = ["verbose", "uts_text"])]
+    pub csv: bool,
+
     /// Do not show progress (it is shown only on a terminal)
     #[arg(long)]
     pub no_progress: bool,
@@ -129,6 +140,15 @@ pub struct Options {
     /// Options of the runtime.
     #[command(flatten)]
     pub vrt: mpi::Config,
+}
+
+/// What the program does beside a search.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md
+    Experiment(ExperimentOptions),
+    /// Simulates searches by many processes: real trees, a simulated clock and network
+    Simulate(SimulateOptions),
 }
 
 /// Why there is nothing to run.
@@ -278,11 +298,11 @@ fn named<T: Copy>(text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<
     })
 }
 
-fn algorithm(text: &str) -> Result<Algorithm, String> {
+pub fn algorithm(text: &str) -> Result<Algorithm, String> {
     named(text, &Algorithm::ALL, Algorithm::name)
 }
 
-fn termination(text: &str) -> Result<Termination, String> {
+pub fn termination(text: &str) -> Result<Termination, String> {
     named(text, &Termination::ALL, Termination::name)
 }
 
@@ -294,7 +314,7 @@ fn amount(text: &str) -> Result<Amount, String> {
     named(text, &Amount::ALL, Amount::name)
 }
 
-fn interval(text: &str) -> Result<Interval, String> {
+pub fn interval(text: &str) -> Result<Interval, String> {
     match text.parse() {
         _ if text == "adaptive" => Ok(Interval::Adaptive),
         Ok(nodes) if nodes > 0 => Ok(Interval::Fixed(nodes)),

@@ -197,6 +197,31 @@ fn the_benchmarks_own_text_is_there_at_every_verbosity() {
 }
 
 #[test]
+fn an_experiment_writes_its_table_figure_and_report() {
+    let out = std::env::temp_dir().join(format!("uts-experiment-{}", std::process::id()));
+    let text = success(&format!("experiment prefetch --repeat 1 --out {}", out.display()));
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect("it was written");
+    assert!(text.contains("## Prefetching") && read("report.md").contains("![Prefetching]"));
+    let table = read("prefetch.csv");
+    assert_eq!(table.lines().count(), 13, "{table}");
+    assert!(table.lines().skip(1).all(|row| row.split(',').count() == 13), "{table}");
+    assert!(read("prefetch.svg").starts_with("<svg"));
+    std::fs::remove_dir_all(out).expect("it is there");
+}
+
+#[test]
+fn a_simulation_finds_the_whole_tree() {
+    let text = success("simulate --tree T3 --processes 1,64 --node 10 --algorithm steal");
+    let rows: Vec<Vec<&str>> = text.lines().map(|it| it.split_whitespace().collect()).collect();
+    let seconds = |processes: &str| {
+        let row = rows.iter().find(|row| row.first() == Some(&processes));
+        row.and_then(|row| row[1].parse::<f64>().ok()).expect("a row with a time")
+    };
+    assert!(seconds("1") > 0.041 && seconds("64") < seconds("1") / 8.0, "{text}");
+    assert_eq!(text.lines().last(), Some("ok"));
+}
+
+#[test]
 fn verbose_lists_every_rank_and_nodes_add_up() {
     let text = success("-t 1 -a 3 -d 6 -r 19 --pes 2 --ranks 7 --chunk 4 -i 64 --verbose");
     let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("rank ")).skip(1);
@@ -225,6 +250,12 @@ fn nonsense_is_a_usage_error_that_says_what_is_allowed() {
         ("--algorithm static --termination token", "with static there is quiescence"),
         ("--algorithm shared-2006 --ranks 2 -c 9999", "chunk 9999 with algorithm shared-2006"),
         ("--algorithm magic", "steal, share, steal-2007"),
+        ("experiment luck --out /nowhere", "no experiment `luck`; experiments: all, sequential"),
+        ("experiment all", "--out"),
+        ("simulate --tree T9", "no tree `T9`; trees: T1"),
+        ("simulate --processes 0", "0 is not in 1..=16777216"),
+        ("simulate --latency soon", "a number of nanoseconds, 0 or more, is allowed"),
+        ("simulate --algorithm share --processes 1", "1 processes: algorithm share on 1 rank"),
         ("--algorithm share --victims last --ranks 4", "allowed with steal only"),
         ("-g 0", "granularity 0: allowed is 1 or more"),
         ("--ranks 0", "--ranks"),

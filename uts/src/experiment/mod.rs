@@ -1,0 +1,266 @@
+//! `uts experiment`: the experiments of the papers, run here.
+//!
+//! Each job is run several times, the jobs of an experiment one after the other and then all of them
+//! again, so that a slow minute of the machine does not fall on one of them alone; those to be compared run
+//! next to each other. A figure shows the
+//! best run for rates, where only disturbances vary, and else the median, or all runs together.
+
+mod catalog;
+mod figure;
+mod run;
+
+use catalog::{EXPERIMENTS, Experiment, Measure};
+use clap::Args;
+use figure::Series;
+use run::Outcome;
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal, Write as _},
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md.
+#[derive(Args, Clone, Debug)]
+pub struct ExperimentOptions {
+    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The folder to write to; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// How often each job is run
+    #[arg(long, value_name = "TIMES", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+pub enum ExperimentError {
+    /// No experiment has this name.
+    #[error("no experiment `{name}`; experiments: all, {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A job failed or found the wrong tree.
+    #[error("uts {line}: {why}")]
+    Job {
+        /// Its command line.
+        line: String,
+        /// What happened.
+        why: String,
+    },
+    /// A file cannot be written.
+    #[error("{file}: {why}")]
+    File {
+        /// Its path.
+        file: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Runs what is asked for.
+///
+/// # Errors
+///
+/// If there is no such experiment, a job fails or a file cannot be written.
+pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
+    let name = options.name.as_str();
+    let chosen: Vec<&Experiment> =
+        EXPERIMENTS.iter().filter(|it| name == "all" || it.name == name).collect();
+    if chosen.is_empty() {
+        let known = EXPERIMENTS.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
+        return Err(ExperimentError::Unknown { name: name.to_owned(), known });
+    }
+    let out = options.out.as_path();
+    std::fs::create_dir_all(out).map_err(|it| file_error(out, &it))?;
+    let mut report = String::new();
+    for experiment in chosen {
+        let outcomes = measure(experiment, options.repeat)?;
+        write_table(&out.join(format!("{}.csv", experiment.name)), experiment, &outcomes)?;
+        let lines = lines(experiment, &outcomes);
+        let path = out.join(format!("{}.svg", experiment.name));
+        figure::draw(&path, experiment, &lines).map_err(|why| file_error(&path, &why))?;
+        let paragraph = paragraph(experiment, &lines);
+        println!("{paragraph}");
+        report += &paragraph;
+        report.push('\n');
+    }
+    let path = out.join("report.md");
+    std::fs::write(&path, report).map_err(|it| file_error(&path, &it))
+}
+
+fn file_error(file: &Path, why: &dyn std::fmt::Display) -> ExperimentError {
+    ExperimentError::File { file: file.display().to_string(), why: why.to_string() }
+}
+
+/// The outcomes of each job.
+fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
+    let jobs = (experiment.jobs)();
+    let shows = std::io::stderr().is_terminal();
+    let mut outcomes = vec![Vec::new(); jobs.len()];
+    // Those that a figure shows above each other run next to each other.
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by(|a, b| jobs[*a].x.total_cmp(&jobs[*b].x));
+    let all = jobs.len() * repeat as usize;
+    for number in 0..all {
+        if shows {
+            // A terminal that cannot be written to shows no progress.
+            let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
+        }
+        let job = order[number % jobs.len()];
+        outcomes[job].push(run::run(&jobs[job])?);
+    }
+    if shows {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    Ok(outcomes)
+}
+
+fn write_table(
+    path: &Path,
+    experiment: &Experiment,
+    outcomes: &[Vec<Outcome>],
+) -> Result<(), ExperimentError> {
+    let write = || -> Result<(), csv::Error> {
+        let mut writer = csv::Writer::from_path(path)?;
+        writer.write_record([
+            "series",
+            "x",
+            "arguments",
+            "run",
+            "seconds",
+            "nodes",
+            "value",
+            "stolen",
+            "failed",
+            "working",
+            "overhead",
+            "searching",
+            "idle",
+        ])?;
+        for (job, runs) in (experiment.jobs)().iter().zip(outcomes) {
+            for (number, outcome) in runs.iter().enumerate() {
+                let value = outcome.value(experiment.measure);
+                let mut record = vec![
+                    job.series.clone(),
+                    job.x.to_string(),
+                    job.arguments.clone(),
+                    number.to_string(),
+                    format!("{:.6}", outcome.seconds),
+                    outcome.nodes.to_string(),
+                    value.map(|it| format!("{it:.3}")).unwrap_or_default(),
+                ];
+                record.extend(outcome.steals.map(|it| it.to_string()));
+                record.extend(outcome.times.map(|it| format!("{it:.6}")));
+                writer.write_record(record)?;
+            }
+        }
+        Ok(writer.flush()?)
+    };
+    write().map_err(|it| file_error(path, &it))
+}
+
+/// The points of the figure.
+fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
+    let mut lines: Vec<Series> = Vec::new();
+    for (job, runs) in (experiment.jobs)().into_iter().zip(outcomes) {
+        let Some(value) = typical(runs, experiment.measure) else { continue };
+        match lines.iter_mut().find(|it| it.0 == job.series) {
+            Some((_, points)) => points.push((job.x, value)),
+            None => lines.push((job.series, vec![(job.x, value)])),
+        }
+    }
+    lines
+}
+
+/// The best rate, the median of shares, the rate of success of all runs together.
+fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
+    let mut values: Vec<f64> = runs.iter().filter_map(|it| it.value(measure)).collect();
+    values.sort_by(f64::total_cmp);
+    match measure {
+        Measure::Rate => values.last().copied(),
+        Measure::LargestShare => values.get(values.len() / 2).copied(),
+        Measure::Prefetched => {
+            let sum = |which: usize| runs.iter().map(|it| it.prefetches[which]).sum::<u64>() as f64;
+            (sum(0) > 0.0).then(|| 100.0 * sum(1) / sum(0))
+        }
+    }
+}
+
+/// The experiment in words: what was known, what was found.
+fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
+    let Experiment { name, title, question, axis, measure, .. } = experiment;
+    let mut text =
+        format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\nHere, {}", measure.axis());
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(text, " by {axis}:\n\n| | {axis}: highest at | lowest at | highest / lowest |");
+    text += "|---|---|---|---|\n";
+    for (series, points) in lines {
+        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
+        let Some((most, least)) = ends else { continue };
+        let _ = writeln!(
+            text,
+            "| {series} | {:.1} at {} | {:.1} at {} | {} |",
+            most.1,
+            most.0,
+            least.1,
+            least.0,
+            if least.1 > 0.0 { format!("{:.2}", most.1 / least.1) } else { "-".to_owned() }
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use clap::Parser;
+
+    #[test]
+    fn every_job_is_a_line_that_the_program_takes() {
+        for experiment in EXPERIMENTS {
+            for job in (experiment.jobs)() {
+                let line = std::iter::once("uts").chain(job.arguments.split_whitespace());
+                let options = Options::try_parse_from(line).expect("a sound line");
+                assert!(options.tree().is_ok() && options.kernel().is_ok(), "{}", job.arguments);
+                let ranks = if options.sequential { 2 } else { options.vrt.ranks() as usize };
+                assert!(options.plan(ranks).is_ok(), "{}", job.arguments);
+            }
+        }
+    }
+
+    #[test]
+    fn a_paragraph_has_the_extremes_of_each_line() {
+        let lines = [("T1".to_owned(), vec![(16.0, 20.0), (64.0, 50.0), (256.0, 40.0)])];
+        let text = paragraph(&EXPERIMENTS[1], &lines);
+        assert!(text.contains("| T1 | 50.0 at 64 | 20.0 at 16 | 2.50 |"), "{text}");
+    }
+
+    #[test]
+    fn rates_are_the_best_shares_the_median_and_successes_those_of_all_runs() {
+        let run = |seconds: f64, most: u64, prefetches: [u64; 2]| Outcome {
+            seconds,
+            nodes: 1_000_000,
+            most,
+            prefetches,
+            times: [0.0; 4],
+            steals: [0; 2],
+        };
+        let runs = [run(1.0, 10_000, [1, 0]), run(0.5, 30_000, [0, 0]), run(2.0, 20_000, [3, 3])];
+        assert_eq!(typical(&runs, Measure::Rate), Some(2.0));
+        assert_eq!(typical(&runs, Measure::LargestShare), Some(2.0));
+        assert_eq!(typical(&runs, Measure::Prefetched), Some(75.0));
+        assert_eq!(typical(&runs[1..2], Measure::Prefetched), None);
+    }
+}
