@@ -24,6 +24,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod crack;
 pub mod face;
 pub mod flow;
 pub mod jacobi;
