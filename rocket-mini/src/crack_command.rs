@@ -26,7 +26,7 @@ pub struct CrackArgs {
     #[arg(long, value_name = "PRESSURE", default_value_t = 1.5, value_parser = positive)]
     pressure: f64,
 
-    /// The length of a step, in times in which a wave crosses an element; above 0.8 steps are not stable
+    /// The length of a step, in times in which a wave crosses an element; above 0.4 steps are not stable
     #[arg(long, value_name = "NUMBER", default_value_t = 0.3, value_parser = positive)]
     courant: f64,
 
@@ -128,7 +128,7 @@ fn report(args: &CrackArgs, settings: &Settings, run: &Run) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match solve_alone(settings) {
-        Ok(alone) => report::verdict(run.outcome.verify(&alone)),
+        Ok(alone) => report::verdict(run.outcome.verify(settings, &alone)),
         Err(error) => report::verdict(Err(error)),
     }
 }

@@ -84,9 +84,9 @@ pub enum Error {
         /// The columns.
         columns: usize,
     },
-    /// Displacements are no numbers any more.
+    /// Displacements are far longer than the plate, or no numbers any more.
     #[error(
-        "the plate blew up before step {step}; try a smaller --courant (above 0.8 steps are not stable)"
+        "the plate blew up before step {step}; try a smaller --courant (above 0.4 steps are not stable)"
     )]
     BlownUp {
         /// The step at which it was seen.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::edge::{Edge, STRENGTH};
-use super::{DENSITY, NOTCH, Settings, lame};
+use super::{DENSITY, NOTCH, SIZE, Settings, lame};
 use crate::jacobi::cell_checksum;
 
 /// Corners of an element: lower left, lower right, upper left, upper right.
@@ -97,9 +97,11 @@ impl Plate {
         }
     }
 
-    /// Whether all displacements are numbers.
+    /// Whether all displacements are numbers, and none a hundred times as long as the plate.
     pub fn is_sound(&self) -> bool {
-        self.own().flatten().all(|element| element.u.iter().flatten().all(|u| u.is_finite()))
+        self.own()
+            .flatten()
+            .all(|element| element.u.iter().flatten().all(|u| u.abs() < 100.0 * SIZE[0]))
     }
 
     /// Makes a step; ghost columns must be those of now.
@@ -293,12 +295,20 @@ impl Plate {
                 let number = self.strip.start + x;
                 for is_right in [true, false] {
                     let edge = self.edge(x, y, is_right);
+                    let Edge::Cohesive { opening, .. } = edge else { continue };
+                    let (other, ends, axis) = beside(x, y, is_right);
+                    if edge.is_broken() {
+                        // What the gas has done since forces were last looked at.
+                        for (end, sides) in ends.into_iter().enumerate() {
+                            let [apart, _] = self.apart((x, y), other, sides, axis);
+                            sums.work += 0.5 * h * self.settings.pressure * (apart - opening[end]);
+                        }
+                    }
                     let is_notch =
                         !is_right && y == ny / 2 - 1 && number as f64 <= NOTCH * nx as f64;
-                    if edge == Edge::Bonded || is_notch {
+                    if is_notch {
                         continue;
                     }
-                    let (other, ends, axis) = beside(x, y, is_right);
                     for (end, sides) in ends.into_iter().enumerate() {
                         let apart = self.apart((x, y), other, sides, axis);
                         sums.elastic += 0.5 * h * edge.stored(end, apart);

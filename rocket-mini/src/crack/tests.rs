@@ -42,7 +42,7 @@ fn without_pressure_nothing_moves() {
 fn pressure_drives_the_crack_straight_on_and_energy_is_kept() {
     let settings = settings(64);
     let outcome = solve_alone(&settings).unwrap();
-    assert_eq!(outcome.verify(&outcome), Ok(()));
+    assert_eq!(outcome.verify(&settings, &outcome), Ok(()));
     let [inserted, broken, astray] = outcome.sums.edges;
     assert!(inserted > broken && broken > 5.0 && astray == 0.0, "{outcome:?}");
     // The crack is as long as its broken edges in a row.
@@ -62,7 +62,7 @@ fn any_number_of_ranks_computes_the_bits_of_one_strip() {
             let run = solve(world, &settings, |_| ()).unwrap();
             assert_eq!(run.is_some(), world.rank() == 0);
             if let Some(run) = run {
-                assert_eq!(run.outcome.verify(&alone), Ok(()), "{ranks} ranks");
+                assert_eq!(run.outcome.verify(&settings, &alone), Ok(()), "{ranks} ranks");
                 assert_eq!(run.outcome.sums.edges, alone.sums.edges);
                 assert_eq!(run.outcome.sums.tip, alone.sums.tip);
             }
@@ -90,7 +90,7 @@ fn what_is_wrong_is_found() {
     let verdict = |change: fn(&mut Outcome)| {
         let mut outcome = right;
         change(&mut outcome);
-        outcome.verify(&right)
+        outcome.verify(&settings(16), &right)
     };
     assert!(matches!(verdict(|o| o.checksum ^= 1), Err(Wrong::Displacements { .. })));
     assert!(matches!(
