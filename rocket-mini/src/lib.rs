@@ -1,6 +1,18 @@
 //! Small solvers in the manner of a rocket simulation, written against the
 //! blocking face of `vrt`.
 //!
+//! | module | subject |
+//! |---|---|
+//! | [`jacobi`] | Laplace's equation on a cube |
+//! | [`flow`] | compressible flow of a gas below a surface that may burn and recede |
+//! | [`solid`] | an elastic body, implicit in time |
+//! | [`face`] | loads and motions between surface meshes that do not match |
+//! | [`rocket`] | gas and propellant, coupled |
+//! | [`crack`] | a crack that pressure drives through a plate |
+//!
+//! Each has the physics, which works without ranks, and a run on the ranks of a communicator; the
+//! program `rocket-mini` has a subcommand for each.
+//!
 //! [`jacobi`] relaxes Laplace's equation on a cube, on any number of ranks:
 //!
 //! ```
@@ -24,6 +36,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod crack;
 pub mod face;
 pub mod flow;
 pub mod jacobi;

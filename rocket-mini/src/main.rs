@@ -1,5 +1,6 @@
 //! The program `rocket-mini`: solvers as subcommands.
 
+mod crack_command;
 mod face_command;
 mod flow_command;
 mod jacobi_command;
@@ -22,6 +23,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Crack(crack_command::CrackArgs),
     Face(face_command::FaceArgs),
     Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
@@ -31,6 +33,10 @@ enum Command {
 
 fn main() -> ExitCode {
     match Args::parse().command {
+        Command::Crack(args) => {
+            let vrt = args.vrt.clone();
+            mpi::launch(vrt, move || crack_command::run(&args))
+        }
         Command::Face(args) => {
             let vrt = args.vrt.clone();
             mpi::launch(vrt, move || face_command::run(&args))

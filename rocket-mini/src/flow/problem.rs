@@ -112,8 +112,9 @@ impl Problem {
             Self::Sod | Self::Lax => [size, 1, 1],
             Self::Vortex => [size, size, 1],
             Self::Blast => [size; 3],
-            Self::Bomb => [size, size.div_ceil(2), size.div_ceil(2)],
-            Self::Chamber => [size, size.div_ceil(4), size.div_ceil(4)],
+            // Across an axis of one cell nothing would pass, and nothing burn.
+            Self::Bomb => [size, size.div_ceil(2).max(2), size.div_ceil(2).max(2)],
+            Self::Chamber => [size, size.div_ceil(4).max(2), size.div_ceil(4).max(2)],
         }
     }
 

@@ -1,0 +1,98 @@
+//! A crack that pressure drives: explicit dynamics with cohesive edges that are inserted where the
+//! stress asks for it.
+//!
+//! A plate under plane strain has square elements, each with corners of its own. Corners that meet in a
+//! vertex and hang together through bonded edges are one node: they have one acceleration. Where the
+//! stress across an edge exceeds the strength of the material, the edge is no longer bonded: its two
+//! sides hold each other by a traction that falls as they part (Camacho and Ortiz, Int. J. Solids
+//! Structures 33, 1996), until it is broken and the gas pushes them apart.
+//!
+//! The bits of all displacements are the same for any number of ranks: what happens at a vertex follows
+//! from the displacements of the four elements around it, in one order.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `plate` | elements, edges, forces, a step: of a strip of columns with a ghost column on either side |
+//! | `edge` | the cohesive law |
+//! | `run` | the run on ranks, what it gives, and whether it is right |
+
+mod edge;
+mod plate;
+mod run;
+
+pub use edge::Edge;
+pub use plate::{Plate, Strip, Sums};
+pub use run::{Outcome, Run, Wrong, solve, solve_alone};
+
+use serde::{Deserialize, Serialize};
+
+/// What to compute, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Elements along the plate, which is twice as long as high; even, and 8 at least.
+    pub size: usize,
+    /// Time steps.
+    pub steps: usize,
+    /// The pressure of the gas in the crack.
+    pub pressure: f64,
+    /// The length of a step, in times in which a wave crosses an element.
+    pub courant: f64,
+    /// Steps after which ranks offer themselves to be moved; never with 0.
+    pub migrate_every: usize,
+}
+
+/// The length and the height of the plate.
+const SIZE: [f64; 2] = [2.0, 1.0];
+/// The share of the length that is cracked at first, from the left end.
+const NOTCH: f64 = 0.15;
+const YOUNG: f64 = 1000.0;
+const POISSON: f64 = 0.25;
+const DENSITY: f64 = 1.0;
+
+impl Settings {
+    /// Columns and rows of elements.
+    pub fn elements(&self) -> [usize; 2] {
+        [self.size, self.size / 2]
+    }
+
+    /// The length of an element's edge.
+    pub fn spacing(&self) -> f64 {
+        SIZE[0] / self.size as f64
+    }
+
+    /// The length of a step.
+    pub fn dt(&self) -> f64 {
+        let (lambda, shear) = lame();
+        self.courant * self.spacing() / ((lambda + 2.0 * shear) / DENSITY).sqrt()
+    }
+}
+
+/// Lame's moduli.
+fn lame() -> (f64, f64) {
+    let shear = YOUNG / (2.0 * (1.0 + POISSON));
+    (2.0 * shear * POISSON / (1.0 - 2.0 * POISSON), shear)
+}
+
+/// Why a crack cannot be computed.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// There are not enough columns of elements for all ranks.
+    #[error("{ranks} ranks cannot each have one of {columns} columns of elements")]
+    TooManyRanks {
+        /// The ranks.
+        ranks: usize,
+        /// The columns.
+        columns: usize,
+    },
+    /// Displacements are far longer than the plate, or no numbers any more.
+    #[error(
+        "the plate blew up before step {step}; try a smaller --courant (above 0.4 steps are not stable)"
+    )]
+    BlownUp {
+        /// The step at which it was seen.
+        step: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Verification: bonded plates, waves, energy, the path of the crack, and runs on ranks.
+
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
+use super::*;
+
+fn settings(size: usize) -> Settings {
+    Settings { size, steps: 6 * size, pressure: 1.5, courant: 0.3, migrate_every: 0 }
+}
+
+#[test]
+fn a_wave_runs_through_a_bonded_plate_at_the_speed_of_sound() {
+    // All of the left half moves; a plane wave runs to the right in the middle row.
+    let settings = Settings { pressure: 0.0, steps: 0, ..settings(64) };
+    let mut plate = Plate::new(settings, Strip { start: 0, end: 64 });
+    let h = settings.spacing();
+    let start = |x: f64| 1e-6 * (-((x - 0.5) / 0.08).powi(2)).exp();
+    for x in 0..64 {
+        for y in 0..32 {
+            plate.displace(x, y, |corner| [start((x + (corner & 1)) as f64 * h), 0.0]);
+        }
+    }
+    // Half of it runs each way. After 40 elements' crossings its middle is at 0.5 + 0.4.
+    let steps = (0.4 / h / settings.courant).round() as usize;
+    for _ in 0..steps {
+        plate.step();
+    }
+    let middle: Vec<f64> = (0..64).map(|x| plate.displacements(x, 16)[0][0]).collect();
+    let peak = (24..40).max_by(|a, b| middle[*a].total_cmp(&middle[*b])).unwrap();
+    assert!((peak as f64 * h - 0.9).abs() < 1.5 * h, "{peak}");
+    assert!((middle[peak] / 0.5e-6 - 1.0).abs() < 0.1, "{}", middle[peak]);
+}
+
+#[test]
+fn without_pressure_nothing_moves() {
+    let outcome = solve_alone(&Settings { pressure: 0.0, steps: 50, ..settings(16) }).unwrap();
+    assert_eq!((outcome.sums.kinetic, outcome.sums.edges), (0.0, [0.0; 3]));
+}
+
+#[test]
+fn pressure_drives_the_crack_straight_on_and_energy_is_kept() {
+    let settings = settings(64);
+    let outcome = solve_alone(&settings).unwrap();
+    assert_eq!(outcome.verify(&settings, &outcome), Ok(()));
+    let [inserted, broken, astray] = outcome.sums.edges;
+    assert!(inserted > broken && broken > 5.0 && astray == 0.0, "{outcome:?}");
+    // The crack is as long as its broken edges in a row.
+    let notch = (NOTCH * 64.0).floor();
+    assert!((outcome.sums.tip / settings.spacing() - notch - broken).abs() < 1.5);
+    let weak = solve_alone(&Settings { pressure: 0.5, ..settings }).unwrap();
+    assert_eq!(weak.sums.edges, [0.0; 3], "too little pressure for a crack");
+}
+
+#[test]
+fn any_number_of_ranks_computes_the_bits_of_one_strip() {
+    let settings = Settings { pressure: 3.0, migrate_every: 30, ..settings(32) };
+    let alone = solve_alone(&settings).unwrap();
+    assert!(alone.sums.edges[0] > 0.0);
+    for ranks in [1, 2, 7, 32] {
+        mpi::run_local(ranks, |world: &SimpleCommunicator| {
+            let run = solve(world, &settings, |_| ()).unwrap();
+            assert_eq!(run.is_some(), world.rank() == 0);
+            if let Some(run) = run {
+                assert_eq!(run.outcome.verify(&settings, &alone), Ok(()), "{ranks} ranks");
+                assert_eq!(run.outcome.sums.edges, alone.sums.edges);
+                assert_eq!(run.outcome.sums.tip, alone.sums.tip);
+            }
+        });
+    }
+}
+
+#[test]
+fn errors_come_on_every_rank() {
+    let many = settings(8);
+    mpi::run_local(9, |world: &SimpleCommunicator| {
+        let error = solve(world, &many, |_| ()).unwrap_err();
+        assert_eq!(error, Error::TooManyRanks { ranks: 9, columns: 8 });
+    });
+    let long = Settings { courant: 3.0, steps: 4000, ..settings(16) };
+    mpi::run_local(2, |world: &SimpleCommunicator| {
+        let error = solve(world, &long, |_| ()).unwrap_err();
+        assert!(matches!(error, Error::BlownUp { .. }), "{error}");
+    });
+}
+
+#[test]
+fn what_is_wrong_is_found() {
+    let right = solve_alone(&settings(16)).unwrap();
+    let verdict = |change: fn(&mut Outcome)| {
+        let mut outcome = right;
+        change(&mut outcome);
+        outcome.verify(&settings(16), &right)
+    };
+    assert!(matches!(verdict(|o| o.checksum ^= 1), Err(Wrong::Displacements { .. })));
+    assert!(matches!(
+        verdict(|o| o.sums.momentum[0] = o.sums.momenta),
+        Err(Wrong::Momentum { .. })
+    ));
+    assert!(matches!(verdict(|o| o.sums.work *= 2.0), Err(Wrong::Energy { .. })));
+}

@@ -1,0 +1,141 @@
+//! `rocket-mini crack`: its options, and what it prints.
+
+use std::process::ExitCode;
+
+use rocket_mini::crack::{Error, Run, Settings, solve, solve_alone};
+
+use crate::progress::Progress;
+use crate::report::{self, line, positive};
+
+/// A crack that pressure drives through a plate, a strip of elements for each rank.
+///
+/// Edges between elements become cohesive where the stress asks for it. The result is compared with a
+/// run on one strip, bit for bit, and with what must be conserved: energy and momentum. The exit status
+/// is 1 when something is wrong, or when the plate blows up, and 2 when the options make no sense.
+#[derive(clap::Args)]
+pub struct CrackArgs {
+    /// Elements along the plate, which is twice as long as high; even
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 96, value_parser = even)]
+    size: u32,
+
+    /// Time steps [default: 8 for each element along the plate]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: Option<u32>,
+
+    /// The pressure in the crack; above 2 it branches
+    #[arg(long, value_name = "PRESSURE", default_value_t = 1.5, value_parser = positive)]
+    pressure: f64,
+
+    /// The length of a step, in times in which a wave crosses an element; above 0.4 steps are not stable
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.3, value_parser = positive)]
+    courant: f64,
+
+    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    migrate_every: u32,
+
+    /// Do not compare with a run on one strip, nor with anything else
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Show no progress, also on a terminal
+    #[arg(long)]
+    no_progress: bool,
+
+    #[command(flatten)]
+    pub vrt: mpi::Config,
+}
+
+impl CrackArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            size: self.size as usize,
+            steps: self.steps.unwrap_or(8 * self.size) as usize,
+            pressure: self.pressure,
+            courant: self.courant,
+            migrate_every: self.migrate_every as usize,
+        }
+    }
+}
+
+/// Runs one rank.
+pub fn run(args: &CrackArgs) -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        eprintln!("rocket-mini: this rank has been initialized before");
+        return ExitCode::FAILURE;
+    };
+    let world = universe.world();
+    let settings = args.settings();
+    let mut progress = Progress::new(!args.no_progress);
+    let outcome = solve(&world, &settings, |steps| {
+        progress.show(|| format!("step {steps} of {}", settings.steps));
+    });
+    progress.clear();
+    match outcome {
+        Ok(Some(run)) => report(args, &settings, &run),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
+        Err(error @ Error::BlownUp { .. }) => report::refuse(&world, error, 1),
+    }
+}
+
+fn report(args: &CrackArgs, settings: &Settings, run: &Run) -> ExitCode {
+    let sums = &run.outcome.sums;
+    let [nx, ny] = settings.elements();
+    line("plate", format_args!("{nx} x {ny} elements"));
+    line("decomposition", format_args!("{} strips", run.compute_seconds.len()));
+    line(
+        "steps",
+        format_args!("{}, to time {:.6}", settings.steps, settings.steps as f64 * settings.dt()),
+    );
+    let [inserted, broken, astray] = sums.edges;
+    line(
+        "edges",
+        format_args!(
+            "{inserted} cohesive, {broken} of them broken, {astray} beside the line of the notch"
+        ),
+    );
+    line("tip", format_args!("at {:.6} of a length of 2", sums.tip));
+    line(
+        "energy",
+        format_args!(
+            "work {:.6e} = elastic {:.6e} + kinetic {:.6e} + dissipated {:.6e}, but for {:.1e} of it",
+            sums.work,
+            sums.elastic,
+            sums.kinetic,
+            sums.dissipated,
+            run.outcome.energy_imbalance()
+        ),
+    );
+    line("checksum", format_args!("{:016x}", run.outcome.checksum));
+    let updates = (nx * ny * settings.steps) as f64;
+    line(
+        "time",
+        format_args!("{:.6} s, {:.4e} elements/s", run.seconds, updates / run.seconds.max(1e-9)),
+    );
+    let compute = &run.compute_seconds;
+    let most = compute.iter().copied().fold(0.0, f64::max);
+    let mean = compute.iter().sum::<f64>() / compute.len() as f64;
+    line(
+        "compute a rank",
+        format_args!(
+            "mean {mean:.6} s, max {most:.6} s, imbalance {:.3}",
+            if mean > 0.0 { most / mean - 1.0 } else { 0.0 }
+        ),
+    );
+    if args.no_verify {
+        line("verification", "none (--no-verify)");
+        return ExitCode::SUCCESS;
+    }
+    match solve_alone(settings) {
+        Ok(alone) => report::verdict(run.outcome.verify(settings, &alone)),
+        Err(error) => report::verdict(Err(error)),
+    }
+}
+
+fn even(text: &str) -> Result<u32, String> {
+    (text.parse())
+        .ok()
+        .filter(|size: &u32| (8..=8192).contains(size) && size.is_multiple_of(2))
+        .ok_or_else(|| "expected an even number from 8 to 8192".to_owned())
+}
