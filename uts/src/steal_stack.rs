@@ -53,8 +53,6 @@ impl StealStack {
     pub fn new(world: &SimpleCommunicator, chunk: usize) -> Self {
         let words = LANDING + (SLOTS as usize + 1) * (1 + chunk * Branch::WORDS);
         let window = world.allocate_window(vec![0; words]);
-        // A rank in another node may not have got so far as to know of its part.
-        world.barrier();
         window.lock_all();
         Self { window, rank: world.rank(), chunk }
     }

@@ -170,6 +170,8 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
         let own = create::same_ranks(comm, Shape::Plain, site).await.or_refuse(site);
+        let part = WindowPart { address: at, bytes, control: control_at };
+        pe::with(|pe| pe.engine.add_window(own.context, part));
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
         let all = create::all_gather(&own, mine, site).await.or_refuse(site);
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
@@ -189,14 +191,6 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             address: Elsewhere::from_word(word(*a, *b)),
             len: word(*c, *d) as usize,
             control: Elsewhere::from_word(word(*e, *f)),
-        });
-        let context = own.context;
-        let part = WindowPart { address: at, bytes, control: control_at };
-        pe::with(|pe| {
-            let state = pe.engine.running();
-            state.owned.windows += 1;
-            state.windows.insert(context, part);
-            pe.engine.used.made.windows += 1;
         });
         Window {
             comm: own,
@@ -566,11 +560,7 @@ impl<T: Equivalence + Copy> Drop for Window<'_, T> {
         }
         if pe::in_rank() {
             let context = self.comm.context;
-            pe::with(|pe| {
-                let state = pe.engine.running();
-                state.owned.windows = state.owned.windows.saturating_sub(1);
-                state.windows.remove(&context);
-            });
+            pe::with(|pe| pe.engine.remove_window(context));
         }
         if let Some(back) = &mut self.back {
             back.copy_from_slice(&self.memory);

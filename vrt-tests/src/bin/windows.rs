@@ -75,10 +75,25 @@ fn run(arguments: &Arguments) {
         );
         window.fence();
         count(&world, &counters, &best, round);
+        access_at_once(&world, round);
         moves.look();
     }
     drop((window, counters, best));
     moves.report(&world, arguments.rounds);
+}
+
+/// Who has made a window accesses it at once: other ranks may not have come back from making it.
+fn access_at_once(world: &SimpleCommunicator, round: usize) {
+    let (me, n) = (world.rank(), world.size());
+    for place in 0..8 {
+        let window = world.allocate_window(vec![mark(me, round, place)]);
+        let mut theirs = [0];
+        let right = (me + 1) % n;
+        window.lock(LockKind::Shared, right);
+        window.get(right, 0, &mut theirs);
+        window.unlock(right);
+        assert_eq!(theirs, [mark(right, round, place)]);
+    }
 }
 
 /// All ranks fold, swap and lock the same places.

@@ -503,6 +503,22 @@ impl Core {
         true
     }
 
+    /// Lets others at the running rank's part of a window. Whoever knows of the window may come at once, so that
+    /// this has to be before the rank tells others that it has its part.
+    pub fn add_window(&mut self, context: u32, part: WindowPart) {
+        let state = self.running();
+        state.owned.windows += 1;
+        state.windows.insert(context, part);
+        self.used.made.windows += 1;
+    }
+
+    /// The running rank has no part of the window any more.
+    pub fn remove_window(&mut self, context: u32) {
+        let state = self.running();
+        state.owned.windows = state.owned.windows.saturating_sub(1);
+        state.windows.remove(&context);
+    }
+
     /// The running rank wants to go on after the others.
     #[inline]
     pub(crate) fn yield_current(&mut self) {

@@ -88,10 +88,15 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
     let [a, b, c, d] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
     let mine = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
     let (engine, site) = (comm.engine.clone(), *call.site);
+    let part = WindowPart { address: at, bytes: len, control: control as usize };
     let made = async move {
         let same = create::same_ranks(&engine, Shape::Plain, site).await?;
-        let all = create::all_gather(&same, mine, site).await?;
-        Ok::<_, vrt_core::Error>((same, all))
+        pe::with(|pe| pe.engine.add_window(same.context, part));
+        let all = create::all_gather(&same, mine, site).await;
+        if all.is_err() {
+            pe::with(|pe| pe.engine.remove_window(same.context));
+        }
+        Ok::<_, vrt_core::Error>((same, all?))
     };
     let (same, all) = operation::drive(call.may_block(), made)?;
     let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
@@ -101,14 +106,6 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
         control: Elsewhere::from_word(word(*e, *f)),
     });
     let units = all.iter().map(|[.., low, high]| word(*low, *high) as usize).collect();
-    let context = same.context;
-    let part = WindowPart { address: at, bytes: len, control: control as usize };
-    pe::with(|pe| {
-        let state = pe.engine.running();
-        state.owned.windows += 1;
-        state.windows.insert(context, part);
-        pe.engine.used.made.windows += 1;
-    });
     let window = Window {
         comm: same,
         targets: targets.collect(),
@@ -275,9 +272,7 @@ unsafe fn free(call: Call, win: *mut MPI_Win) -> Outcome {
     epoch::barrier_of(call, &found)?;
     let context = found.comm.context;
     pe::with(|pe| {
-        let state = pe.engine.running();
-        state.owned.windows = state.owned.windows.saturating_sub(1);
-        state.windows.remove(&context);
+        pe.engine.remove_window(context);
     });
     call.process.windows.remove(handle.0);
     // SAFETY: all ranks have freed the window, so nobody accesses these again.
