@@ -229,6 +229,8 @@ pub struct Auto {
     steps: u64,
     /// A placement of a former run, to begin with.
     learned: Option<Vec<Placed>>,
+    /// That placement was worse than where objects had begun.
+    has_refuted: bool,
     account: Account,
 }
 
@@ -304,6 +306,7 @@ impl Auto {
             is_fixed: interval.is_some(),
             steps: 0,
             learned: None,
+            has_refuted: false,
             account: Account::default(),
         }
     }
@@ -319,6 +322,12 @@ impl Auto {
             self.wait_longer(0.0);
         }
         self.learned = placement;
+    }
+
+    /// Whether the placement it [began with](Self::begin_with) was worse than none, and is taken back.
+    #[must_use]
+    pub fn has_refuted(&self) -> bool {
+        self.has_refuted
     }
 
     /// Seconds that the next sample should have.
@@ -529,6 +538,7 @@ impl Auto {
                 change_trust(0.4);
                 self.wait_longer(promised);
                 self.account.takes_back(change, self.interval * samples as f64);
+                self.has_refuted |= candidate.is_none();
                 let orders = missing(sample, &before);
                 self.points = points;
                 self.phase = Phase::Returning(before, 1);

@@ -172,6 +172,18 @@ fn what_was_learned_comes_first() {
     auto.begin_with(0.01, Some(placement));
     world.run(&mut auto, 0.02, 1);
     assert_eq!(world.placement, (0..32).map(|object| object % 2).collect::<Vec<_>>());
+    world.run(&mut auto, 1.0, 1);
+    assert!(!auto.has_refuted());
+}
+
+#[test]
+fn what_was_learned_and_is_wrong_now_is_taken_back() {
+    let mut world = World { noise: 0.02, ..World::new(32, |_, _| 1e-5) };
+    let mut auto = auto(&USUAL);
+    auto.begin_with(0.01, Some((0..32).map(|id| Placed { id, pe: 0 }).collect()));
+    world.run(&mut auto, 1.0, 1);
+    assert!(auto.has_refuted());
+    assert_eq!(world.placement.iter().filter(|pe| **pe == 0).count(), 16);
 }
 
 proptest! {

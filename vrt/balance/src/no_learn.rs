@@ -3,8 +3,7 @@
 use std::path::Path;
 
 /// What never is.
-#[derive(Debug)]
-#[expect(dead_code, reason = "nobody keeps it")]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Learned {
     pub ranks: usize,
     pub pes: usize,

@@ -15,6 +15,8 @@ use crate::step::{Loads, Order};
 #[derive(Debug)]
 pub(crate) struct Trials {
     auto: Auto,
+    /// What a former run of the job has found.
+    former: Option<Learned>,
     /// How often each rank had communicated at the last step.
     events: FxHashMap<u32, u64>,
     messages: Messages,
@@ -34,29 +36,39 @@ impl Trials {
             Some(file) => learn::recall(file, &learn::name_of_job()).ok().flatten(),
             None => None,
         };
-        if let Some(learned) = learned.filter(|it| (it.ranks, it.pes) == (ranks, pes)) {
-            let placement = learned.placement.map(|placement| {
-                let placed = placement.into_iter().enumerate();
-                placed.map(|(id, pe)| Placed { id: id as u32, pe: pe as usize }).collect()
+        let former = learned.filter(|it| (it.ranks, it.pes) == (ranks, pes));
+        if let Some(former) = &former {
+            let placement = former.placement.as_ref().map(|placement| {
+                let placed = placement.iter().enumerate();
+                placed.map(|(id, pe)| Placed { id: id as u32, pe: *pe as usize }).collect()
             });
-            auto.begin_with(learned.interval, placement);
+            auto.begin_with(former.interval, placement);
         }
         let (events, messages) = (FxHashMap::default(), Messages::default());
-        Some(Trials { auto, events, messages, placement: vec![UNKNOWN; ranks] })
+        Some(Trials { auto, former, events, messages, placement: vec![UNKNOWN; ranks] })
     }
 
-    /// What was found, for the next run of the job.
+    /// What was found, for the next run of the job. A run that finds nothing better leaves what a former one
+    /// has found, unless it was worse than nothing.
     pub fn learned(&self, ranks: usize, pes: usize) -> Learned {
         let account = self.auto.account();
+        let interval = self.auto.interval();
         let is_known = self.placement.iter().all(|pe| *pe != UNKNOWN);
-        let has_helped = account.kept > 0 && is_known;
-        Learned {
-            ranks,
-            pes,
-            interval: self.auto.interval(),
-            placement: has_helped.then(|| self.placement.clone()),
-            strategy: account.last_kept.clone(),
-            gain: if account.seconds > 0.0 { account.gained / account.seconds } else { 0.0 },
+        if account.kept > 0 && is_known {
+            return Learned {
+                ranks,
+                pes,
+                interval,
+                placement: Some(self.placement.clone()),
+                strategy: account.last_kept.clone(),
+                gain: account.gained / account.seconds,
+            };
+        }
+        match &self.former {
+            Some(former) if former.placement.is_some() && !self.auto.has_refuted() => {
+                Learned { interval, ..former.clone() }
+            }
+            _ => Learned { ranks, pes, interval, placement: None, strategy: None, gain: 0.0 },
         }
     }
 
@@ -207,6 +219,29 @@ mod tests {
     use super::*;
     use crate::measure::PeLoad;
     use lb_strategies::{Edge, Object, Pe};
+
+    #[test]
+    fn a_run_that_finds_nothing_leaves_what_was_learned() {
+        let found = Learned {
+            ranks: 2,
+            pes: 2,
+            interval: 0.02,
+            placement: Some(vec![1, 0]),
+            strategy: Some("greedy".to_owned()),
+            gain: 0.25,
+        };
+        let mut trials = Trials {
+            auto: Auto::new(&[], None),
+            former: Some(found.clone()),
+            events: FxHashMap::default(),
+            messages: Messages::default(),
+            placement: vec![UNKNOWN; 2],
+        };
+        let interval = trials.auto.interval();
+        assert_eq!(trials.learned(2, 2), Learned { interval, ..found });
+        trials.former = None;
+        assert_eq!(trials.learned(2, 2).placement, None);
+    }
 
     #[test]
     fn what_messages_cost_is_found_out() {
