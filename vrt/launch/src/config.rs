@@ -155,6 +155,11 @@ impl Config {
         self.exchange.as_deref().map(network::protocol).transpose()
     }
 
+    /// Whether ranks are to have thread-locals of their own.
+    pub(crate) fn has_private_thread_locals(&self) -> bool {
+        self.private_thread_locals
+    }
+
     /// Whether large heaps are to have 2 MiB pages where the system gives them.
     pub fn wants_huge_pages(&self) -> bool {
         !self.no_huge_pages

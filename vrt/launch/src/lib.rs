@@ -67,6 +67,9 @@ pub enum LaunchError {
          (#[vrt::main] does)"
     )]
     Threads(usize),
+    /// Ranks cannot have thread-locals of their own.
+    #[error("--private-thread-locals: {0}")]
+    ThreadLocals(#[from] vrt_slot::own_thread_locals::LoadError),
     /// A PE of a job begins no other.
     #[error(
         "this process is a PE of a job already: a job is launched, and local ranks are run, outside of \

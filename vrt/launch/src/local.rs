@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::local_slots::LocalSlots;
 use crate::parts::Parts;
 use crate::{LaunchError, crash, end_job, pe_process};
@@ -73,6 +73,10 @@ pub(crate) fn begin_world_of_one() -> Result<(), LaunchError> {
     })
 }
 
+/// Why the ranks of a thread have none of their own.
+const SHARE_THREAD: &str = "--private-thread-locals (VRT_PRIVATE_THREAD_LOCALS): local ranks share the \
+    thread-locals of their thread; ranks of a job may have their own";
+
 /// Runs ranks on a PE in this thread; `prepared` gets the slot of the first one.
 fn run(
     ranks: u32,
@@ -81,6 +85,9 @@ fn run(
 ) -> Result<(), LaunchError> {
     let config = Config::from_env()?.with_pes(1).with_ranks(ranks);
     config.check()?;
+    if ranks > 1 && config.has_private_thread_locals() {
+        return Err(ConfigError::Option(SHARE_THREAD.to_owned()).into());
+    }
     if crash::job().is_some() || hooks::pe_of_thread() != 0 {
         return Err(LaunchError::Nested);
     }

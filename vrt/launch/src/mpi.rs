@@ -173,6 +173,7 @@ impl MpiWorld {
     ) -> Result<Box<Pe>, LaunchError> {
         let slots = (config.ranks() + config.pes()) as usize;
         let first = self.id == node.first;
+        super::supervisor::install_thread_locals(config)?;
         vrt_slot::want_huge_pages(config.wants_huge_pages());
         let (place, reserved) = self.reserve(config, slots, first)?;
         let (mut own_arena, arena_file) = reserved.unzip();

@@ -31,6 +31,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     if pes as usize > cores {
         say(format_args!("note: {pes} PEs share {cores} cores"));
     }
+    install_thread_locals(config)?;
     exit_guard::find();
     answers::prepare();
     vrt_slot::want_huge_pages(config.wants_huge_pages());
@@ -50,6 +51,15 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     // SAFETY: the PEs have ended, and this process has nothing in it.
     unsafe { shared.unmap() };
     Ok(status)
+}
+
+/// Lets ranks have thread-locals of their own if that was said, before an arena is reserved. (Where ranks run
+/// images of a program, they have.)
+pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> {
+    match config.has_private_thread_locals() && vrt_slot::image::plan().is_none() {
+        true => Ok(vrt_slot::own_thread_locals::install()?),
+        false => Ok(()),
+    }
 }
 
 /// Maps the program that ranks run images of, if they do.

@@ -14,6 +14,12 @@ pub enum LoadError {
         /// What the process was compiled for.
         architecture: &'static str,
     },
+    /// Nothing says where the process's own program has its thread-locals.
+    #[error(
+        "the program has no symbols, so nobody can tell whose its thread-locals are: link it without -s, and \
+         leave `strip` out of its profile or set it to \"debuginfo\""
+    )]
+    NoSymbols,
     /// The system refused something.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {

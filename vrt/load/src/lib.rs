@@ -109,6 +109,7 @@ mod image;
 mod layout;
 mod lifecycle;
 mod memory;
+mod own_locals;
 mod plan;
 mod process;
 mod process_thread;

@@ -16,6 +16,7 @@ use crate::image::{self, Shape, Written};
 use crate::layout::{Code, Layout, Place, add_range};
 use crate::lifecycle::Lifecycle;
 use crate::memory::Template;
+use crate::own_locals::OwnLocals;
 use crate::process_thread::{ProcessThread, Specific};
 use crate::relocate::Relocated;
 use crate::thread_block::{ThreadBlock, ThreadLocals};
@@ -48,6 +49,8 @@ pub enum Entry {
     Start(usize),
     /// A shared object: its function `main`, to be called like any other.
     Main(usize),
+    /// There is no program but the process's own.
+    OfProcess,
 }
 
 /// A program or library of which each image has a copy. Offsets are those of the image.
@@ -128,6 +131,32 @@ impl Plan {
         Ok(Plan { files: closure.files, modules, shape, data, written, lifecycle, entry })
     }
 
+    /// Images without a program: thread blocks, with which code of the process's own program runs. They have
+    /// their own of that program's thread-locals whose symbols are named so that `is_own` says yes; the others
+    /// are copies, as in all images.
+    ///
+    /// # Errors
+    /// It cannot be told where the program has which: it has no symbols; or this processor is not known.
+    pub fn of_thread_locals(is_own: &dyn Fn(&str) -> bool) -> Result<Plan, LoadError> {
+        if !cfg!(target_arch = "x86_64") {
+            let architecture = std::env::consts::ARCH;
+            return Err(LoadError::UnsupportedArchitecture { architecture });
+        }
+        let layout = Layout::new(&[])?;
+        let block = ThreadBlock::of_process(ProcessThread::measure(), OwnLocals::find(is_own)?);
+        let (thread_pointer, len) = block.place(0);
+        let shape = Shape { layout, block, thread_pointer, len, template: Template::default() };
+        Ok(Plan {
+            files: Vec::new(),
+            modules: Vec::new(),
+            data: shape.block.pages(thread_pointer),
+            written: shape.written(),
+            lifecycle: Lifecycle::default(),
+            entry: Entry::OfProcess,
+            shape,
+        })
+    }
+
     /// Bytes of one image, with its thread block: whole pages.
     pub fn size(&self) -> usize {
         self.shape.len
@@ -158,7 +187,7 @@ impl Plan {
 
     /// Whether images have a library of their own whose name begins so.
     pub fn has_private(&self, prefix: &str) -> bool {
-        self.modules[1..].iter().any(|module| module.name.starts_with(prefix))
+        self.modules.iter().skip(1).any(|module| module.name.starts_with(prefix))
     }
 
     /// How many mappings of the process an image costs whose code is mapped; those between pieces
@@ -244,9 +273,20 @@ impl Plan {
 
     /// Where an image has what concerns the process and not the program: copies of thread-locals,
     /// which [`refresh_thread_block`](Self::refresh_thread_block) replaces, and the control block.
-    pub fn of_process(&self) -> [Range<usize>; 2] {
+    pub fn of_process(&self) -> Vec<Range<usize>> {
         let pointer = self.shape.thread_pointer;
-        [self.shape.block.process_locals(pointer), pointer..self.shape.len]
+        self.shape
+            .block
+            .process_locals(pointer)
+            .chain(std::iter::once(pointer..self.shape.len))
+            .collect()
+    }
+
+    /// Whether an offset of an image is in one of [these](Self::of_process).
+    pub fn is_of_process(&self, offset: usize) -> bool {
+        let pointer = self.shape.thread_pointer;
+        let mut copies = self.shape.block.process_locals(pointer);
+        offset >= pointer || copies.any(|part| part.contains(&offset))
     }
 
     /// Bytes of a thread block for a further thread of an image.

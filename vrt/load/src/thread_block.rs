@@ -26,6 +26,7 @@ use crate::LoadError;
 use crate::elf::{ENDIAN, Elf};
 use crate::layout::{PAGE, add_range};
 use crate::memory::{Template, pages_of};
+use crate::own_locals::OwnLocals;
 use crate::process_thread::ProcessThread;
 
 /// Where the thread-locals of private modules are.
@@ -40,9 +41,14 @@ pub(crate) struct ThreadLocals {
 }
 
 impl ThreadLocals {
+    /// Where there are no modules.
+    pub fn none() -> ThreadLocals {
+        ThreadLocals { alignment: 64, ..ThreadLocals::default() }
+    }
+
     /// Puts the modules' thread-locals below each other, and checks that they fit.
     pub fn new(modules: &[Elf], reserve: usize) -> Result<ThreadLocals, LoadError> {
-        let mut locals = ThreadLocals { alignment: 64, ..ThreadLocals::default() };
+        let mut locals = ThreadLocals::none();
         let mut largest: (usize, &Path) = (0, Path::new(""));
         for module in modules {
             let Some(segment) = module.segment(elf::PT_TLS) else {
@@ -99,6 +105,10 @@ pub(crate) struct ThreadBlock {
     alignment: usize,
     /// The initial thread-locals of the private modules, from the lowest on.
     initial: Template,
+    /// Those of the process's thread-locals of which the block has its own.
+    own: OwnLocals,
+    /// The others: how far below the thread pointer parts begin, and their lengths.
+    copied: Vec<(usize, usize)>,
 }
 
 impl ThreadBlock {
@@ -106,8 +116,29 @@ impl ThreadBlock {
         let below = process.room.max(process.locals).max(reserve);
         let alignment = process.alignment.max(locals.alignment);
         let below = below.next_multiple_of(alignment);
-        let initial = Template::default();
-        ThreadBlock { process, below, reserve, private: locals.len, alignment, initial }
+        let of_process = process.locals.max(reserve);
+        let copied = vec![(of_process, of_process - reserve)];
+        let (initial, own) = (Template::default(), OwnLocals::default());
+        ThreadBlock {
+            process,
+            below,
+            reserve,
+            private: locals.len,
+            alignment,
+            initial,
+            own,
+            copied,
+        }
+    }
+
+    /// Blocks for code of the process alone, with these of its thread-locals for themselves.
+    pub fn of_process(process: ProcessThread, own: OwnLocals) -> ThreadBlock {
+        // A thread pointer like others.
+        const POINTER: usize = 1 << 32;
+        let block = ThreadBlock::new(process, 0, &ThreadLocals::none());
+        let copied = own.without(POINTER, POINTER - block.process.locals..POINTER);
+        let copied = copied.into_iter().map(|part| (POINTER - part.start, part.len())).collect();
+        ThreadBlock { own, copied, ..block }
     }
 
     /// Sets what the private modules' thread-locals begin with.
@@ -148,9 +179,12 @@ impl ThreadBlock {
         ranges
     }
 
-    /// Where the block of a thread pointer has the process's thread-locals.
-    pub fn process_locals(&self, pointer: usize) -> Range<usize> {
-        pointer - self.process.locals.max(self.reserve)..pointer - self.reserve
+    /// Where the block of a thread pointer has copies of the process's thread-locals.
+    pub fn process_locals(&self, pointer: usize) -> impl Iterator<Item = Range<usize>> {
+        self.copied.iter().map(move |(distance, len)| {
+            let start = pointer - distance;
+            start..start + len
+        })
     }
 
     /// Bytes that [`make`](Self::make) needs.
@@ -183,6 +217,7 @@ impl ThreadBlock {
         unsafe {
             self.copy_locals(to, from);
             self.initial.write(to - self.private, image);
+            self.own.write(to);
             self.process.copy_control(to, from);
         }
     }
@@ -209,13 +244,14 @@ impl ThreadBlock {
     /// # Safety
     /// As [`fill`](Self::fill).
     unsafe fn copy_locals(&self, to: usize, from: usize) {
-        let Some(len) = self.process.locals.checked_sub(self.reserve) else { return };
-        // SAFETY: both blocks have these bytes below the thread pointer, and are two.
-        unsafe {
-            let to = (to - self.process.locals) as *mut u8;
-            to.copy_from((from - self.process.locals) as *const u8, len);
-            self.process.forget_restartable(to as usize + self.process.locals);
+        for (distance, len) in self.copied.iter().copied() {
+            // SAFETY: both blocks have these bytes below the thread pointer, and are two.
+            unsafe {
+                ((to - distance) as *mut u8).copy_from((from - distance) as *const u8, len);
+            }
         }
+        // SAFETY: the caller's block.
+        unsafe { self.process.forget_restartable(to) };
     }
 }
 

@@ -90,6 +90,7 @@ fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
         }
         match plan.entry() {
             Entry::Start(_) => plan.start(base, &own[..count as usize], environ),
+            Entry::OfProcess => report::STATUS_RUNTIME,
             Entry::Main(main) => {
                 type Main =
                     unsafe extern "C" fn(c_int, *const *mut c_char, *const *const c_char) -> c_int;

@@ -25,6 +25,7 @@ use crate::external::threads::lets_go_of;
 use crate::external::{acquires, acquires_at, acquires_from, loads, releases};
 use crate::held::Kind;
 use crate::interpose::{InFront, Real, keeps_signal_stack, process_wide};
+use crate::own_thread_locals::destroys_thread_local;
 use crate::{folders, image_thread, interval_timers, signals};
 
 /// The functions of this crate that are defined in front of libc's, for who binds programs to them.
@@ -406,8 +407,8 @@ calls! {
     fn getprotobynumber(protocol: c_int) -> *mut libc::protoent
         = answers(("getprotobynumber", 0));
 
-    // What the process keeps: environment, time zone, locale, destructors of thread-locals (which
-    // belong to the PE's thread).
+    // What the process keeps: environment, time zone, locale, destructors of thread-locals (but of a
+    // rank's own).
     fn setenv(name: Text, value: Text, overwrite: c_int) -> c_int = process_wide();
     fn unsetenv(name: Text) -> c_int = process_wide();
     fn putenv(string: *mut c_char) -> c_int = process_wide();
@@ -420,7 +421,7 @@ calls! {
         destructor: unsafe extern "C" fn(*mut c_void),
         object: *mut c_void,
         library: *mut c_void,
-    ) -> c_int = process_wide();
+    ) -> c_int = destroys_thread_local(destructor, object);
 }
 
 /// What a call returns that libc does not have.

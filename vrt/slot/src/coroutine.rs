@@ -17,7 +17,7 @@ use crate::layout::PAGE;
 use crate::rank::Program;
 use crate::resident::resident;
 use crate::thread::{self, ThreadRank};
-use crate::{Arena, SlotHeader, SlotId, allocator, hooks, image};
+use crate::{Arena, SlotHeader, SlotId, allocator, hooks, image, own_thread_locals};
 use vrt_load::thread_pointer;
 
 /// The suspended program of a rank, in its slot's header.
@@ -107,7 +107,10 @@ impl Body {
                 this.first_frame.set((&raw const slot) as usize);
             }
             allocator::look();
-            run_program(program)
+            match image::has_own_thread_locals() {
+                true => own_thread_locals::run(program),
+                false => run_program(program),
+            }
         });
         let suspended = Suspended {
             coroutine,
@@ -309,16 +312,20 @@ pub fn take_panic() -> Box<dyn Any + Send> {
 }
 
 fn run_program(program: Program) -> i32 {
-    match catch_unwind(AssertUnwindSafe(program)) {
-        Ok(status) => {
-            crate::locals::end();
-            status
-        }
-        Err(payload) => {
-            PANIC.set(Some(payload));
-            PANICKED
-        }
-    }
+    status_of(catch_unwind(AssertUnwindSafe(|| {
+        let status = program();
+        crate::locals::end();
+        status
+    })))
+}
+
+/// The status of a rank whose program has ended so. Never inlined: the thread pointer is the PE's again.
+#[inline(never)]
+pub(crate) fn status_of(outcome: Result<i32, Box<dyn Any + Send>>) -> i32 {
+    outcome.unwrap_or_else(|payload| {
+        PANIC.set(Some(payload));
+        PANICKED
+    })
 }
 
 /// The body of the rank that runs on this thread.

@@ -20,6 +20,8 @@ use crate::{Arena, SlotHeader, forked, heap, image, outside};
 thread_local! {
     static HEAP: Cell<*mut SlotHeader> = const { Cell::new(std::ptr::null_mut()) };
     static PE: Cell<u32> = const { Cell::new(0) };
+    /// The thread pointer of the PE's loop.
+    static OF_LOOP: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The slot whose heap serves this thread now; null: libc's heap.
@@ -65,6 +67,12 @@ pub(crate) struct LoopThread {
 }
 
 impl LoopThread {
+    /// The thread on which the calling rank runs, whatever the thread pointer is.
+    #[inline(never)]
+    pub fn of_rank() -> LoopThread {
+        LoopThread { pointer: OF_LOOP.get(), ..LoopThread::find() }
+    }
+
     /// The calling thread, which has its own thread pointer.
     #[inline(never)]
     pub fn find() -> LoopThread {
@@ -127,6 +135,7 @@ pub fn pe_of_thread() -> u32 {
 /// Makes the calling thread the rank thread of a PE (0: of none any more).
 pub fn set_pe_of_thread(pe: u32) {
     PE.set(pe);
+    OF_LOOP.set(thread_pointer::get());
 }
 
 /// More bytes than any machine has.

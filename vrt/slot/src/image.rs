@@ -31,7 +31,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vrt_load::{Module, Plan, thread_pointer};
+use vrt_load::{Entry, Module, Plan, thread_pointer};
 
 use crate::floating_point::FloatingPoint;
 use crate::hooks::LoopThread;
@@ -45,6 +45,8 @@ const FIRST_NUMBER: i32 = 0x2000_0000;
 /// The program that ranks run images of.
 static PLAN: OnceLock<&'static Plan> = OnceLock::new();
 static HAS_LIBC: AtomicBool = AtomicBool::new(false);
+/// Images have no program: they are thread blocks of ranks that run the process's own.
+static IS_OF_PROCESS: AtomicBool = AtomicBool::new(false);
 /// Code is copied, because so many mappings are not allowed.
 static IS_COPIED: AtomicBool = AtomicBool::new(false);
 
@@ -52,6 +54,27 @@ static IS_COPIED: AtomicBool = AtomicBool::new(false);
 pub fn install(plan: &'static Plan) {
     let _: &&Plan = PLAN.get_or_init(|| plan);
     HAS_LIBC.store(plan.has_private("libc.so"), Ordering::Relaxed);
+    IS_OF_PROCESS.store(plan.entry() == Entry::OfProcess, Ordering::Relaxed);
+}
+
+/// The program that ranks run images of, if it is not the process's own.
+pub(crate) fn program() -> Option<&'static Plan> {
+    plan().filter(|_| !has_own_thread_locals())
+}
+
+/// Whether ranks run the process's program with [thread-locals of their own](crate::own_thread_locals).
+#[inline(always)]
+pub(crate) fn has_own_thread_locals() -> bool {
+    IS_OF_PROCESS.load(Ordering::Relaxed)
+}
+
+/// Whether an address is one of the running rank's own thread-locals.
+pub(crate) fn is_in_own_locals(address: usize) -> bool {
+    let (Some(plan), Some(base)) = (plan(), base_of_running()) else { return false };
+    let Some(offset) = address.checked_sub(base).filter(|it| *it < plan.size()) else {
+        return false;
+    };
+    !plan.is_of_process(offset)
 }
 
 /// The program that ranks run images of.
@@ -115,7 +138,7 @@ pub fn base(slot: SlotId) -> Option<usize> {
 /// # Errors
 /// The system does not let memory of the arena be executed.
 pub fn map(arena: &Arena, ranks: usize) -> std::io::Result<()> {
-    let Some(plan) = plan() else { return Ok(()) };
+    let Some(plan) = program() else { return Ok(()) };
     let image = |rank: usize| arena.layout.image(SlotId(rank as u32));
     if ranks.saturating_mul(plan.mappings()) < most_mappings() {
         // SAFETY: the images' own ranges, which nobody uses yet.
@@ -167,6 +190,21 @@ pub unsafe fn begin() -> Option<usize> {
         (*(*slot).floating_point.as_ptr()).change(&FloatingPoint::USUAL);
     }
     Some(base)
+}
+
+/// The running rank has no image any more, but the thread pointer of its PE's loop.
+///
+/// # Safety
+/// As for [`begin`], which came before; nobody uses the image any more.
+#[inline(never)]
+pub(crate) unsafe fn end() {
+    let (slot, thread) = (hooks::heap_in_use(), LoopThread::of_rank());
+    // SAFETY: the heap in use is the running rank's.
+    unsafe {
+        thread.use_heap(thread.pointer, slot);
+        (*slot).thread_pointer.set(0);
+        thread_pointer::set(thread.pointer);
+    }
 }
 
 /// The rank of a slot with an image is about to run on this thread.

@@ -67,7 +67,7 @@ impl InImage {
     /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
     #[inline(never)]
     pub(crate) fn enter(slot: u32) -> Option<InImage> {
-        let plan = image::plan()?;
+        let plan = image::program()?;
         let base = image::base(SlotId(slot))?;
         let (own, len) = (thread_pointer::get(), plan.thread_block_size());
         // SAFETY: libc's allocator; the block is given back by `release`.

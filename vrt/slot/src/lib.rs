@@ -77,6 +77,7 @@ pub mod live;
 pub mod locals;
 pub mod outside;
 mod own_libc;
+pub mod own_thread_locals;
 pub mod rank;
 pub mod report;
 mod resident;

@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::ffi::c_void;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -23,7 +24,11 @@ pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 pub struct Locals {
     kept: RefCell<Vec<(u32, Rc<dyn Any>)>>,
     tasks: RefCell<Vec<Task>>,
+    at_end: RefCell<Vec<Destructor>>,
 }
+
+/// The destructor of a thread-local, and the thread-local.
+pub(crate) type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
 
 /// The running rank's locals, made when they are first asked for.
 fn current() -> Option<&'static Locals> {
@@ -122,6 +127,18 @@ fn poll_all(context: &mut Context<'_>) -> bool {
     tasks.append(&mut now);
     *now = tasks;
     one_is_done
+}
+
+/// Has a destructor called when the rank's program is over.
+pub(crate) fn at_end(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) {
+    if let Some(locals) = current() {
+        locals.at_end.borrow_mut().push((destructor, object));
+    }
+}
+
+/// The next destructor to be called: what came last goes first.
+pub(crate) fn take_at_end() -> Option<Destructor> {
+    existing()?.at_end.borrow_mut().pop()
 }
 
 /// The rank's program has ended.

@@ -48,7 +48,7 @@ fn is_handled(signal: c_int) -> bool {
 
 /// The running rank's slot, if it runs an image.
 pub(crate) fn slot() -> Option<&'static SlotHeader> {
-    image::plan()?;
+    image::program()?;
     let slot = heap_in_use();
     // SAFETY: the heap in use is the running rank's, whose header stays mapped.
     let slot = (!slot.is_null()).then(|| unsafe { &*slot })?;

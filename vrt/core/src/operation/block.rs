@@ -103,7 +103,8 @@ unsafe fn receive_after(
     site: &Site,
 ) -> Completion {
     if vrt_slot::locals::has_tasks() {
-        let start = |engine: &mut pe::Engine| {
+        // Copies, here alone: a reference to them would have them in memory on the usual way, too.
+        let start = move |engine: &mut pe::Engine| {
             begin(engine);
             // SAFETY: as the caller promises.
             unsafe { engine.receive(pattern, room) }
@@ -151,7 +152,7 @@ unsafe fn receive_after(
 #[inline(always)]
 pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
     // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { engine.send(message) };
+    let start = move |engine: &mut pe::Engine| unsafe { engine.send(message) };
     if vrt_slot::locals::has_tasks() {
         beside_tasks(start, Some(sent_to(message)), site);
         return;

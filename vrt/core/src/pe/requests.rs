@@ -154,24 +154,25 @@ impl Completion {
     ///
     /// # Errors
     /// The message is longer than the buffer, or of another type.
-    #[inline]
+    #[inline(always)]
     pub fn fitting(self) -> Result<Completion, Error> {
-        if self.ended == RequestEnd::OtherType || self.is_truncated() {
-            return Err(self.misfit());
+        let Completion { source, tag, bytes, capacity, ended } = self;
+        if ended == RequestEnd::OtherType || self.is_truncated() {
+            return Err(Self::misfit((source, tag), bytes, capacity, ended));
         }
         Ok(self)
     }
 
-    /// Why the message of a receive does not fit it.
+    /// Why the message of a receive does not fit it. (In parts, so that a completion need not be in memory.)
     #[cold]
     #[inline(never)]
-    fn misfit(self) -> Error {
-        let Completion { source: source_rank, tag, bytes, capacity, .. } = self;
-        match self.types() {
+    fn misfit((source, tag): (i32, i32), bytes: u64, capacity: u64, ended: RequestEnd) -> Error {
+        let outcome = Completion { source, tag, bytes, capacity, ended };
+        match outcome.types() {
             Some((sent, received)) => {
-                Error::MessageType { source_rank, tag, bytes, sent, received }
+                Error::MessageType { source_rank: source, tag, bytes, sent, received }
             }
-            None => Error::Truncated { source_rank, tag, bytes, capacity },
+            None => Error::Truncated { source_rank: source, tag, bytes, capacity },
         }
     }
 }

@@ -150,6 +150,14 @@ config_options! {
             with_lb_report(report: LbReport) = Some(report)
         }
 
+        private_thread_locals: bool {
+            "--private-thread-locals", "VRT_PRIVATE_THREAD_LOCALS";
+            "Give each rank thread-locals of its own, as a process would have them, such as those of \
+             `thread_local!` and rand's; without it, the ranks of a PE share their thread's";
+            /// Gives each rank thread-locals of its own, or does not.
+            with_private_thread_locals(yes: bool) = yes
+        }
+
         no_huge_pages: bool {
             "--no-huge-pages", "VRT_NO_HUGE_PAGES";
             "Keep to pages of 4 KiB; otherwise large heaps have pages of 2 MiB where the system \

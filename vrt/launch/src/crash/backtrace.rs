@@ -301,11 +301,12 @@ impl Lines<'_> {
     fn add_symbol(&mut self, address: usize, symbol: &backtrace::Symbol) {
         let name = symbol.name().map(|name| format!("{name:#}"));
         let name = name.unwrap_or_else(|| format!("{:#x}", address.wrapping_sub(1)));
-        const OURS: [&str; 5] = [
+        const OURS: [&str; 6] = [
             "vrt::launch::launch",
             "vrt::launch::run_local",
             "vrt_launch::",
             "vrt_slot::coroutine::run_program",
+            "vrt_slot::own_thread_locals::",
             "corosensei::",
         ];
         self.ended |= !self.full && OURS.iter().any(|ours| name.starts_with(ours));

@@ -299,6 +299,7 @@ fn run_one(
         match plan.entry() {
             // SAFETY: the image is complete, and the thread waits elsewhere.
             Entry::Start(_) => unsafe { plan.start(base, &pointers, environ) },
+            Entry::OfProcess => unreachable!("a program was loaded"),
             Entry::Main(main) => {
                 let argc = pointers.len() as c_int;
                 let argv = [&pointers[..], &[ptr::null_mut()]].concat();
