@@ -158,7 +158,8 @@ fn panics(world: &SimpleCommunicator) {
                 std::panic::resume_unwind(Box::new(5));
             }
         });
-        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&5));
+        let payload = caught.expect_err("it panics");
+        assert_eq!(payload.downcast_ref(), Some(&5));
         assert!(!std::thread::panicking());
         vrt::yield_now();
     }
