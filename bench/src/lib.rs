@@ -4,9 +4,12 @@
 //!   binary `vrt-bench` runs them, and each prints one line of JSON.
 //! - [`table`] runs both kinds in turn and compares them with the targets; the
 //!   binary `vrt-bench-table` is what `scripts/bench` starts.
+//! - [`balance`] compares `--lb auto` with no balancing and with the best known
+//!   way; the binary `vrt-bench-balance` is what `scripts/bench-balance` starts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod balance;
 pub mod measure;
 pub mod programs;
 pub mod table;

@@ -1,0 +1,114 @@
+//! The cases: programs, what would be best for them, and what else runs meanwhile.
+
+/// A program in some circumstances.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub name: &'static str,
+    /// The program and its arguments, as one would type them.
+    pub command: &'static str,
+    /// The balancer that somebody names who knows the case; nothing where none helps.
+    pub best: &'static [&'static str],
+    pub auto: &'static [&'static str],
+    /// For how many seconds another program has the core of PE 1 for itself half of the time.
+    pub shared: f64,
+}
+
+const AUTO: &[&str] = &["--lb", "auto", "--lb-report", "steps"];
+const BY_STATE: &[&str] = &["--lb", "auto", "--lb-report", "steps", "--move", "state"];
+const REFINE: &[&str] = &["--lb", "greedy-refine", "--lb-period", "100ms"];
+const REFINE_BY_STATE: &[&str] =
+    &["--lb", "greedy-refine", "--lb-period", "100ms", "--move", "state"];
+const REFINE_SLOWLY: &[&str] = &["--lb", "greedy-refine", "--lb-period", "400ms"];
+/// Longer than any case takes.
+const THROUGHOUT: f64 = 600.0;
+
+const fn case(
+    name: &'static str,
+    command: &'static str,
+    best: &'static [&'static str],
+    shared: f64,
+) -> Case {
+    Case { name, command, best, auto: AUTO, shared }
+}
+
+macro_rules! jacobi {
+    ($size:literal, $ranks:literal, $iterations:literal, $more:literal) => {
+        concat!(
+            "rocket-mini jacobi --pes 2 --no-progress --tolerance 0 --size ",
+            $size,
+            " --ranks ",
+            $ranks,
+            " --max-iterations ",
+            $iterations,
+            " ",
+            $more
+        )
+    };
+}
+
+pub(super) const CASES: &[Case] = &[
+    case("uneven 96^3", jacobi!(96, 32, 6000, "--migrate-every 0 --uneven 0.25:8"), REFINE, 0.0),
+    case(
+        "uneven 96^3, 8 ranks",
+        jacobi!(96, 8, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        REFINE,
+        0.0,
+    ),
+    case(
+        "uneven 96^3, 16 ranks",
+        jacobi!(96, 16, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        REFINE,
+        0.0,
+    ),
+    case(
+        "uneven 96^3, 64 ranks",
+        jacobi!(96, 64, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        REFINE,
+        0.0,
+    ),
+    Case {
+        auto: BY_STATE,
+        ..case(
+            "uneven 96^3 by state",
+            jacobi!(96, 32, 6000, "--migrate-every 20 --uneven 0.25:8"),
+            REFINE_BY_STATE,
+            0.0,
+        )
+    },
+    case(
+        "uneven 96^3 on two nodes",
+        jacobi!(96, 32, 4000, "--migrate-every 0 --uneven 0.25:8 --node-size 1"),
+        REFINE,
+        0.0,
+    ),
+    case(
+        "shared core 288^3",
+        jacobi!(288, 32, 500, "--migrate-every 0"),
+        REFINE_SLOWLY,
+        THROUGHOUT,
+    ),
+    case("shared core 96^3 for 3 s", jacobi!(96, 32, 16000, "--migrate-every 0"), &[], 3.0),
+    case(
+        "wandering 96^3",
+        jacobi!(96, 32, 10000, "--migrate-every 0 --uneven 0.25:8 --wander 1"),
+        REFINE,
+        0.0,
+    ),
+    case(
+        "coming and going 96^3",
+        jacobi!(96, 32, 12000, "--migrate-every 0 --uneven 0.25:8 --come-and-go 1"),
+        REFINE,
+        0.0,
+    ),
+    case("even 96^3", jacobi!(96, 32, 12000, "--migrate-every 0"), &[], 0.0),
+    case("even 192^3", jacobi!(192, 32, 1500, "--migrate-every 0"), &[], 0.0),
+    case("uts T1L", "uts --pes 2 --ranks 32 --tree T1L", &[], 0.0),
+    case("nbody", "sparse-mini nbody --pes 2 --ranks 16", &[], 0.0),
+    case(
+        "nbody cut by volume",
+        "sparse-mini nbody --pes 2 --ranks 32 --cut volume --bodies 10000 --energy 1",
+        REFINE,
+        0.0,
+    ),
+    case("bfs", "sparse-mini bfs --pes 2 --ranks 32 --graph kronecker --searches 64", &[], 0.0),
+];

@@ -1,0 +1,164 @@
+//! One run of a case.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use super::Error;
+use super::cases::Case;
+
+/// A placement that was tried and judged.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Trial {
+    /// The gain that was promised, as a part, and the one that came.
+    pub promised: f64,
+    pub came: f64,
+    /// What has become of it.
+    pub verdict: Verdict,
+}
+
+/// What became of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Kept,
+    Unclear,
+    TakenBack,
+}
+
+/// What a run has told.
+pub(super) struct Outcome {
+    pub seconds: f64,
+    pub trials: Vec<Trial>,
+}
+
+/// Runs a case with a balancer.
+pub(super) fn run(case: &Case, folder: Option<&Path>, balancer: &[&str]) -> Result<Outcome, Error> {
+    let failed = |why: String| Error::Job(case.name.to_owned(), why);
+    let mut words = case.command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let program = folder.map_or_else(|| program.into(), |folder| folder.join(program));
+    let _other = (case.shared > 0.0).then(|| Other::start(case.shared)).transpose();
+    let _other =
+        _other.map_err(|error| failed(format!("taskset and timeout are needed: {error}")))?;
+    let began = Instant::now();
+    let output = Command::new(&program)
+        .args(words)
+        .args(balancer)
+        .output()
+        .map_err(|error| failed(format!("{}: {error}", program.display())))?;
+    let whole = began.elapsed().as_secs_f64();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let lines: Vec<&str> = said.lines().chain(text.lines()).collect();
+        let last = lines[lines.len().saturating_sub(6)..].join("\n");
+        return Err(failed(format!("{}\n{last}", output.status)));
+    }
+    Ok(Outcome { seconds: seconds_in(&text).unwrap_or(whole), trials: trials_in(&said) })
+}
+
+/// Another program on the core of PE 1, which ends with this value.
+struct Other(Child);
+
+impl Other {
+    fn start(seconds: f64) -> std::io::Result<Other> {
+        let seconds = format!("{seconds}");
+        let mut command = Command::new("taskset");
+        command.args(["-c", "1", "timeout", &seconds, "sh", "-c", "while :; do :; done"]);
+        command.stdin(Stdio::null()).spawn().map(Other)
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // `taskset` and `timeout`, as it is now, end what they have started on this signal only.
+        let terminate = Command::new("kill").arg(self.0.id().to_string()).status();
+        if terminate.is_err() {
+            // Nothing else can be done about it.
+            let _ = self.0.kill();
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// The seconds that a program says it took: a line `time` with a number. Where it says those of a part that it
+/// repeats (`s a search`), the whole run counts.
+fn seconds_in(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("time "))?;
+    if line.contains("a search") {
+        return None;
+    }
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The trials of which the balancer has told: a line says what is promised, a later one what came.
+fn trials_in(said: &str) -> Vec<Trial> {
+    let mut promised = None;
+    let mut trials = Vec::new();
+    for line in said.lines().filter(|line| line.contains("balancing step")) {
+        if let Some((_, rest)) = line.split_once("which promises ") {
+            promised = percent(rest);
+            continue;
+        }
+        let (verdict, rest) = if let Some((_, rest)) = line.split_once("; keeps ") {
+            (Verdict::Kept, rest)
+        } else if let Some((_, rest)) = line.split_once("told from noise: ") {
+            (Verdict::Unclear, rest)
+        } else if let Some((_, rest)) = line.split_once("; takes ") {
+            (Verdict::TakenBack, rest)
+        } else {
+            continue;
+        };
+        let came = rest.rsplit_once(": ").map_or(rest, |(_, number)| number);
+        if let (Some(promised), Some(came)) = (promised.take(), percent(came)) {
+            trials.push(Trial { promised, came, verdict });
+        }
+    }
+    trials
+}
+
+/// The part that a text such as `+18.2%` begins with.
+fn percent(text: &str) -> Option<f64> {
+    let (number, _) = text.split_once('%')?;
+    Some(number.trim().parse::<f64>().ok()? / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_read_from_what_the_balancer_says() {
+        let step = |news: &str| {
+            format!(
+                "vrt: balancing step 7 (auto): imbalance 0.309 -> 0.048, 6 ranks moved, 4.0 us; {news}\n"
+            )
+        };
+        let said = [
+            step("tries greedy-refine, which promises +18.2%"),
+            step("keeps greedy-refine: +77.0% +- 26.8"),
+            step("tries hilbert, which promises +3.0%"),
+            step("no gain by hilbert that can be told from noise: -0.4% +- 1.0"),
+            step("tries pile, which promises +100.0%"),
+            step("takes pile back: -40.0% +- 2.0"),
+            step("tries greedy, which promises +5.0%"),
+        ]
+        .concat();
+        let trial = |promised: f64, came: f64, verdict| Trial { promised, came, verdict };
+        assert_eq!(
+            trials_in(&said),
+            [
+                trial(18.2 / 100.0, 77.0 / 100.0, Verdict::Kept),
+                trial(3.0 / 100.0, -0.4 / 100.0, Verdict::Unclear),
+                trial(1.0, -40.0 / 100.0, Verdict::TakenBack),
+            ]
+        );
+    }
+
+    #[test]
+    fn seconds_are_those_of_the_whole() {
+        assert_eq!(seconds_in("x\ntime           2.5 s, 3 ms a step\n"), Some(2.5));
+        assert_eq!(seconds_in("time 0.025736 s, 160477653 nodes/s\n"), Some(0.025736));
+        assert_eq!(seconds_in("time           0.000688 s a search, 7e8 arcs/s"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! `scripts/bench-balance`: does `--lb auto` pay, and does it cost nothing where there is nothing to gain?
+//!
+//! Each case runs without balancing, with the strategy and period that somebody who knows the case would
+//! name, and with `--lb auto`, in turn, so that what the machine does besides falls on all of them.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `cases` | programs and their arguments, what else runs on a core meanwhile |
+//! | `job` | one run: its seconds, and the trials that it tells of |
+//! | `plot` | what was promised and what came, as a picture |
+
+mod cases;
+mod job;
+mod plot;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use thiserror::Error;
+
+use crate::measure::median;
+use cases::{CASES, Case};
+use job::Trial;
+
+/// What `scripts/bench-balance` can be told.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "scripts/bench-balance",
+    version,
+    about = "Compare `--lb auto` with no balancing and with the best known strategy"
+)]
+pub struct Args {
+    /// Runs of each case with each balancer, in turn
+    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Only cases whose names contain this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Print the names of the cases and stop
+    #[arg(long)]
+    list: bool,
+    /// The folder with the programs
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    programs: Option<PathBuf>,
+    /// Where to draw what was promised and what came, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// Why there is no table.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No case is named so.
+    #[error("--only {0}: no case has that in its name; --list prints them")]
+    NoCase(String),
+    /// A program did not run to its end.
+    #[error("{0}: {1}")]
+    Job(String, String),
+    /// The picture cannot be written.
+    #[error("cannot draw {0}: {1}")]
+    Draw(PathBuf, String),
+}
+
+/// The most that `auto` may take over no balancing, and over the best known way.
+const OVER_NONE: f64 = 1.02;
+const OVER_BEST: f64 = 1.05;
+
+/// Runs the cases and prints the table. Gives whether all targets are met.
+///
+/// # Errors
+///
+/// When a program fails, there is no such case, or the picture cannot be written.
+pub fn run(args: &Args) -> Result<bool, Error> {
+    let chosen = || CASES.iter().filter(|case| case.name.contains(&args.only));
+    if chosen().next().is_none() {
+        return Err(Error::NoCase(args.only.clone()));
+    }
+    if args.list {
+        chosen().for_each(|case| println!("{}", case.name));
+        return Ok(true);
+    }
+    println!(
+        "{:<34} {:>8} {:>8} {:>8} {:>10} {:>10}",
+        "case, median seconds", "none", "best", "auto", "auto/none", "auto/best"
+    );
+    let mut trials = Vec::new();
+    let mut is_met = true;
+    for case in chosen() {
+        let times = times_of(case, args, &mut trials)?;
+        is_met &= times.print(case);
+    }
+    let decided: Vec<&Trial> = trials.iter().filter(|trial| trial.promised > 0.0).collect();
+    if !decided.is_empty() {
+        let errors = decided.iter().map(|trial| (trial.came - trial.promised).abs()).collect();
+        println!(
+            "{} trials were decided; what was promised and what came differ by {:.1}% (median)",
+            decided.len(),
+            100.0 * median(errors)
+        );
+    }
+    if let Some(file) = &args.plot {
+        plot::draw(file, &trials).map_err(|error| Error::Draw(file.clone(), error))?;
+    }
+    Ok(is_met)
+}
+
+/// Seconds of a case's runs, by balancer.
+#[derive(Debug, Default)]
+struct Times {
+    none: Vec<f64>,
+    best: Vec<f64>,
+    auto: Vec<f64>,
+}
+
+fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, Error> {
+    let mut times = Times::default();
+    for _ in 0..args.repeat {
+        let run = |balancer: &[&str]| job::run(case, args.programs.as_deref(), balancer);
+        times.none.push(run(&[])?.seconds);
+        if !case.best.is_empty() {
+            times.best.push(run(case.best)?.seconds);
+        }
+        let outcome = run(case.auto)?;
+        times.auto.push(outcome.seconds);
+        trials.extend(outcome.trials);
+    }
+    Ok(times)
+}
+
+impl Times {
+    /// Prints the row; gives whether it is as it should be.
+    fn print(&self, case: &Case) -> bool {
+        let (none, auto) = (median(self.none.clone()), median(self.auto.clone()));
+        let best = (!self.best.is_empty()).then(|| median(self.best.clone()));
+        let over_none = ratio(&self.auto, &self.none);
+        // Where nobody knows better, nothing is gained.
+        let over_best = best.map(|_| ratio(&self.auto, &self.best));
+        let is_met = over_none <= OVER_NONE && over_best.is_none_or(|over| over <= OVER_BEST);
+        let number =
+            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+        println!(
+            "{:<34} {none:>8.3} {:>8} {auto:>8.3} {over_none:>10.3} {:>10}{}",
+            case.name,
+            number(best),
+            number(over_best),
+            if is_met { "" } else { "  MISSED" }
+        );
+        is_met
+    }
+}
+
+/// The median of the ratios of runs that followed each other.
+fn ratio(of: &[f64], to: &[f64]) -> f64 {
+    median(of.iter().zip(to).map(|(of, to)| of / to).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_runs_that_followed_each_other() {
+        assert_eq!(ratio(&[1.0, 4.0, 9.0], &[1.0, 2.0, 3.0]), 2.0);
+    }
+
+    #[test]
+    fn cases_have_names_of_their_own() {
+        let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CASES.len());
+    }
+}

@@ -1,0 +1,16 @@
+//! The program behind `scripts/bench-balance`, which builds what this one runs.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use vrt_bench::balance;
+
+fn main() -> ExitCode {
+    match balance::run(&balance::Args::parse()) {
+        Ok(is_met) => ExitCode::from(u8::from(!is_met)),
+        Err(error) => {
+            eprintln!("scripts/bench-balance: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
