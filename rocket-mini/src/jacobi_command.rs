@@ -1,12 +1,13 @@
 //! `rocket-mini jacobi`: its options, and what it prints.
 
+use std::error::Error;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
-use mpi::traits::*;
-use rocket_mini::jacobi::{Costly, Problem, Run, Settings, solve, solve_sequentially};
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::jacobi::{self, Costly, Problem, Run, Settings, solve, solve_sequentially};
 
 use crate::progress::Progress;
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
 ///
@@ -42,53 +43,11 @@ pub struct JacobiArgs {
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
 
-    /// Do not compare with the sequential solver
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
 const LARGEST_SIZE_VERIFIED_BY_DEFAULT: u32 = 128;
-
-/// Runs one rank.
-pub fn run(args: &JacobiArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = solve(&world, &settings, args.uneven, |iteration, residual| {
-        progress.show(|| {
-            format!(
-                "iteration {iteration} of at most {}, residual {residual:.3e}",
-                args.max_iterations
-            )
-        });
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error @ rocket_mini::jacobi::Error::TooManyRanks { .. }) => {
-            if world.rank() == 0 {
-                eprintln!("rocket-mini: {error}");
-            }
-            ExitCode::from(2)
-        }
-        Err(error) => {
-            eprintln!("rocket-mini: rank {}: {error}", world.rank());
-            std::process::exit(1);
-        }
-    }
-}
 
 impl JacobiArgs {
     fn settings(&self) -> Settings {
@@ -100,27 +59,48 @@ impl JacobiArgs {
             migrate_every: self.migrate_every as usize,
         }
     }
-
-    fn verifies(&self) -> bool {
-        self.verify || (!self.no_verify && self.size <= LARGEST_SIZE_VERIFIED_BY_DEFAULT)
-    }
 }
 
-/// Prints the outcome and checks it.
-fn report(args: &JacobiArgs, settings: &Settings, run: &Run) -> ExitCode {
-    print!("{}", summary(settings, run));
-    if !args.verifies() {
-        println!("verification   none (--verify asks for it)");
-        return ExitCode::SUCCESS;
+impl Subcommand for JacobiArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
     }
-    match run.solution.difference_from(&solve_sequentially(settings)) {
-        None => {
-            println!("verification   ok");
-            ExitCode::SUCCESS
-        }
-        Some(difference) => {
-            println!("verification   WRONG: {difference}");
-            ExitCode::FAILURE
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let settings = self.settings();
+        let show = |iteration, residual| {
+            progress.show(|| {
+                format!(
+                    "iteration {iteration} of at most {}, residual {residual:.3e}",
+                    self.max_iterations
+                )
+            });
+        };
+        solve(world, &settings, self.uneven, show).map_err(|error| match error {
+            jacobi::Error::TooManyRanks { .. } => Refusal::Usage(error.to_string()),
+            jacobi::Error::OutOfMemory { .. } => Refusal::FailedAlone(error.to_string()),
+        })
+    }
+
+    fn report(&self, run: &Run) {
+        print!("{}", summary(&self.settings(), run));
+    }
+
+    fn verifies(&self) -> bool {
+        let is_small = self.size <= LARGEST_SIZE_VERIFIED_BY_DEFAULT;
+        self.verify || (!self.common.no_verify && is_small)
+    }
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        match run.solution.difference_from(&solve_sequentially(&self.settings())) {
+            None => Ok(()),
+            Some(difference) => Err(difference.into()),
         }
     }
 }
