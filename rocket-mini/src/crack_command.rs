@@ -52,6 +52,15 @@ impl CrackArgs {
     }
 }
 
+impl From<crack::Error> for Refusal {
+    fn from(error: crack::Error) -> Self {
+        match error {
+            crack::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 impl Subcommand for CrackArgs {
     type Run = Run;
 
@@ -66,10 +75,7 @@ impl Subcommand for CrackArgs {
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
         let show = |steps| progress.show(|| format!("step {steps} of {}", settings.steps));
-        solve(world, &settings, show).map_err(|error| match error {
-            crack::Error::TooManyRanks { .. } => Refusal::Usage(error.to_string()),
-            crack::Error::BlownUp { .. } => Refusal::Failed(error.to_string()),
-        })
+        Ok(solve(world, &settings, show)?)
     }
 
     fn report(&self, run: &Run) {

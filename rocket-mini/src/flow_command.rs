@@ -104,6 +104,15 @@ impl FlowArgs {
     }
 }
 
+impl From<flow::Error> for Refusal {
+    fn from(error: flow::Error) -> Self {
+        match error {
+            flow::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 impl Subcommand for FlowArgs {
     type Run = Run;
 
@@ -122,10 +131,7 @@ impl Subcommand for FlowArgs {
                 format!("step {}, time {:.4} of {}", clock.steps, clock.time, settings.end_time)
             });
         };
-        solve(world, &settings, show).map_err(|error| match error {
-            flow::Error::TooManyRanks { .. } => Refusal::Usage(error.to_string()),
-            flow::Error::BlownUp { .. } => Refusal::Failed(error.to_string()),
-        })
+        Ok(solve(world, &settings, show)?)
     }
 
     fn report(&self, run: &Run) {

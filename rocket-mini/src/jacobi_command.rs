@@ -1,13 +1,21 @@
 //! `rocket-mini jacobi`: its options, and what it prints.
 
 use std::error::Error;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
 use std::fmt::Write as _;
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::jacobi::{self, Costly, Problem, Run, Settings, solve, solve_sequentially};
+use mpi::traits::*;
+use rocket_mini::jacobi::{
+    self, Costly, Cut, Problem, Run, Settings, Uneven, solve, solve_async, solve_by_events,
+    solve_sequentially,
+};
 
 use crate::progress::Progress;
-use crate::subcommand::{CommonArgs, Refusal, Subcommand};
+use crate::report::positive;
+use crate::subcommand::{self, AsyncSubcommand, CommonArgs, Refusal, Subcommand, launch_async};
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
 ///
@@ -39,6 +47,26 @@ pub struct JacobiArgs {
     #[arg(long, value_name = "FRACTION:FACTOR")]
     uneven: Option<Costly>,
 
+    /// Have those cells change every so many seconds: others along z are the costly ones
+    #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
+    wander: Option<f64>,
+
+    /// Have those cells cost more for so many seconds, then not for as long, in turn
+    #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
+    come_and_go: Option<f64>,
+
+    /// Along how many axes the cube is cut: slabs with two neighbours, or blocks
+    #[arg(long, value_name = "1|3", default_value_t = 3, value_parser = dimensions)]
+    dimensions: u32,
+
+    /// How blocks are run
+    #[arg(long, value_enum, default_value_t = Style::Blocking)]
+    style: Style,
+
+    /// Blocks of all ranks, with --style events [default: one for each rank]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    chunks: Option<u32>,
+
     /// Compare with the sequential solver [default: up to a size of 128]
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
@@ -47,16 +75,69 @@ pub struct JacobiArgs {
     common: CommonArgs,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// A blocking rank for each block
+    Blocking,
+    /// An async rank for each block
+    Async,
+    /// An event loop in each rank over its share of the blocks, without coroutines
+    Events,
+}
+
 const LARGEST_SIZE_VERIFIED_BY_DEFAULT: u32 = 128;
 
 impl JacobiArgs {
     fn settings(&self) -> Settings {
         Settings {
             problem: Problem { size: self.size as usize },
+            cut: if self.dimensions == 1 { Cut::Slabs } else { Cut::Blocks },
             max_iterations: self.max_iterations,
             tolerance: self.tolerance,
             check_every: self.check_every as usize,
             migrate_every: self.migrate_every as usize,
+        }
+    }
+
+    fn uneven(&self) -> Option<Uneven> {
+        let Self { wander, come_and_go, .. } = *self;
+        self.uneven.map(|costly| Uneven { costly, wander, come_and_go })
+    }
+
+    fn show<'a>(&'a self, progress: &'a mut Progress) -> impl FnMut(usize, f64) + 'a {
+        move |iteration, residual| {
+            progress.show(|| {
+                let most = self.max_iterations;
+                format!("iteration {iteration} of at most {most}, residual {residual:.3e}")
+            });
+        }
+    }
+}
+
+/// Runs the subcommand, on async ranks if it asks for them.
+pub fn launch(args: JacobiArgs) -> ExitCode {
+    if args.style == Style::Async { launch_async(args) } else { subcommand::launch(args) }
+}
+
+impl AsyncSubcommand for JacobiArgs {
+    async fn solve_async(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        if self.chunks.is_some() {
+            return Err(Refusal::Usage("--chunks is for --style events alone".to_owned()));
+        }
+        let (settings, uneven, show) = (self.settings(), self.uneven(), self.show(progress));
+        Ok(solve_async(world, &settings, uneven, show).await?)
+    }
+}
+
+impl From<jacobi::Error> for Refusal {
+    fn from(error: jacobi::Error) -> Self {
+        match error {
+            jacobi::Error::OutOfMemory { .. } => Self::FailedAlone(error.to_string()),
+            _ => Self::Usage(error.to_string()),
         }
     }
 }
@@ -73,19 +154,18 @@ impl Subcommand for JacobiArgs {
         world: &SimpleCommunicator,
         progress: &mut Progress,
     ) -> Result<Option<Run>, Refusal> {
-        let settings = self.settings();
-        let show = |iteration, residual| {
-            progress.show(|| {
-                format!(
-                    "iteration {iteration} of at most {}, residual {residual:.3e}",
-                    self.max_iterations
-                )
-            });
+        let (settings, uneven, show) = (self.settings(), self.uneven(), self.show(progress));
+        let run = match (self.style, self.chunks) {
+            (Style::Events, chunks) => {
+                let chunks = chunks.map_or(world.size() as usize, |chunks| chunks as usize);
+                solve_by_events(world, &settings, chunks, uneven, show)?
+            }
+            (_, Some(_)) => {
+                return Err(Refusal::Usage("--chunks is for --style events alone".to_owned()));
+            }
+            _ => solve(world, &settings, uneven, show)?,
         };
-        solve(world, &settings, self.uneven, show).map_err(|error| match error {
-            jacobi::Error::TooManyRanks { .. } => Refusal::Usage(error.to_string()),
-            jacobi::Error::OutOfMemory { .. } => Refusal::FailedAlone(error.to_string()),
-        })
+        Ok(run)
     }
 
     fn report(&self, run: &Run) {
@@ -108,10 +188,10 @@ impl Subcommand for JacobiArgs {
 fn summary(settings: &Settings, run: &Run) -> String {
     let solution = &run.solution;
     let size = settings.problem.size;
-    let ranks = run.compute_seconds.len();
+    let (ranks, chunks) = (run.compute_seconds.len(), run.grid.blocks());
     let [x, y, z] = run.grid.shape();
     let largest = run.grid.extent(0).lengths;
-    let smallest = run.grid.extent(ranks - 1).lengths;
+    let smallest = run.grid.extent(chunks - 1).lengths;
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         // Writing to a String cannot fail.
@@ -154,4 +234,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|value: &f64| value.is_finite() && *value >= 0.0)
         .ok_or_else(|| "expected a number that is not negative".to_owned())
+}
+
+fn dimensions(text: &str) -> Result<u32, String> {
+    (text.parse())
+        .ok()
+        .filter(|dimensions| [1, 3].contains(dimensions))
+        .ok_or_else(|| "expected 1 or 3".to_owned())
 }

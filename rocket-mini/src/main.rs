@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Command::Crack(args) => launch(args),
         Command::Face(args) => launch(args),
         Command::Flow(args) => launch(args),
-        Command::Jacobi(args) => launch(args),
+        Command::Jacobi(args) => jacobi_command::launch(args),
         Command::Rocket(args) => launch(args),
         Command::Solid(args) => launch(args),
     }

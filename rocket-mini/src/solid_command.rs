@@ -79,6 +79,15 @@ impl SolidArgs {
     }
 }
 
+impl From<solid::Error> for Refusal {
+    fn from(error: solid::Error) -> Self {
+        match error {
+            solid::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 impl Subcommand for SolidArgs {
     type Run = Run;
 
@@ -93,10 +102,7 @@ impl Subcommand for SolidArgs {
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
         let show = |steps| progress.show(|| format!("step {steps} of {}", settings.steps));
-        solve(world, &settings, show).map_err(|error| match error {
-            solid::Error::TooManyRanks { .. } => Refusal::Usage(error.to_string()),
-            _ => Refusal::Failed(error.to_string()),
-        })
+        Ok(solve(world, &settings, show)?)
     }
 
     fn report(&self, run: &Run) {

@@ -1,7 +1,6 @@
 //! What the subcommands have in common: options, how a rank runs, and how the report ends.
 
 use std::error::Error;
-use std::fmt::Display;
 use std::process::ExitCode;
 
 use mpi::topology::SimpleCommunicator;
@@ -62,49 +61,88 @@ pub trait Subcommand: Sized + Send + Sync + 'static {
     fn verify(&self, run: &Self::Run) -> Result<(), Box<dyn Error>>;
 }
 
+/// One that async ranks can run, too.
+pub trait AsyncSubcommand: Subcommand {
+    /// The async twin of [`Subcommand::solve`].
+    async fn solve_async(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Self::Run>, Refusal>;
+}
+
 /// Runs a subcommand on all ranks that its options ask for.
 pub fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
     let vrt = subcommand.common().vrt.clone();
-    mpi::launch(vrt, move || run_rank(&subcommand))
+    mpi::launch(vrt, move || {
+        let Some((world, mut progress)) = begin(&subcommand) else { return ExitCode::FAILURE };
+        let outcome = subcommand.solve(&world, &mut progress);
+        let (status, meets) = end(&subcommand, &world, &progress, outcome);
+        if meets {
+            world.barrier();
+        }
+        status
+    })
 }
 
-fn run_rank<S: Subcommand>(subcommand: &S) -> ExitCode {
+/// Runs a subcommand on all ranks, which are async.
+pub fn launch_async<S: AsyncSubcommand>(subcommand: S) -> ExitCode {
+    let vrt = subcommand.common().vrt.clone();
+    // Ranks are futures without borrows, and run until the process ends.
+    let subcommand: &'static S = Box::leak(Box::new(subcommand));
+    mpi::launch_async(vrt, move || async move {
+        let Some((world, mut progress)) = begin(subcommand) else { return ExitCode::FAILURE };
+        let outcome = subcommand.solve_async(&world, &mut progress).await;
+        let (status, meets) = end(subcommand, &world, &progress, outcome);
+        if meets {
+            world.barrier_async().await;
+        }
+        status
+    })
+}
+
+/// A rank's world, and its line on the terminal.
+fn begin<S: Subcommand>(subcommand: &S) -> Option<(SimpleCommunicator, Progress)> {
     let Some(universe) = mpi::initialize() else {
         eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
+        return None;
     };
-    let world = universe.world();
-    let mut progress = Progress::new(!subcommand.common().no_progress);
-    let outcome = subcommand.solve(&world, &mut progress);
+    Some((universe.world(), Progress::new(!subcommand.common().no_progress)))
+}
+
+/// Says on rank 0 what was computed, or why nothing was. Returns the status, and whether ranks have to
+/// meet: none of them may end, which may end the job, before it has been said.
+fn end<S: Subcommand>(
+    subcommand: &S,
+    world: &SimpleCommunicator,
+    progress: &Progress,
+    outcome: Result<Option<S::Run>, Refusal>,
+) -> (ExitCode, bool) {
     progress.clear();
-    match outcome {
-        Ok(Some(run)) => {
-            subcommand.report(&run);
-            if subcommand.verifies() {
-                verdict(subcommand.verify(&run))
-            } else {
-                let is_refused = subcommand.common().no_verify;
-                let why = if is_refused { "--no-verify" } else { "--verify asks for it" };
-                line("verification", format_args!("none ({why})"));
-                ExitCode::SUCCESS
-            }
+    let (why, status) = match outcome {
+        Ok(run) => {
+            return (run.map_or(ExitCode::SUCCESS, |run| report(subcommand, &run)), false);
         }
-        Ok(None) => ExitCode::SUCCESS,
-        Err(Refusal::Usage(why)) => refuse(&world, why, 2),
-        Err(Refusal::Failed(why)) => refuse(&world, why, 1),
+        Err(Refusal::Usage(why)) => (why, 2),
+        Err(Refusal::Failed(why)) => (why, 1),
         Err(Refusal::FailedAlone(why)) => {
             eprintln!("rocket-mini: rank {}: {why}", world.rank());
             std::process::exit(1);
         }
-    }
-}
-
-/// Says on rank 0 why nothing was computed; all ranks have the same reason and call this. None of
-/// them ends, which may end the job, before it has been said.
-fn refuse(world: &SimpleCommunicator, why: impl Display, status: u8) -> ExitCode {
+    };
     if world.rank() == 0 {
         eprintln!("rocket-mini: {why}");
     }
-    world.barrier();
-    ExitCode::from(status)
+    (ExitCode::from(status), true)
+}
+
+fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
+    subcommand.report(run);
+    if subcommand.verifies() {
+        return verdict(subcommand.verify(run));
+    }
+    let is_refused = subcommand.common().no_verify;
+    let why = if is_refused { "--no-verify" } else { "--verify asks for it" };
+    line("verification", format_args!("none ({why})"));
+    ExitCode::SUCCESS
 }
