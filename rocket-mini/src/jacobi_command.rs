@@ -14,7 +14,7 @@ use rocket_mini::jacobi::{
 };
 
 use crate::progress::Progress;
-use crate::report::positive;
+use crate::report::{not_negative, positive};
 use crate::subcommand::{self, AsyncSubcommand, CommonArgs, Refusal, Subcommand, launch_async};
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
@@ -32,7 +32,7 @@ pub struct JacobiArgs {
     max_iterations: usize,
 
     /// Stop when all cells change by less than this; 0 for never
-    #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = tolerance)]
+    #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = not_negative)]
     tolerance: f64,
 
     /// Look at the residual once in so many iterations
@@ -227,13 +227,6 @@ fn summary(settings: &Settings, run: &Run) -> String {
 
 fn product([x, y, z]: [usize; 3]) -> String {
     format!("{x} x {y} x {z}")
-}
-
-fn tolerance(text: &str) -> Result<f64, String> {
-    (text.parse())
-        .ok()
-        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
 fn dimensions(text: &str) -> Result<u32, String> {

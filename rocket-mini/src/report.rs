@@ -22,6 +22,14 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
     }
 }
 
+/// A number that is not negative, for options.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    (text.parse())
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "expected a number that is not negative".to_owned())
+}
+
 /// A number above zero, for options.
 pub fn positive(text: &str) -> Result<f64, String> {
     (text.parse())

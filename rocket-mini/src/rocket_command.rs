@@ -4,12 +4,14 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::rocket::{Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk};
+use rocket_mini::rocket::{
+    MIN_POINTS, Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk,
+};
 use rocket_mini::solid::Precision;
 use rocket_mini::{flow, rocket, solid};
 
 use crate::progress::Progress;
-use crate::report::{line, positive};
+use crate::report::{line, not_negative, positive};
 use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A rocket: gas, propellant that burns and bends, and the surface between them.
@@ -34,6 +36,16 @@ pub struct RocketArgs {
     /// The Courant number of the gas's steps; they are not stable above 1
     #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
     cfl: f64,
+
+    /// How long a front of ignition takes from one end of the grain to the other; 0 to have all of it
+    /// burn from the beginning
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = not_negative)]
+    ignition: f64,
+
+    /// Compute how the propellant warms up where it has been ignited, with so many points below the
+    /// surface; the cost grows with their cube
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_POINTS)..=4096))]
+    heat: Option<u32>,
 
     /// Stop the propellant's solver at this residual, relative to the right side
     #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
@@ -64,6 +76,8 @@ impl RocketArgs {
             intervals: self.intervals as usize,
             interval: self.interval,
             cfl: self.cfl,
+            ignition: self.ignition,
+            heat_points: self.heat.map_or(0, |points| points as usize),
             precision: Precision { tolerance: self.tolerance, max_iterations: 10_000 },
             migrate_every: self.migrate_every as usize,
             snapshot_every: if self.out.is_some() { self.out_every as usize } else { 0 },
@@ -129,6 +143,10 @@ impl Subcommand for RocketArgs {
                 outcome.last.volume, outcome.propellant_volume
             ),
         );
+        if settings.heat_points > 0 {
+            let warming = outcome.most_warming;
+            line("heat", format_args!("{:.9e}, {warming} columns warmed up at once", outcome.heat));
+        }
         line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
         line("time", format_args!("{:.6} s", run.seconds));
         if let Some(folder) = &self.out {

@@ -37,6 +37,9 @@ pub struct Block {
     pub(super) burning: Vec<f64>,
     /// How fast the surface moves at those corners because what is behind it deforms.
     pub motion: Vec<f64>,
+    /// How long the front of ignition takes from one end of the domain to the other along x; with 0
+    /// all of the surface burns from the beginning.
+    front: f64,
     /// What has come in through the boundary of the domain at this block.
     pub(super) gained: Conserved,
     #[serde(skip)]
@@ -63,6 +66,7 @@ impl Block {
             heights_before: vec![height; corners],
             burning: vec![0.0; corners],
             motion: vec![0.0; corners],
+            front: 0.0,
             gained: [0.0; 5],
             changes: Vec::new(),
         };
@@ -82,6 +86,14 @@ impl Block {
     #[cfg(test)]
     pub(super) fn set_all(&mut self, state: Conserved) {
         self.cells.fill(state);
+    }
+
+    /// Lets a front of ignition travel along x from time zero on, for so long. What it has not reached
+    /// does not burn.
+    #[must_use]
+    pub fn with_front(mut self, duration: f64) -> Self {
+        self.front = duration;
+        self
     }
 
     /// The cells it has of the domain.
@@ -172,8 +184,9 @@ impl Block {
         fastest
     }
 
-    /// Finds how fast the surface recedes, from the pressures below it. Ghost cells must be filled.
-    pub fn burn(&mut self) {
+    /// Finds how fast the surface recedes at a time, from the pressures below it and from how far it is
+    /// ignited. Ghost cells must be filled.
+    pub fn burn(&mut self, time: f64) {
         if self.problem.boundaries()[1][1] != Boundary::Burning {
             return;
         }
@@ -181,6 +194,12 @@ impl Block {
         let gas = self.problem.gas();
         let [nx, ny, nz] = self.extent.lengths;
         let [gx, _, gz] = self.ghosts;
+        // How many columns the front has reached.
+        let front = if self.front > 0.0 {
+            time / self.front * self.domain[0] as f64
+        } else {
+            f64::INFINITY
+        };
         // The rate at the column before or after a corner; beyond an axis of one cell it is that of
         // the one cell.
         let rate = |i: usize, k: usize| {
@@ -189,7 +208,10 @@ impl Block {
             };
             let (i, k) = (along(i, gx, nx), along(k, gz, nz));
             let at = self.stored([i, ny - 1 + self.ghosts[1], k]);
-            propellant.rate(gas.primitive(self.cells[at])[4])
+            // Where the front is in a column, a part of it burns.
+            let column = (self.extent.start[0] + i) as f64 - gx as f64;
+            let ignited = (front - column).clamp(0.0, 1.0);
+            ignited * propellant.rate(gas.primitive(self.cells[at])[4])
         };
         let mut burning = Vec::with_capacity(self.burning.len());
         for k in 0..=nz {
@@ -200,6 +222,11 @@ impl Block {
             }
         }
         self.burning = burning;
+    }
+
+    /// How fast the propellant recedes above a column of cells, in the step that was made.
+    pub fn burn_rate(&self, i: usize, k: usize) -> f64 {
+        self.column_mean(&self.burning, i, k)
     }
 
     /// Begins a step.

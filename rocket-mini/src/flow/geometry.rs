@@ -82,6 +82,12 @@ impl Block {
         }
     }
 
+    /// The area of a column of cells, seen from above.
+    pub fn column_area(&self) -> f64 {
+        let [dx, dz] = self.spacings();
+        dx * dz
+    }
+
     pub(super) fn cell_volume(&self, heights: &[f64], i: usize, k: usize) -> f64 {
         let [dx, dz] = self.spacings();
         dx * dz * self.column_mean(heights, i, k) / self.extent.lengths[1] as f64
