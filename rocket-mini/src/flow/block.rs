@@ -9,10 +9,13 @@
 //! uniform (the geometric conservation law).
 
 use serde::{Deserialize, Serialize};
+use wide::{CmpEq, CmpGt, CmpLt};
 
 use super::decomposition::Extent;
+use super::flux::{Workspace, gather};
 use super::gas::{Conserved, Limiter, Primitive};
-use super::geometry::Face;
+use super::geometry::Tilt;
+use super::lanes::{LANES, Lanes, Normal};
 use super::problem::{Boundary, Problem};
 use super::{GHOSTS, cell_checksum};
 
@@ -43,7 +46,7 @@ pub struct Block {
     /// What has come in through the boundary of the domain at this block.
     pub(super) gained: Conserved,
     #[serde(skip)]
-    changes: Vec<Conserved>,
+    work: Workspace,
 }
 
 impl Block {
@@ -68,7 +71,7 @@ impl Block {
             motion: vec![0.0; corners],
             front: 0.0,
             gained: [0.0; 5],
-            changes: Vec::new(),
+            work: Workspace::default(),
         };
         for k in 0..nz {
             for j in 0..ny {
@@ -156,32 +159,50 @@ impl Block {
     /// The greatest rate at which waves cross a cell, in cells per time; infinite if some cell holds
     /// what is no gas.
     pub fn fastest(&self) -> f64 {
-        let mut fastest: f64 = 0.0;
         let [dx, dz] = self.spacings();
+        let [nx, ny, nz] = self.extent.lengths;
         let gas = self.problem.gas();
-        self.for_each_cell(|cell| {
-            let state = self.state(cell);
-            if !(state[0] > 0.0 && state[4] > 0.0 && state.iter().all(|q| q.is_finite())) {
-                fastest = f64::INFINITY;
-                return;
+        let (gamma, zero) = (Lanes::splat(gas.gamma), Lanes::ZERO);
+        let [along_x, along_z] = [1.0 / dx, 1.0 / dz].map(Lanes::splat);
+        let mut tilt = Tilt::default();
+        let mut fastest = zero;
+        let mut is_gas = zero.cmp_eq(zero);
+        for k in 0..nz {
+            self.find_tilt(k, &mut tilt);
+            for i in (0..nx).step_by(LANES) {
+                let column = |lane: usize| (i + lane).min(nx - 1);
+                let volumes: [f64; LANES] =
+                    std::array::from_fn(|lane| self.volume([column(lane), 0, k]));
+                let inverse = Lanes::ONE / Lanes::new(volumes);
+                for j in 0..ny {
+                    let row = self.index([0, j, k]);
+                    let state = gas.states(gather(&self.cells[row..row + nx], i, nx));
+                    let [density, u, v, w, pressure] = state;
+                    let c = (gamma * pressure / density).sqrt();
+                    let mut rate = zero;
+                    if self.domain[0] > 1 {
+                        rate += (u.abs() + c) * along_x;
+                    }
+                    if self.domain[1] > 1 {
+                        let share = (j + 1) as f64 / ny as f64;
+                        let along = tilt.normal(share, i).along([u, v, w]).abs();
+                        let speed = tilt.speed(share, i).abs();
+                        rate += (along + c + speed) * tilt.area(share, i) * inverse;
+                    }
+                    if self.domain[2] > 1 {
+                        rate += (w.abs() + c) * along_z;
+                    }
+                    is_gas &= density.cmp_gt(zero) & pressure.cmp_gt(zero);
+                    is_gas &= rate.cmp_lt(Lanes::splat(f64::INFINITY));
+                    fastest = fastest.fast_max(rate);
+                }
             }
-            let c = gas.sound_speed(&state);
-            let mut rate = 0.0;
-            if self.domain[0] > 1 {
-                rate += (state[1].abs() + c) / dx;
-            }
-            if self.domain[1] > 1 {
-                let Face { normal: n, area, speed, .. } =
-                    self.y_face(cell[0], cell[1] + 1, cell[2]);
-                let along = state[1] * n[0] + state[2] * n[1] + state[3] * n[2];
-                rate += (along.abs() + c + speed.abs()) * area / self.volume(cell);
-            }
-            if self.domain[2] > 1 {
-                rate += (state[3].abs() + c) / dz;
-            }
-            fastest = fastest.max(rate);
-        });
-        fastest
+        }
+        if is_gas.all() {
+            fastest.to_array().into_iter().fold(0.0, f64::max)
+        } else {
+            f64::INFINITY
+        }
     }
 
     /// Finds how fast the surface recedes at a time, from the pressures below it and from how far it is
@@ -242,14 +263,8 @@ impl Block {
     /// filled.
     pub fn stage(&mut self, dt: f64, is_second: bool) {
         self.fill_boundary(1);
-        let mut changes = std::mem::take(&mut self.changes);
-        changes.clear();
-        changes.resize(self.extent.lengths.iter().product(), [0.0; 5]);
-        for axis in 0..3 {
-            if self.domain[axis] > 1 {
-                self.add_fluxes(axis, dt, &mut changes);
-            }
-        }
+        let mut work = std::mem::take(&mut self.work);
+        self.find_changes(dt, &mut work);
         let old_heights = self.heights.clone();
         if !is_second {
             for (at, height) in self.heights.iter_mut().enumerate() {
@@ -257,28 +272,28 @@ impl Block {
             }
         }
         let [nx, ny, nz] = self.extent.lengths;
-        let mut number = 0;
         for k in 0..nz {
+            // Of each column: what counts of the cell now, of what passes, and of the cell before.
+            let shares: Vec<[f64; 3]> = (0..nx)
+                .map(|i| {
+                    let [first, old, new] = [&self.heights_before, &old_heights, &self.heights]
+                        .map(|heights| self.cell_volume(heights, i, k));
+                    let weight = if is_second { 0.5 / new } else { 1.0 / new };
+                    [weight * old, weight * dt, if is_second { weight * first } else { 0.0 }]
+                })
+                .collect();
             for j in 0..ny {
-                for i in 0..nx {
-                    let at = self.index([i, j, k]);
-                    let old_volume = self.cell_volume(&old_heights, i, k);
-                    let new_volume = self.cell_volume(&self.heights, i, k);
-                    let first_volume = self.cell_volume(&self.heights_before, i, k);
-                    let (first, change) = (self.before[number], changes[number]);
-                    for (q, value) in self.cells[at].iter_mut().enumerate() {
-                        let moved = old_volume * *value + dt * change[q];
-                        *value = if is_second {
-                            0.5 * (first_volume * first[q] + moved) / new_volume
-                        } else {
-                            moved / new_volume
-                        };
+                let (row, first) = ((k * ny + j) * nx, self.index([0, j, k]));
+                for (i, [now, passed, before]) in shares.iter().enumerate() {
+                    let at_first = self.before[row + i];
+                    for (q, value) in self.cells[first + i].iter_mut().enumerate() {
+                        let change = work.changes[q][row + i];
+                        *value = now * *value + passed * change + before * at_first[q];
                     }
-                    number += 1;
                 }
             }
         }
-        self.changes = changes;
+        self.work = work;
     }
 
     /// Calls `visit` with each cell of the block.
@@ -291,12 +306,6 @@ impl Block {
                 }
             }
         }
-    }
-
-    /// The number of a cell among those of the block.
-    pub(super) fn number(&self, [i, j, k]: [usize; 3]) -> usize {
-        let [nx, ny, _] = self.extent.lengths;
-        (k * ny + j) * nx + i
     }
 
     /// Where a cell of the block lies in memory.

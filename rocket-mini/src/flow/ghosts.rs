@@ -1,5 +1,7 @@
 //! The ghost cells of a block: beyond the ends of the domain, and copies of a neighbour's cells.
 
+use std::ops::Range;
+
 use super::GHOSTS;
 use super::block::Block;
 use super::gas::Conserved;
@@ -36,9 +38,9 @@ impl Block {
                     Boundary::Wall => mirror,
                     Boundary::Open | Boundary::Outlet(_) | Boundary::Burning => first,
                 };
-                let targets: Vec<usize> = self.layer(axis, ghost).collect();
-                let sources: Vec<usize> = self.layer(axis, from).collect();
-                for (target, source) in targets.into_iter().zip(sources) {
+                let targets = self.rows(axis, ghost..ghost + 1);
+                let sources = self.rows(axis, from..from + 1);
+                for (target, source) in targets.flatten().zip(sources.flatten()) {
                     self.cells[target] = self.beyond(boundary, axis, self.cells[source]);
                 }
             }
@@ -78,10 +80,16 @@ impl Block {
     pub fn lend(&self, axis: usize, side: usize) -> Vec<f64> {
         let n = self.extent.lengths[axis];
         let first = if side == 0 { GHOSTS } else { n };
-        (first..first + GHOSTS)
-            .flat_map(|place| self.layer(axis, place))
-            .flat_map(|at| self.cells[at])
-            .collect()
+        let mut lent = Vec::with_capacity(self.lent_values(axis));
+        for row in self.rows(axis, first..first + GHOSTS) {
+            lent.extend_from_slice(self.cells[row].as_flattened());
+        }
+        lent
+    }
+
+    /// How many numbers a neighbour along an axis needs.
+    fn lent_values(&self, axis: usize) -> usize {
+        self.rows(axis, 0..GHOSTS).map(|row| 5 * row.len()).sum()
     }
 
     /// Fills ghost cells before (side 0) or after (side 1) this block with what a neighbour lends.
@@ -91,29 +99,37 @@ impl Block {
     /// When the neighbour's block has another number of cells there.
     pub fn borrow(&mut self, axis: usize, side: usize, lent: &[f64]) {
         let first = if side == 0 { 0 } else { self.extent.lengths[axis] + GHOSTS };
-        let targets: Vec<usize> =
-            (first..first + GHOSTS).flat_map(|place| self.layer(axis, place)).collect();
-        let (lent, rest) = lent.as_chunks::<5>();
-        assert!(rest.is_empty() && lent.len() == targets.len(), "ghost cells of another size");
-        for (target, cell) in targets.into_iter().zip(lent) {
-            self.cells[target] = *cell;
+        assert_eq!(lent.len(), self.lent_values(axis), "ghost cells of another size");
+        let mut rest = lent;
+        for row in self.rows(axis, first..first + GHOSTS) {
+            let to = self.cells[row].as_flattened_mut();
+            let (cells, more) = rest.split_at(to.len());
+            to.copy_from_slice(cells);
+            rest = more;
         }
     }
 
-    /// The cells at a place along an axis, which counts ghost cells. Across z and y ghost cells
-    /// across x are among them, across y those across z, too.
-    fn layer(&self, axis: usize, place: usize) -> impl Iterator<Item = usize> + use<> {
+    /// The cells at places along an axis, which count ghost cells, in rows of cells side by side. Across
+    /// z and y ghost cells across x are among them, across y those across z, too.
+    fn rows(
+        &self,
+        axis: usize,
+        places: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
         let inside = |axis: usize| self.ghosts[axis]..self.ghosts[axis] + self.extent.lengths[axis];
         let all = |axis: usize| 0..self.extent.lengths[axis] + 2 * self.ghosts[axis];
         let [x, y, z] = match axis {
-            0 => [place..place + 1, inside(1), inside(2)],
-            1 => [all(0), place..place + 1, all(2)],
-            _ => [all(0), inside(1), place..place + 1],
+            0 => [places, inside(1), inside(2)],
+            1 => [all(0), places, all(2)],
+            _ => [all(0), inside(1), places],
         };
         let (row, plane) = (self.stride(1), self.stride(2));
         z.flat_map(move |z| {
             let x = x.clone();
-            y.clone().flat_map(move |y| x.clone().map(move |x| z * plane + y * row + x))
+            y.clone().map(move |y| {
+                let first = z * plane + y * row;
+                first + x.start..first + x.end
+            })
         })
     }
 }

@@ -15,6 +15,7 @@
 //! | `block` | cells, the moving surface, a stage of a step |
 //! | `geometry` | where cells lie, and their faces |
 //! | `ghosts` | ghost cells |
+//! | `lanes` | the gas in several cells at a time |
 //! | `flux` | what passes through faces |
 //! | `march` | a step |
 //! | `decomposition` | who has which cells |
@@ -27,6 +28,7 @@ mod flux;
 mod gas;
 mod geometry;
 mod ghosts;
+mod lanes;
 mod march;
 mod outcome;
 mod parallel;
