@@ -8,7 +8,7 @@ use super::GHOSTS;
 use super::block::Block;
 use super::gas::{Conserved, Primitive};
 use super::geometry::Tilt;
-use super::lanes::{Axis, LANES, Lanes, Normal, State, each, load, store};
+use super::lanes::{Axis, LANES, Lanes, Normal, State, each, store};
 use super::problem::Boundary;
 
 /// A quantity of each cell, or of each face of a row, for the five of a state.
@@ -53,8 +53,10 @@ impl Block {
         let count = self.cells.len();
         let room = count.next_multiple_of(LANES) + LANES;
         states.iter_mut().for_each(|states| states.resize(room, 0.0));
-        for at in (0..count).step_by(LANES) {
-            write(states, at, &gas.states(gather(&self.cells, at, count)));
+        let n = count.div_ceil(LANES);
+        let mut states = row_mut(states, n);
+        for at in 0..n {
+            write(&mut states, at, &gas.states(gather(&self.cells, LANES * at, count)));
         }
     }
 
@@ -171,10 +173,13 @@ impl Block {
     /// The slopes of cells from `first` on, whose neighbours lie `stride` before and after them.
     #[inline(always)]
     fn find_slopes(&self, states: &Rows, first: usize, stride: usize, count: usize, to: &mut Rows) {
-        for i in (0..count).step_by(LANES) {
-            let at = first + i;
-            let [before, here, after] = [at - stride, at, at + stride].map(|at| read(states, at));
-            write(to, i, &self.limiter.slopes(&before, &here, &after));
+        let n = count.div_ceil(LANES);
+        let [before, here, after] =
+            [first - stride, first, first + stride].map(|first| row(states, first, n));
+        let mut to = row_mut(to, n);
+        for i in 0..n {
+            let slopes = self.limiter.slopes(&read(&before, i), &read(&here, i), &read(&after, i));
+            write(&mut to, i, &slopes);
         }
     }
 
@@ -193,12 +198,17 @@ impl Block {
         let gas = self.problem.gas();
         let half = Lanes::splat(0.5);
         let [(before, before_slopes, b), (after, after_slopes, a)] = sides;
-        for i in (0..count).step_by(LANES) {
-            let (here, slopes) = (read(states, before + i), read(before_slopes, b + i));
-            let left = each(|q| here[q] + half * slopes[q]);
-            let (here, slopes) = (read(states, after + i), read(after_slopes, a + i));
-            let right = each(|q| here[q] - half * slopes[q]);
-            write(fluxes, i, &gas.fluxes(&left, &right, normal(i), speed(i)));
+        let n = count.div_ceil(LANES);
+        let (before, before_slopes) = (row(states, before, n), row(before_slopes, b, n));
+        let (after, after_slopes) = (row(states, after, n), row(after_slopes, a, n));
+        let mut fluxes = row_mut(fluxes, n);
+        for i in 0..n {
+            let (here, slopes) = (read(&before, i), read(&before_slopes, i));
+            let left: State = each(|q| here[q] + half * slopes[q]);
+            let (here, slopes) = (read(&after, i), read(&after_slopes, i));
+            let right: State = each(|q| here[q] - half * slopes[q]);
+            let (normal, speed) = (normal(LANES * i), speed(LANES * i));
+            write(&mut fluxes, i, &gas.fluxes(&left, &right, normal, speed));
         }
     }
 
@@ -279,17 +289,37 @@ impl Block {
     }
 }
 
+/// A row of states from a place on, so many lanes of it. Cut to one length, its arrays are not looked at
+/// again for each lane.
+#[inline(always)]
+fn row(rows: &Rows, first: usize, n: usize) -> [&[[f64; LANES]]; 5] {
+    let [a, b, c, d, e] = rows;
+    let cut = |row| cut(row, first, n);
+    [cut(a), cut(b), cut(c), cut(d), cut(e)]
+}
+
+#[inline(always)]
+fn cut(row: &[f64], first: usize, n: usize) -> &[[f64; LANES]] {
+    &row[first..first + n * LANES].as_chunks().0[..n]
+}
+
+/// [`row`], to be written, from its beginning on.
+#[inline(always)]
+fn row_mut(rows: &mut Rows, n: usize) -> [&mut [[f64; LANES]]; 5] {
+    rows.each_mut().map(|row| &mut row[..n * LANES].as_chunks_mut().0[..n])
+}
+
 /// Reads a state of several cells.
 #[inline(always)]
-fn read(rows: &Rows, at: usize) -> State {
-    each(|q| load(&rows[q], at))
+fn read(row: &[&[[f64; LANES]]; 5], at: usize) -> State {
+    each(|q| Lanes::new(row[q][at]))
 }
 
 /// Writes a state of several cells.
 #[inline(always)]
-fn write(rows: &mut Rows, at: usize, state: &State) {
-    for (row, lanes) in rows.iter_mut().zip(state) {
-        store(row, at, *lanes);
+fn write(row: &mut [&mut [[f64; LANES]]; 5], at: usize, state: &State) {
+    for (row, lanes) in row.iter_mut().zip(state) {
+        row[at] = lanes.to_array();
     }
 }
 
@@ -311,7 +341,11 @@ fn inner_state(
     // At the first face of the domain the cell lies after it.
     let (first, slopes, offset) = sides[1 - side];
     let half = if side == 0 { -0.5 } else { 0.5 };
-    std::array::from_fn(|q| states[q][first + at] + half * slopes[q][offset + at])
+    let mut state = [0.0; 5];
+    for ((state, states), slopes) in state.iter_mut().zip(states).zip(slopes) {
+        *state = states[first + at] + half * slopes[offset + at];
+    }
+    state
 }
 
 /// Adds what passes through a row of faces to the rows of cells before and after it.
