@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mpi::collective::SystemOperation;
 use mpi::traits::*;
-use rocket_mini::jacobi::{Costly, Problem, Settings, solve};
+use rocket_mini::jacobi::{Costly, Cut, Problem, Settings, solve};
 use serde::{Deserialize, Serialize};
 use uts::{lanes::Kernel, named, parallel, plan::Plan, tree::Tree};
 
@@ -64,13 +64,14 @@ fn jacobi() -> Result {
     let world = mpi::initialize().ok_or("not in a rank")?.world();
     let settings = Settings {
         problem: Problem { size: SIZE },
+        cut: Cut::Blocks,
         max_iterations: ITERATIONS,
         tolerance: 0.0,
         check_every: 10,
         migrate_every: 0,
     };
     let costly: Costly = "0.25:8".parse()?;
-    let run = solve(&world, &settings, Some(costly), |_, _| {})?;
+    let run = solve(&world, &settings, Some(costly.into()), |_, _| {})?;
     Ok(run.map(|run| Outcome {
         seconds: run.seconds,
         result: format!("checksum {:016x}", run.solution.checksum),

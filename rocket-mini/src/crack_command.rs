@@ -1,11 +1,13 @@
 //! `rocket-mini crack`: its options, and what it prints.
 
-use std::process::ExitCode;
+use std::error::Error;
 
-use rocket_mini::crack::{Error, Run, Settings, solve, solve_alone};
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::crack::{self, Run, Settings, solve, solve_alone};
 
 use crate::progress::Progress;
-use crate::report::{self, line, positive};
+use crate::report::{line, positive};
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A crack that pressure drives through a plate, a strip of elements for each rank.
 ///
@@ -34,16 +36,8 @@ pub struct CrackArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 
-    /// Do not compare with a run on one strip, nor with anything else
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
 impl CrackArgs {
@@ -58,78 +52,90 @@ impl CrackArgs {
     }
 }
 
-/// Runs one rank.
-pub fn run(args: &CrackArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = solve(&world, &settings, |steps| {
-        progress.show(|| format!("step {steps} of {}", settings.steps));
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
-        Err(error @ Error::BlownUp { .. }) => report::refuse(&world, error, 1),
+impl From<crack::Error> for Refusal {
+    fn from(error: crack::Error) -> Self {
+        match error {
+            crack::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
-fn report(args: &CrackArgs, settings: &Settings, run: &Run) -> ExitCode {
-    let sums = &run.outcome.sums;
-    let [nx, ny] = settings.elements();
-    line("plate", format_args!("{nx} x {ny} elements"));
-    line("decomposition", format_args!("{} strips", run.compute_seconds.len()));
-    line(
-        "steps",
-        format_args!("{}, to time {:.6}", settings.steps, settings.steps as f64 * settings.dt()),
-    );
-    let [inserted, broken, astray] = sums.edges;
-    line(
-        "edges",
-        format_args!(
-            "{inserted} cohesive, {broken} of them broken, {astray} beside the line of the notch"
-        ),
-    );
-    line("tip", format_args!("at {:.6} of a length of 2", sums.tip));
-    line(
-        "energy",
-        format_args!(
-            "work {:.6e} = elastic {:.6e} + kinetic {:.6e} + dissipated {:.6e}, but for {:.1e} of it",
-            sums.work,
-            sums.elastic,
-            sums.kinetic,
-            sums.dissipated,
-            run.outcome.energy_imbalance()
-        ),
-    );
-    line("checksum", format_args!("{:016x}", run.outcome.checksum));
-    let updates = (nx * ny * settings.steps) as f64;
-    line(
-        "time",
-        format_args!("{:.6} s, {:.4e} elements/s", run.seconds, updates / run.seconds.max(1e-9)),
-    );
-    let compute = &run.compute_seconds;
-    let most = compute.iter().copied().fold(0.0, f64::max);
-    let mean = compute.iter().sum::<f64>() / compute.len() as f64;
-    line(
-        "compute a rank",
-        format_args!(
-            "mean {mean:.6} s, max {most:.6} s, imbalance {:.3}",
-            if mean > 0.0 { most / mean - 1.0 } else { 0.0 }
-        ),
-    );
-    if args.no_verify {
-        line("verification", "none (--no-verify)");
-        return ExitCode::SUCCESS;
+impl Subcommand for CrackArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
     }
-    match solve_alone(settings) {
-        Ok(alone) => report::verdict(run.outcome.verify(settings, &alone)),
-        Err(error) => report::verdict(Err(error)),
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let settings = self.settings();
+        let show = |steps| progress.show(|| format!("step {steps} of {}", settings.steps));
+        Ok(solve(world, &settings, show)?)
+    }
+
+    fn report(&self, run: &Run) {
+        let settings = &self.settings();
+        let sums = &run.outcome.sums;
+        let [nx, ny] = settings.elements();
+        line("plate", format_args!("{nx} x {ny} elements"));
+        line("decomposition", format_args!("{} strips", run.compute_seconds.len()));
+        line(
+            "steps",
+            format_args!(
+                "{}, to time {:.6}",
+                settings.steps,
+                settings.steps as f64 * settings.dt()
+            ),
+        );
+        let [inserted, broken, astray] = sums.edges;
+        line(
+            "edges",
+            format_args!(
+                "{inserted} cohesive, {broken} of them broken, {astray} beside the line of the notch"
+            ),
+        );
+        line("tip", format_args!("at {:.6} of a length of 2", sums.tip));
+        line(
+            "energy",
+            format_args!(
+                "work {:.6e} = elastic {:.6e} + kinetic {:.6e} + dissipated {:.6e}, but for {:.1e} of it",
+                sums.work,
+                sums.elastic,
+                sums.kinetic,
+                sums.dissipated,
+                run.outcome.energy_imbalance()
+            ),
+        );
+        line("checksum", format_args!("{:016x}", run.outcome.checksum));
+        let updates = (nx * ny * settings.steps) as f64;
+        line(
+            "time",
+            format_args!(
+                "{:.6} s, {:.4e} elements/s",
+                run.seconds,
+                updates / run.seconds.max(1e-9)
+            ),
+        );
+        let compute = &run.compute_seconds;
+        let most = compute.iter().copied().fold(0.0, f64::max);
+        let mean = compute.iter().sum::<f64>() / compute.len() as f64;
+        line(
+            "compute a rank",
+            format_args!(
+                "mean {mean:.6} s, max {most:.6} s, imbalance {:.3}",
+                if mean > 0.0 { most / mean - 1.0 } else { 0.0 }
+            ),
+        );
+    }
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        let settings = self.settings();
+        Ok(run.outcome.verify(&settings, &solve_alone(&settings)?)?)
     }
 }
 

@@ -1,12 +1,14 @@
 //! `rocket-mini face`: its options, and what it prints.
 
-use std::process::ExitCode;
+use std::error::Error;
 
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
-use rocket_mini::face::trial::{Settings, run as try_out};
+use rocket_mini::face::trial::{Outcome, Settings, run as try_out};
 
 use crate::progress::Progress;
-use crate::report::{self, line};
+use crate::report::line;
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// Loads and motions between two surface meshes that do not match, spread over ranks that find each
 /// other.
@@ -27,45 +29,54 @@ pub struct FaceArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
-/// Runs one rank.
-pub fn run(args: &FaceArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = Settings {
-        fluid: args.fluid as usize,
-        solid: args.solid as usize,
-        rounds: args.rounds as usize,
-    };
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = try_out(&world, &settings, |round| {
-        progress.show(|| format!("round {round} of {}", args.rounds));
-    });
-    progress.clear();
-    if world.rank() != 0 {
-        return ExitCode::SUCCESS;
+impl FaceArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            fluid: self.fluid as usize,
+            solid: self.solid as usize,
+            rounds: self.rounds as usize,
+        }
     }
-    let (fluid, solid) = (settings.fluid, settings.solid);
-    line("meshes", format_args!("{fluid} x {fluid} and {solid} x {solid} faces"));
-    line("decomposition", format_args!("{} ranks", world.size()));
-    line("partners", format_args!("{} of a rank at most", outcome.most_partners));
-    line("constant load", format_args!("off by {:.1e}", outcome.constant_load));
-    line("linear load", format_args!("off by {:.1e}", outcome.linear_load));
-    line("linear motion", format_args!("off by {:.1e}", outcome.linear_motion));
-    line("total force", format_args!("off by {:.1e}", outcome.force));
-    line("checksum", format_args!("{:016x}", outcome.checksum));
-    let [discovery, rounds] = outcome.seconds;
-    let each = 1e6 * rounds / settings.rounds as f64;
-    line("time", format_args!("{discovery:.6} s to find partners, {each:.1} us a round"));
-    report::verdict(outcome.verify())
+}
+
+impl Subcommand for FaceArgs {
+    type Run = Outcome;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
+    }
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let show = |round| progress.show(|| format!("round {round} of {}", self.rounds));
+        let outcome = try_out(world, &self.settings(), show);
+        Ok((world.rank() == 0).then_some(outcome))
+    }
+
+    fn report(&self, outcome: &Outcome) {
+        let settings = self.settings();
+        let (fluid, solid) = (settings.fluid, settings.solid);
+        line("meshes", format_args!("{fluid} x {fluid} and {solid} x {solid} faces"));
+        line("decomposition", format_args!("{} ranks", outcome.ranks));
+        line("partners", format_args!("{} of a rank at most", outcome.most_partners));
+        line("constant load", format_args!("off by {:.1e}", outcome.constant_load));
+        line("linear load", format_args!("off by {:.1e}", outcome.linear_load));
+        line("linear motion", format_args!("off by {:.1e}", outcome.linear_motion));
+        line("total force", format_args!("off by {:.1e}", outcome.force));
+        line("checksum", format_args!("{:016x}", outcome.checksum));
+        let [discovery, rounds] = outcome.seconds;
+        let each = 1e6 * rounds / settings.rounds as f64;
+        line("time", format_args!("{discovery:.6} s to find partners, {each:.1} us a round"));
+    }
+
+    fn verify(&self, outcome: &Outcome) -> Result<(), Box<dyn Error>> {
+        Ok(outcome.verify()?)
+    }
 }

@@ -1,12 +1,14 @@
 //! `rocket-mini flow`: its options, and what it prints.
 
-use std::process::ExitCode;
+use std::error::Error;
 
 use clap::ValueEnum;
-use rocket_mini::flow::{Error, Limiter, Problem, Run, Settings, solve, solve_alone};
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::flow::{self, Clock, Limiter, Problem, Run, Settings, solve, solve_alone};
 
 use crate::progress::Progress;
-use crate::report::{self, line, positive};
+use crate::report::{line, positive};
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// Compressible flow of a gas, a block of cells for each rank.
 ///
@@ -43,16 +45,8 @@ pub struct FlowArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 
-    /// Do not compare with a run on one block, nor with anything else
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -110,65 +104,72 @@ impl FlowArgs {
     }
 }
 
-/// Runs one rank.
-pub fn run(args: &FlowArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = solve(&world, &settings, |clock| {
-        progress.show(|| {
-            format!("step {}, time {:.4} of {}", clock.steps, clock.time, settings.end_time)
-        });
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
-        Err(error @ Error::BlownUp { .. }) => report::refuse(&world, error, 1),
+impl From<flow::Error> for Refusal {
+    fn from(error: flow::Error) -> Self {
+        match error {
+            flow::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
-fn report(args: &FlowArgs, settings: &Settings, run: &Run) -> ExitCode {
-    let outcome = &run.outcome;
-    let [nx, ny, nz] = settings.cells;
-    line("grid", format_args!("{nx} x {ny} x {nz} cells"));
-    let [x, z] = run.blocks.shape();
-    let lengths = (0..x * z).map(|rank| run.blocks.extent(rank).lengths);
-    let sizes = lengths.map(|lengths| lengths.iter().product::<usize>());
-    let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), cells| (a.min(cells), b.max(cells)));
-    line(
-        "decomposition",
-        format_args!("{} ranks as {x} x {z} blocks, from {least} to {most} cells", x * z),
-    );
-    line("steps", format_args!("{}, to time {}", outcome.clock.steps, outcome.clock.time));
-    let [mass, energy] = outcome.imbalance();
-    line("balance", format_args!("mass off by {mass:.1e}, energy by {energy:.1e}"));
-    line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
-    line(
-        "volume",
-        format_args!("{:.6}, at first {:.6}", outcome.last.volume, outcome.first.volume),
-    );
-    if let Some(error) = outcome.error(settings.problem) {
-        line("error", format_args!("{error:.4e} in the mean density"));
+impl Subcommand for FlowArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
     }
-    line("checksum", format_args!("{:016x}", outcome.last.checksum));
-    let updates = (nx * ny * nz * outcome.clock.steps) as f64;
-    line(
-        "time",
-        format_args!("{:.6} s, {:.4e} cells/s", run.seconds, updates / run.seconds.max(1e-9)),
-    );
-    if args.no_verify {
-        line("verification", "none (--no-verify)");
-        return ExitCode::SUCCESS;
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let settings = self.settings();
+        let show = |clock: &Clock| {
+            progress.show(|| {
+                format!("step {}, time {:.4} of {}", clock.steps, clock.time, settings.end_time)
+            });
+        };
+        Ok(solve(world, &settings, show)?)
     }
-    match solve_alone(settings) {
-        Ok(alone) => report::verdict(outcome.verify(settings, &alone)),
-        Err(error) => report::verdict(Err(error)),
+
+    fn report(&self, run: &Run) {
+        let settings = &self.settings();
+        let outcome = &run.outcome;
+        let [nx, ny, nz] = settings.cells;
+        line("grid", format_args!("{nx} x {ny} x {nz} cells"));
+        let [x, z] = run.blocks.shape();
+        let lengths = (0..x * z).map(|rank| run.blocks.extent(rank).lengths);
+        let sizes = lengths.map(|lengths| lengths.iter().product::<usize>());
+        let (least, most) =
+            sizes.fold((usize::MAX, 0), |(a, b), cells| (a.min(cells), b.max(cells)));
+        line(
+            "decomposition",
+            format_args!("{} ranks as {x} x {z} blocks, from {least} to {most} cells", x * z),
+        );
+        line("steps", format_args!("{}, to time {}", outcome.clock.steps, outcome.clock.time));
+        let [mass, energy] = outcome.imbalance();
+        line("balance", format_args!("mass off by {mass:.1e}, energy by {energy:.1e}"));
+        line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
+        line(
+            "volume",
+            format_args!("{:.6}, at first {:.6}", outcome.last.volume, outcome.first.volume),
+        );
+        if let Some(error) = outcome.error(settings.problem) {
+            line("error", format_args!("{error:.4e} in the mean density"));
+        }
+        line("checksum", format_args!("{:016x}", outcome.last.checksum));
+        let updates = (nx * ny * nz * outcome.clock.steps) as f64;
+        line(
+            "time",
+            format_args!("{:.6} s, {:.4e} cells/s", run.seconds, updates / run.seconds.max(1e-9)),
+        );
+    }
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        let settings = self.settings();
+        Ok(run.outcome.verify(&settings, &solve_alone(&settings)?)?)
     }
 }
 

@@ -1,12 +1,21 @@
 //! `rocket-mini jacobi`: its options, and what it prints.
 
-use std::fmt::Write as _;
+use std::error::Error;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+use std::fmt::Write as _;
+
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
-use rocket_mini::jacobi::{Costly, Problem, Run, Settings, solve, solve_sequentially};
+use rocket_mini::jacobi::{
+    self, Costly, Cut, Problem, Run, Settings, Uneven, solve, solve_async, solve_by_events,
+    solve_sequentially,
+};
 
 use crate::progress::Progress;
+use crate::report::{not_negative, positive};
+use crate::subcommand::{self, AsyncSubcommand, CommonArgs, Refusal, Subcommand, launch_async};
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
 ///
@@ -23,7 +32,7 @@ pub struct JacobiArgs {
     max_iterations: usize,
 
     /// Stop when all cells change by less than this; 0 for never
-    #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = tolerance)]
+    #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = not_negative)]
     tolerance: f64,
 
     /// Look at the residual once in so many iterations
@@ -38,62 +47,51 @@ pub struct JacobiArgs {
     #[arg(long, value_name = "FRACTION:FACTOR")]
     uneven: Option<Costly>,
 
+    /// Have those cells change every so many seconds: others along z are the costly ones
+    #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
+    wander: Option<f64>,
+
+    /// Have those cells cost more for so many seconds, then not for as long, in turn
+    #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
+    come_and_go: Option<f64>,
+
+    /// Along how many axes the cube is cut: slabs with two neighbours, or blocks
+    #[arg(long, value_name = "1|3", default_value_t = 3, value_parser = dimensions)]
+    dimensions: u32,
+
+    /// How blocks are run
+    #[arg(long, value_enum, default_value_t = Style::Blocking)]
+    style: Style,
+
+    /// Blocks of all ranks, with --style events [default: one for each rank]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    chunks: Option<u32>,
+
     /// Compare with the sequential solver [default: up to a size of 128]
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
 
-    /// Do not compare with the sequential solver
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// A blocking rank for each block
+    Blocking,
+    /// An async rank for each block
+    Async,
+    /// An event loop in each rank over its share of the blocks, without coroutines
+    Events,
 }
 
 const LARGEST_SIZE_VERIFIED_BY_DEFAULT: u32 = 128;
-
-/// Runs one rank.
-pub fn run(args: &JacobiArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = solve(&world, &settings, args.uneven, |iteration, residual| {
-        progress.show(|| {
-            format!(
-                "iteration {iteration} of at most {}, residual {residual:.3e}",
-                args.max_iterations
-            )
-        });
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error @ rocket_mini::jacobi::Error::TooManyRanks { .. }) => {
-            if world.rank() == 0 {
-                eprintln!("rocket-mini: {error}");
-            }
-            ExitCode::from(2)
-        }
-        Err(error) => {
-            eprintln!("rocket-mini: rank {}: {error}", world.rank());
-            std::process::exit(1);
-        }
-    }
-}
 
 impl JacobiArgs {
     fn settings(&self) -> Settings {
         Settings {
             problem: Problem { size: self.size as usize },
+            cut: if self.dimensions == 1 { Cut::Slabs } else { Cut::Blocks },
             max_iterations: self.max_iterations,
             tolerance: self.tolerance,
             check_every: self.check_every as usize,
@@ -101,26 +99,88 @@ impl JacobiArgs {
         }
     }
 
-    fn verifies(&self) -> bool {
-        self.verify || (!self.no_verify && self.size <= LARGEST_SIZE_VERIFIED_BY_DEFAULT)
+    fn uneven(&self) -> Option<Uneven> {
+        let Self { wander, come_and_go, .. } = *self;
+        self.uneven.map(|costly| Uneven { costly, wander, come_and_go })
+    }
+
+    fn show<'a>(&'a self, progress: &'a mut Progress) -> impl FnMut(usize, f64) + 'a {
+        move |iteration, residual| {
+            progress.show(|| {
+                let most = self.max_iterations;
+                format!("iteration {iteration} of at most {most}, residual {residual:.3e}")
+            });
+        }
     }
 }
 
-/// Prints the outcome and checks it.
-fn report(args: &JacobiArgs, settings: &Settings, run: &Run) -> ExitCode {
-    print!("{}", summary(settings, run));
-    if !args.verifies() {
-        println!("verification   none (--verify asks for it)");
-        return ExitCode::SUCCESS;
-    }
-    match run.solution.difference_from(&solve_sequentially(settings)) {
-        None => {
-            println!("verification   ok");
-            ExitCode::SUCCESS
+/// Runs the subcommand, on async ranks if it asks for them.
+pub fn launch(args: JacobiArgs) -> ExitCode {
+    if args.style == Style::Async { launch_async(args) } else { subcommand::launch(args) }
+}
+
+impl AsyncSubcommand for JacobiArgs {
+    async fn solve_async(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        if self.chunks.is_some() {
+            return Err(Refusal::Usage("--chunks is for --style events alone".to_owned()));
         }
-        Some(difference) => {
-            println!("verification   WRONG: {difference}");
-            ExitCode::FAILURE
+        let (settings, uneven, show) = (self.settings(), self.uneven(), self.show(progress));
+        Ok(solve_async(world, &settings, uneven, show).await?)
+    }
+}
+
+impl From<jacobi::Error> for Refusal {
+    fn from(error: jacobi::Error) -> Self {
+        match error {
+            jacobi::Error::OutOfMemory { .. } => Self::FailedAlone(error.to_string()),
+            _ => Self::Usage(error.to_string()),
+        }
+    }
+}
+
+impl Subcommand for JacobiArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
+    }
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let (settings, uneven, show) = (self.settings(), self.uneven(), self.show(progress));
+        let run = match (self.style, self.chunks) {
+            (Style::Events, chunks) => {
+                let chunks = chunks.map_or(world.size() as usize, |chunks| chunks as usize);
+                solve_by_events(world, &settings, chunks, uneven, show)?
+            }
+            (_, Some(_)) => {
+                return Err(Refusal::Usage("--chunks is for --style events alone".to_owned()));
+            }
+            _ => solve(world, &settings, uneven, show)?,
+        };
+        Ok(run)
+    }
+
+    fn report(&self, run: &Run) {
+        print!("{}", summary(&self.settings(), run));
+    }
+
+    fn verifies(&self) -> bool {
+        let is_small = self.size <= LARGEST_SIZE_VERIFIED_BY_DEFAULT;
+        self.verify || (!self.common.no_verify && is_small)
+    }
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        match run.solution.difference_from(&solve_sequentially(&self.settings())) {
+            None => Ok(()),
+            Some(difference) => Err(difference.into()),
         }
     }
 }
@@ -128,10 +188,10 @@ fn report(args: &JacobiArgs, settings: &Settings, run: &Run) -> ExitCode {
 fn summary(settings: &Settings, run: &Run) -> String {
     let solution = &run.solution;
     let size = settings.problem.size;
-    let ranks = run.compute_seconds.len();
+    let (ranks, chunks) = (run.compute_seconds.len(), run.grid.blocks());
     let [x, y, z] = run.grid.shape();
     let largest = run.grid.extent(0).lengths;
-    let smallest = run.grid.extent(ranks - 1).lengths;
+    let smallest = run.grid.extent(chunks - 1).lengths;
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         // Writing to a String cannot fail.
@@ -169,9 +229,9 @@ fn product([x, y, z]: [usize; 3]) -> String {
     format!("{x} x {y} x {z}")
 }
 
-fn tolerance(text: &str) -> Result<f64, String> {
+fn dimensions(text: &str) -> Result<u32, String> {
     (text.parse())
         .ok()
-        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| "expected a number that is not negative".to_owned())
+        .filter(|dimensions| [1, 3].contains(dimensions))
+        .ok_or_else(|| "expected 1 or 3".to_owned())
 }

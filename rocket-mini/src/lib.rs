@@ -16,10 +16,11 @@
 //! [`jacobi`] relaxes Laplace's equation on a cube, on any number of ranks:
 //!
 //! ```
-//! use rocket_mini::jacobi::{Problem, Settings, solve, solve_sequentially};
+//! use rocket_mini::jacobi::{Cut, Problem, Settings, solve, solve_sequentially};
 //!
 //! let settings = Settings {
 //!     problem: Problem { size: 8 },
+//!     cut: Cut::Blocks,
 //!     max_iterations: 20,
 //!     tolerance: 0.0,
 //!     check_every: 10,

@@ -8,10 +8,12 @@ mod progress;
 mod report;
 mod rocket_command;
 mod solid_command;
+mod subcommand;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use subcommand::launch;
 
 /// Small solvers that run as virtual ranks.
 #[derive(Parser)]
@@ -21,7 +23,7 @@ struct Args {
     command: Command,
 }
 
-#[derive(Subcommand)]
+#[derive(clap::Subcommand)]
 enum Command {
     Crack(crack_command::CrackArgs),
     Face(face_command::FaceArgs),
@@ -33,29 +35,11 @@ enum Command {
 
 fn main() -> ExitCode {
     match Args::parse().command {
-        Command::Crack(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || crack_command::run(&args))
-        }
-        Command::Face(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || face_command::run(&args))
-        }
-        Command::Flow(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || flow_command::run(&args))
-        }
-        Command::Jacobi(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || jacobi_command::run(&args))
-        }
-        Command::Rocket(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || rocket_command::run(&args))
-        }
-        Command::Solid(args) => {
-            let vrt = args.vrt.clone();
-            mpi::launch(vrt, move || solid_command::run(&args))
-        }
+        Command::Crack(args) => launch(args),
+        Command::Face(args) => launch(args),
+        Command::Flow(args) => launch(args),
+        Command::Jacobi(args) => jacobi_command::launch(args),
+        Command::Rocket(args) => launch(args),
+        Command::Solid(args) => launch(args),
     }
 }

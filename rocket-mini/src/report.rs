@@ -3,9 +3,6 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::*;
-
 /// Prints a line of the report.
 pub fn line(name: &str, value: impl Display) {
     println!("{name:<15}{value}");
@@ -25,14 +22,12 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
     }
 }
 
-/// Says on rank 0 why nothing was computed; all ranks have the same error and call this. None of
-/// them ends, which may end the job, before it has been said.
-pub fn refuse(world: &SimpleCommunicator, error: impl Display, status: u8) -> ExitCode {
-    if world.rank() == 0 {
-        eprintln!("rocket-mini: {error}");
-    }
-    world.barrier();
-    ExitCode::from(status)
+/// A number that is not negative, for options.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    (text.parse())
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
 /// A number above zero, for options.

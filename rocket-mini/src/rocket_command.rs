@@ -1,17 +1,18 @@
 //! `rocket-mini rocket`: its options, and what it prints.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use mpi::topology::SimpleCommunicator;
 use rocket_mini::rocket::{
-    Error, Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk,
+    MIN_POINTS, Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk,
 };
 use rocket_mini::solid::Precision;
-use rocket_mini::{flow, solid};
+use rocket_mini::{flow, rocket, solid};
 
 use crate::progress::Progress;
-use crate::report::{self, line, positive};
+use crate::report::{line, not_negative, positive};
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A rocket: gas, propellant that burns and bends, and the surface between them.
 ///
@@ -36,6 +37,16 @@ pub struct RocketArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
     cfl: f64,
 
+    /// How long a front of ignition takes from one end of the grain to the other; 0 to have all of it
+    /// burn from the beginning
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = not_negative)]
+    ignition: f64,
+
+    /// Compute how the propellant warms up where it has been ignited, with so many points below the
+    /// surface; the cost grows with their cube
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_POINTS)..=4096))]
+    heat: Option<u32>,
+
     /// Stop the propellant's solver at this residual, relative to the right side
     #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
     tolerance: f64,
@@ -52,16 +63,8 @@ pub struct RocketArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
     out_every: u32,
 
-    /// Do not compare with a run on one rank, nor with anything else
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
 impl RocketArgs {
@@ -73,6 +76,8 @@ impl RocketArgs {
             intervals: self.intervals as usize,
             interval: self.interval,
             cfl: self.cfl,
+            ignition: self.ignition,
+            heat_points: self.heat.map_or(0, |points| points as usize),
             precision: Precision { tolerance: self.tolerance, max_iterations: 10_000 },
             migrate_every: self.migrate_every as usize,
             snapshot_every: if self.out.is_some() { self.out_every as usize } else { 0 },
@@ -80,36 +85,84 @@ impl RocketArgs {
     }
 }
 
-/// Runs one rank.
-pub fn run(args: &RocketArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let show = |intervals| {
-        progress.show(|| format!("interval {intervals} of {}", settings.intervals));
-    };
-    let outcome = solve(&world, &settings, show, |snapshot| {
-        if let Some(folder) = &args.out
-            && let Err(error) = write(folder, snapshot)
-        {
-            // The other ranks know nothing of it and wait.
-            eprintln!("rocket-mini: {error}");
-            std::process::exit(1);
+impl Subcommand for RocketArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
+    }
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let settings = self.settings();
+        let show = |intervals| {
+            progress.show(|| format!("interval {intervals} of {}", settings.intervals));
+        };
+        let picture = |snapshot: &Snapshot| {
+            if let Some(folder) = &self.out
+                && let Err(error) = write(folder, snapshot)
+            {
+                // The other ranks know nothing of it and wait.
+                eprintln!("rocket-mini: {error}");
+                std::process::exit(1);
+            }
+        };
+        solve(world, &settings, show, picture).map_err(|error| match error {
+            rocket::Error::Flow(flow::Error::TooManyRanks { .. })
+            | rocket::Error::Solid(solid::Error::TooManyRanks { .. }) => {
+                Refusal::Usage(error.to_string())
+            }
+            _ => Refusal::Failed(error.to_string()),
+        })
+    }
+
+    fn report(&self, run: &Run) {
+        let settings = &self.settings();
+        let outcome = &run.outcome;
+        let [[a, b, c], [d, e, f]] = [settings.cells, settings.elements];
+        line("meshes", format_args!("{a} x {b} x {c} cells of gas, {d} x {e} x {f} hexahedra"));
+        line(
+            "partners",
+            format_args!("{} of a rank at most, at the surface", outcome.most_partners),
+        );
+        line(
+            "steps",
+            format_args!(
+                "{} intervals, {} steps of the gas, {} iterations for the propellant",
+                settings.intervals, outcome.steps, outcome.iterations
+            ),
+        );
+        line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
+        line(
+            "volume",
+            format_args!(
+                "gas {:.6}, propellant {:.6}",
+                outcome.last.volume, outcome.propellant_volume
+            ),
+        );
+        if settings.heat_points > 0 {
+            let warming = outcome.most_warming;
+            line("heat", format_args!("{:.9e}, {warming} columns warmed up at once", outcome.heat));
         }
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(
-            error @ (Error::Flow(flow::Error::TooManyRanks { .. })
-            | Error::Solid(solid::Error::TooManyRanks { .. })),
-        ) => report::refuse(&world, error, 2),
-        Err(error) => report::refuse(&world, error, 1),
+        line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
+        line("time", format_args!("{:.6} s", run.seconds));
+        if let Some(folder) = &self.out {
+            line(
+                "written",
+                format_args!("{}: gas-*.vtk, propellant-*.vtk, rocket-*.svg", folder.display()),
+            );
+        }
+    }
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        let settings = self.settings();
+        let alone = Settings { migrate_every: 0, snapshot_every: 0, ..settings };
+        let alone = solve(&SimpleCommunicator::self_comm(), &alone, |_| (), |_| ())?
+            .ok_or("one rank alone has no outcome")?;
+        Ok(run.outcome.verify(&settings, &alone.outcome)?)
     }
 }
 
@@ -118,41 +171,4 @@ fn write(folder: &Path, snapshot: &Snapshot) -> Result<(), WriteError> {
     write_vtk(folder, snapshot)?;
     let picture = folder.join(format!("rocket-{:05}.svg", snapshot.interval));
     write_picture(&picture, std::slice::from_ref(snapshot))
-}
-
-fn report(args: &RocketArgs, settings: &Settings, run: &Run) -> ExitCode {
-    let outcome = &run.outcome;
-    let [[a, b, c], [d, e, f]] = [settings.cells, settings.elements];
-    line("meshes", format_args!("{a} x {b} x {c} cells of gas, {d} x {e} x {f} hexahedra"));
-    line("partners", format_args!("{} of a rank at most, at the surface", outcome.most_partners));
-    line(
-        "steps",
-        format_args!(
-            "{} intervals, {} steps of the gas, {} iterations for the propellant",
-            settings.intervals, outcome.steps, outcome.iterations
-        ),
-    );
-    line("pressure", format_args!("mean {:.6}", outcome.mean_pressure()));
-    line(
-        "volume",
-        format_args!("gas {:.6}, propellant {:.6}", outcome.last.volume, outcome.propellant_volume),
-    );
-    line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
-    line("time", format_args!("{:.6} s", run.seconds));
-    if let Some(folder) = &args.out {
-        line(
-            "written",
-            format_args!("{}: gas-*.vtk, propellant-*.vtk, rocket-*.svg", folder.display()),
-        );
-    }
-    if args.no_verify {
-        line("verification", "none (--no-verify)");
-        return ExitCode::SUCCESS;
-    }
-    let alone = Settings { migrate_every: 0, snapshot_every: 0, ..*settings };
-    match solve(&SimpleCommunicator::self_comm(), &alone, |_| (), |_| ()) {
-        Ok(Some(alone)) => report::verdict(outcome.verify(settings, &alone.outcome)),
-        Ok(None) => report::verdict(Err("one rank alone has no outcome")),
-        Err(error) => report::verdict(Err(error)),
-    }
 }

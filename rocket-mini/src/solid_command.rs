@@ -1,12 +1,14 @@
 //! `rocket-mini solid`: its options, and what it prints.
 
-use std::process::ExitCode;
+use std::error::Error;
 
 use clap::ValueEnum;
-use rocket_mini::solid::{Error, Precision, Problem, Run, Settings, solve, solve_whole};
+use mpi::topology::SimpleCommunicator;
+use rocket_mini::solid::{self, Precision, Problem, Run, Settings, solve, solve_whole};
 
 use crate::progress::Progress;
-use crate::report::{self, line, positive};
+use crate::report::{line, positive};
+use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// An elastic body of hexahedra, implicit in time, a part for each rank.
 ///
@@ -39,16 +41,8 @@ pub struct SolidArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     migrate_every: u32,
 
-    /// Do not compare with a run on one part, nor with anything else
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Show no progress, also on a terminal
-    #[arg(long)]
-    no_progress: bool,
-
     #[command(flatten)]
-    pub vrt: mpi::Config,
+    common: CommonArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -85,63 +79,68 @@ impl SolidArgs {
     }
 }
 
-/// Runs one rank.
-pub fn run(args: &SolidArgs) -> ExitCode {
-    let Some(universe) = mpi::initialize() else {
-        eprintln!("rocket-mini: this rank has been initialized before");
-        return ExitCode::FAILURE;
-    };
-    let world = universe.world();
-    let settings = args.settings();
-    let mut progress = Progress::new(!args.no_progress);
-    let outcome = solve(&world, &settings, |steps| {
-        progress.show(|| format!("step {steps} of {}", settings.steps));
-    });
-    progress.clear();
-    match outcome {
-        Ok(Some(run)) => report(args, &settings, &run),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error @ Error::TooManyRanks { .. }) => report::refuse(&world, error, 2),
-        Err(error) => report::refuse(&world, error, 1),
+impl From<solid::Error> for Refusal {
+    fn from(error: solid::Error) -> Self {
+        match error {
+            solid::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
-fn report(args: &SolidArgs, settings: &Settings, run: &Run) -> ExitCode {
-    let outcome = &run.outcome;
-    let [nx, ny, nz] = settings.elements;
-    line("mesh", format_args!("{nx} x {ny} x {nz} hexahedra"));
-    let sizes = run.partition.parts().iter().map(|part| part.lengths().iter().product::<usize>());
-    let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), size| (a.min(size), b.max(size)));
-    let parts = run.partition.parts().len();
-    line("decomposition", format_args!("{parts} ranks, from {least} to {most} hexahedra"));
-    line("steps", format_args!("{}, {} iterations", settings.steps, outcome.iterations));
-    line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
-    match settings.problem {
-        Problem::Cantilever => line(
-            "deflection",
-            format_args!(
-                "{:.6e}, by theory {:.6e}",
-                outcome.deflection,
-                settings.problem.beam_deflection()
+impl Subcommand for SolidArgs {
+    type Run = Run;
+
+    fn common(&self) -> &CommonArgs {
+        &self.common
+    }
+
+    fn solve(
+        &self,
+        world: &SimpleCommunicator,
+        progress: &mut Progress,
+    ) -> Result<Option<Run>, Refusal> {
+        let settings = self.settings();
+        let show = |steps| progress.show(|| format!("step {steps} of {}", settings.steps));
+        Ok(solve(world, &settings, show)?)
+    }
+
+    fn report(&self, run: &Run) {
+        let settings = &self.settings();
+        let outcome = &run.outcome;
+        let [nx, ny, nz] = settings.elements;
+        line("mesh", format_args!("{nx} x {ny} x {nz} hexahedra"));
+        let sizes =
+            run.partition.parts().iter().map(|part| part.lengths().iter().product::<usize>());
+        let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), size| (a.min(size), b.max(size)));
+        let parts = run.partition.parts().len();
+        line("decomposition", format_args!("{parts} ranks, from {least} to {most} hexahedra"));
+        line("steps", format_args!("{}, {} iterations", settings.steps, outcome.iterations));
+        line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
+        match settings.problem {
+            Problem::Cantilever => line(
+                "deflection",
+                format_args!(
+                    "{:.6e}, by theory {:.6e}",
+                    outcome.deflection,
+                    settings.problem.beam_deflection()
+                ),
             ),
-        ),
-        Problem::Patch | Problem::Wave => {
-            line("error", format_args!("{:.4e} in the root mean square", outcome.error));
+            Problem::Patch | Problem::Wave => {
+                line("error", format_args!("{:.4e} in the root mean square", outcome.error));
+            }
+            Problem::Vibration => (),
         }
-        Problem::Vibration => (),
+        line(
+            "energy",
+            format_args!("{:.6e}, at first {:.6e}", outcome.last_energy, outcome.first_energy),
+        );
+        line("fingerprint", format_args!("{:.12e}", outcome.fingerprint));
+        line("time", format_args!("{:.6} s", run.seconds));
     }
-    line(
-        "energy",
-        format_args!("{:.6e}, at first {:.6e}", outcome.last_energy, outcome.first_energy),
-    );
-    line("fingerprint", format_args!("{:.12e}", outcome.fingerprint));
-    line("time", format_args!("{:.6} s", run.seconds));
-    if args.no_verify {
-        line("verification", "none (--no-verify)");
-        return ExitCode::SUCCESS;
-    }
-    match solve_whole(settings) {
-        Ok(whole) => report::verdict(outcome.verify(settings, &whole)),
-        Err(error) => report::verdict(Err(error)),
+
+    fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {
+        let settings = self.settings();
+        Ok(run.outcome.verify(&settings, &solve_whole(&settings)?)?)
     }
 }

@@ -60,6 +60,32 @@ fn a_run_converges_on_an_uneven_domain() {
 }
 
 #[test]
+fn all_styles_and_cuts_print_one_solution() {
+    let common = ["--size", "16", "--max-iterations", "60", "--migrate-every", "7"];
+    let uneven = ["--uneven", "0.25:5", "--wander", "0.001", "--come-and-go", "0.003"];
+    let moved = ["--pes", "2", "--lb", "random", "--lb-period", "1ms"];
+    let mut checksums = Vec::new();
+    for style in [
+        &["--ranks", "8"][..],
+        &["--ranks", "8", "--style", "async"],
+        &["--ranks", "2", "--style", "events", "--chunks", "8"],
+        &["--ranks", "3", "--style", "events"],
+    ] {
+        for dimensions in ["1", "3"] {
+            let cut = ["--dimensions", dimensions];
+            let output = jacobi(&[style, &cut, &common, &uneven, &moved].concat());
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{style:?} {cut:?}:\n{text}{errors}");
+            assert_eq!(line(&text, "verification"), "ok");
+            checksums.push(line(&text, "checksum").to_owned());
+        }
+    }
+    checksums.dedup();
+    assert_eq!(checksums.len(), 1, "{checksums:?}");
+}
+
+#[test]
 fn verification_can_be_switched_off() {
     let output = jacobi(&["--pes", "1", "--ranks", "2", "--size", "8", "--no-verify"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -74,6 +100,18 @@ fn wrong_options_name_the_value_and_what_is_allowed() {
         (&["--uneven", "2:3"], "from 0 to 1"),
         (&["--uneven", "0.5:x"], "from 1 to 1000000"),
         (&["--tolerance=-1"], "not negative"),
+        (&["--dimensions", "2"], "expected 1 or 3"),
+        (&["--wander", "1"], "required arguments were not provided"),
+        (&["--uneven", "0.5:2", "--come-and-go", "0"], "above 0"),
+        (&["--ranks", "2", "--pes", "1", "--chunks", "4"], "--chunks is for --style events"),
+        (
+            &["--ranks", "5", "--pes", "1", "--chunks", "4", "--style", "events"],
+            "5 ranks cannot each have one of 4 chunks",
+        ),
+        (
+            &["--ranks", "9", "--pes", "1", "--size", "8", "--dimensions", "1"],
+            "9 ranks cannot each have a slab",
+        ),
         (&["--ranks", "7", "--pes", "1", "--size", "6"], "7 ranks cannot each have a block"),
     ] {
         let output = jacobi(options);

@@ -8,7 +8,8 @@ use common::{in_all_jobs, line, refused, report};
 
 #[test]
 fn the_rocket_flies_alike_in_all_jobs() {
-    let options = ["rocket", "--size", "24", "--intervals", "8"];
+    let options =
+        ["rocket", "--size", "24", "--intervals", "8", "--ignition", "0.5", "--heat", "32"];
     let mut reports = in_all_jobs(&options);
     let many = ["--pes", "2", "--ranks", "12", "--lb", "random", "--lb-period", "1ms"];
     reports.push(report(&[&options[..], &many].concat()));
@@ -59,6 +60,8 @@ fn pictures_are_written_while_ranks_begin_again_elsewhere() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["rocket", "--size", "3"], 2, "8..=4096");
+    refused(&["rocket", "--ignition=-1"], 2, "not negative");
+    refused(&["rocket", "--heat", "2"], 2, "16..=4096");
     refused(&["rocket", "--out-every", "3"], 2, "required arguments were not provided");
     refused(
         &["rocket", "--size", "8", "--pes", "1", "--ranks", "9"],

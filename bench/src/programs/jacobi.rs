@@ -1,7 +1,7 @@
 //! Jacobi relaxation by rocket-mini: the twin of `c/jacobi.c`.
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::jacobi::{Costly, Problem, Settings, solve};
+use rocket_mini::jacobi::{Costly, Cut, Problem, Settings, solve};
 
 use super::Outcome;
 use crate::measure::Measured;
@@ -22,12 +22,13 @@ pub fn jacobi(
 ) -> Outcome {
     let settings = Settings {
         problem: Problem { size },
+        cut: Cut::Blocks,
         max_iterations: iterations,
         tolerance: 0.0,
         check_every,
         migrate_every: 0,
     };
-    let run = solve(world, &settings, costly, |_, _| ())?;
+    let run = solve(world, &settings, costly.map(Into::into), |_, _| ())?;
     Ok(run.map(|run| Measured {
         bytes_per_rank: None,
         figure: "jacobi".to_owned(),

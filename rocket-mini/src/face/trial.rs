@@ -22,6 +22,8 @@ pub struct Settings {
 /// By how much what passed was off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
+    /// How many ranks there are.
+    pub ranks: usize,
     /// The largest distance of a corner's force from that of a linear load on the mesh itself,
     /// relative to the largest force.
     pub linear_load: f64,
@@ -163,6 +165,7 @@ pub fn run(
     let mut checksums = vec![0; ranks];
     world.all_gather_into(&checksum, &mut checksums[..]);
     Outcome {
+        ranks,
         constant_load: largest[0] / largest[1],
         linear_load: largest[2] / largest[3],
         linear_motion: largest[4],

@@ -9,47 +9,44 @@
 //! uniform (the geometric conservation law).
 
 use serde::{Deserialize, Serialize};
+use wide::{CmpEq, CmpGt, CmpLt};
 
 use super::decomposition::Extent;
+use super::flux::{Workspace, gather};
 use super::gas::{Conserved, Limiter, Primitive};
+use super::geometry::Tilt;
+use super::lanes::{LANES, Lanes, Normal};
 use super::problem::{Boundary, Problem};
 use super::{GHOSTS, cell_checksum};
 
 /// The cells of a block, and its surface.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block {
-    problem: Problem,
-    limiter: Limiter,
-    extent: Extent,
+    pub(super) problem: Problem,
+    pub(super) limiter: Limiter,
+    pub(super) extent: Extent,
     /// Cells of the domain.
-    domain: [usize; 3],
+    pub(super) domain: [usize; 3],
     /// Ghost cells on either side along each axis: none along an axis of one cell.
-    ghosts: [usize; 3],
+    pub(super) ghosts: [usize; 3],
     /// Conserved quantities per volume, x fastest, ghost cells included.
-    cells: Vec<Conserved>,
+    pub(super) cells: Vec<Conserved>,
     /// The same, without ghost cells, when the step began.
     before: Vec<Conserved>,
     /// The height of the surface at the corners of columns, x fastest.
     pub(super) heights: Vec<f64>,
     heights_before: Vec<f64>,
     /// How fast the propellant recedes at those corners.
-    burning: Vec<f64>,
+    pub(super) burning: Vec<f64>,
     /// How fast the surface moves at those corners because what is behind it deforms.
     pub motion: Vec<f64>,
+    /// How long the front of ignition takes from one end of the domain to the other along x; with 0
+    /// all of the surface burns from the beginning.
+    front: f64,
     /// What has come in through the boundary of the domain at this block.
-    gained: Conserved,
+    pub(super) gained: Conserved,
     #[serde(skip)]
-    changes: Vec<Conserved>,
-}
-
-/// A face between two cells along an axis.
-struct Face {
-    normal: [f64; 3],
-    area: f64,
-    /// How fast it moves along its normal.
-    speed: f64,
-    /// The volume of propellant that burns there per time.
-    burned: f64,
+    work: Workspace,
 }
 
 impl Block {
@@ -72,8 +69,9 @@ impl Block {
             heights_before: vec![height; corners],
             burning: vec![0.0; corners],
             motion: vec![0.0; corners],
+            front: 0.0,
             gained: [0.0; 5],
-            changes: Vec::new(),
+            work: Workspace::default(),
         };
         for k in 0..nz {
             for j in 0..ny {
@@ -93,33 +91,17 @@ impl Block {
         self.cells.fill(state);
     }
 
+    /// Lets a front of ignition travel along x from time zero on, for so long. What it has not reached
+    /// does not burn.
+    #[must_use]
+    pub fn with_front(mut self, duration: f64) -> Self {
+        self.front = duration;
+        self
+    }
+
     /// The cells it has of the domain.
     pub fn extent(&self) -> Extent {
         self.extent
-    }
-
-    /// The middle of a cell.
-    pub fn centre(&self, [i, j, k]: [usize; 3]) -> [f64; 3] {
-        let [dx, dz] = self.spacings();
-        let height = self.column_mean(&self.heights, i, k);
-        let [x, _, z] = self.extent.start;
-        [
-            ((x + i) as f64 + 0.5) * dx,
-            (j as f64 + 0.5) * height / self.extent.lengths[1] as f64,
-            ((z + k) as f64 + 0.5) * dz,
-        ]
-    }
-
-    /// The corners of a cell, x fastest, then y, then z.
-    pub fn corners(&self, [i, j, k]: [usize; 3]) -> [[f64; 3]; 8] {
-        let [dx, dz] = self.spacings();
-        let [start_x, _, start_z] = self.extent.start;
-        std::array::from_fn(|corner| {
-            let [a, b, c] = [corner & 1, corner >> 1 & 1, corner >> 2];
-            let share = (j + b) as f64 / self.extent.lengths[1] as f64;
-            let height = share * self.height(i + a, k + c);
-            [(start_x + i + a) as f64 * dx, height, (start_z + k + c) as f64 * dz]
-        })
     }
 
     /// The state in a cell.
@@ -177,36 +159,55 @@ impl Block {
     /// The greatest rate at which waves cross a cell, in cells per time; infinite if some cell holds
     /// what is no gas.
     pub fn fastest(&self) -> f64 {
-        let mut fastest: f64 = 0.0;
         let [dx, dz] = self.spacings();
+        let [nx, ny, nz] = self.extent.lengths;
         let gas = self.problem.gas();
-        self.for_each_cell(|cell| {
-            let state = self.state(cell);
-            if !(state[0] > 0.0 && state[4] > 0.0 && state.iter().all(|q| q.is_finite())) {
-                fastest = f64::INFINITY;
-                return;
+        let (gamma, zero) = (Lanes::splat(gas.gamma), Lanes::ZERO);
+        let [along_x, along_z] = [1.0 / dx, 1.0 / dz].map(Lanes::splat);
+        let mut tilt = Tilt::default();
+        let mut fastest = zero;
+        let mut is_gas = zero.cmp_eq(zero);
+        for k in 0..nz {
+            self.find_tilt(k, &mut tilt);
+            for i in (0..nx).step_by(LANES) {
+                let column = |lane: usize| (i + lane).min(nx - 1);
+                let volumes: [f64; LANES] =
+                    std::array::from_fn(|lane| self.volume([column(lane), 0, k]));
+                let inverse = Lanes::ONE / Lanes::new(volumes);
+                for j in 0..ny {
+                    let row = self.index([0, j, k]);
+                    let state = gas.states(gather(&self.cells[row..row + nx], i, nx));
+                    let [density, u, v, w, pressure] = state;
+                    let c = (gamma * pressure / density).sqrt();
+                    let mut rate = zero;
+                    if self.domain[0] > 1 {
+                        rate += (u.abs() + c) * along_x;
+                    }
+                    if self.domain[1] > 1 {
+                        let share = (j + 1) as f64 / ny as f64;
+                        let along = tilt.normal(share, i).along([u, v, w]).abs();
+                        let speed = tilt.speed(share, i).abs();
+                        rate += (along + c + speed) * tilt.area(share, i) * inverse;
+                    }
+                    if self.domain[2] > 1 {
+                        rate += (w.abs() + c) * along_z;
+                    }
+                    is_gas &= density.cmp_gt(zero) & pressure.cmp_gt(zero);
+                    is_gas &= rate.cmp_lt(Lanes::splat(f64::INFINITY));
+                    fastest = fastest.fast_max(rate);
+                }
             }
-            let c = gas.sound_speed(&state);
-            let mut rate = 0.0;
-            if self.domain[0] > 1 {
-                rate += (state[1].abs() + c) / dx;
-            }
-            if self.domain[1] > 1 {
-                let Face { normal: n, area, speed, .. } =
-                    self.y_face(cell[0], cell[1] + 1, cell[2]);
-                let along = state[1] * n[0] + state[2] * n[1] + state[3] * n[2];
-                rate += (along.abs() + c + speed.abs()) * area / self.volume(cell);
-            }
-            if self.domain[2] > 1 {
-                rate += (state[3].abs() + c) / dz;
-            }
-            fastest = fastest.max(rate);
-        });
-        fastest
+        }
+        if is_gas.all() {
+            fastest.to_array().into_iter().fold(0.0, f64::max)
+        } else {
+            f64::INFINITY
+        }
     }
 
-    /// Finds how fast the surface recedes, from the pressures below it. Ghost cells must be filled.
-    pub fn burn(&mut self) {
+    /// Finds how fast the surface recedes at a time, from the pressures below it and from how far it is
+    /// ignited. Ghost cells must be filled.
+    pub fn burn(&mut self, time: f64) {
         if self.problem.boundaries()[1][1] != Boundary::Burning {
             return;
         }
@@ -214,6 +215,12 @@ impl Block {
         let gas = self.problem.gas();
         let [nx, ny, nz] = self.extent.lengths;
         let [gx, _, gz] = self.ghosts;
+        // How many columns the front has reached.
+        let front = if self.front > 0.0 {
+            time / self.front * self.domain[0] as f64
+        } else {
+            f64::INFINITY
+        };
         // The rate at the column before or after a corner; beyond an axis of one cell it is that of
         // the one cell.
         let rate = |i: usize, k: usize| {
@@ -222,7 +229,10 @@ impl Block {
             };
             let (i, k) = (along(i, gx, nx), along(k, gz, nz));
             let at = self.stored([i, ny - 1 + self.ghosts[1], k]);
-            propellant.rate(gas.primitive(self.cells[at])[4])
+            // Where the front is in a column, a part of it burns.
+            let column = (self.extent.start[0] + i) as f64 - gx as f64;
+            let ignited = (front - column).clamp(0.0, 1.0);
+            ignited * propellant.rate(gas.primitive(self.cells[at])[4])
         };
         let mut burning = Vec::with_capacity(self.burning.len());
         for k in 0..=nz {
@@ -233,6 +243,11 @@ impl Block {
             }
         }
         self.burning = burning;
+    }
+
+    /// How fast the propellant recedes above a column of cells, in the step that was made.
+    pub fn burn_rate(&self, i: usize, k: usize) -> f64 {
+        self.column_mean(&self.burning, i, k)
     }
 
     /// Begins a step.
@@ -248,14 +263,8 @@ impl Block {
     /// filled.
     pub fn stage(&mut self, dt: f64, is_second: bool) {
         self.fill_boundary(1);
-        let mut changes = std::mem::take(&mut self.changes);
-        changes.clear();
-        changes.resize(self.extent.lengths.iter().product(), [0.0; 5]);
-        for axis in 0..3 {
-            if self.domain[axis] > 1 {
-                self.add_fluxes(axis, dt, &mut changes);
-            }
-        }
+        let mut work = std::mem::take(&mut self.work);
+        self.find_changes(dt, &mut work);
         let old_heights = self.heights.clone();
         if !is_second {
             for (at, height) in self.heights.iter_mut().enumerate() {
@@ -263,287 +272,28 @@ impl Block {
             }
         }
         let [nx, ny, nz] = self.extent.lengths;
-        let mut number = 0;
         for k in 0..nz {
+            // Of each column: what counts of the cell now, of what passes, and of the cell before.
+            let shares: Vec<[f64; 3]> = (0..nx)
+                .map(|i| {
+                    let [first, old, new] = [&self.heights_before, &old_heights, &self.heights]
+                        .map(|heights| self.cell_volume(heights, i, k));
+                    let weight = if is_second { 0.5 / new } else { 1.0 / new };
+                    [weight * old, weight * dt, if is_second { weight * first } else { 0.0 }]
+                })
+                .collect();
             for j in 0..ny {
-                for i in 0..nx {
-                    let at = self.index([i, j, k]);
-                    let old_volume = self.cell_volume(&old_heights, i, k);
-                    let new_volume = self.cell_volume(&self.heights, i, k);
-                    let first_volume = self.cell_volume(&self.heights_before, i, k);
-                    let (first, change) = (self.before[number], changes[number]);
-                    for (q, value) in self.cells[at].iter_mut().enumerate() {
-                        let moved = old_volume * *value + dt * change[q];
-                        *value = if is_second {
-                            0.5 * (first_volume * first[q] + moved) / new_volume
-                        } else {
-                            moved / new_volume
-                        };
+                let (row, first) = ((k * ny + j) * nx, self.index([0, j, k]));
+                for (i, [now, passed, before]) in shares.iter().enumerate() {
+                    let at_first = self.before[row + i];
+                    for (q, value) in self.cells[first + i].iter_mut().enumerate() {
+                        let change = work.changes[q][row + i];
+                        *value = now * *value + passed * change + before * at_first[q];
                     }
-                    number += 1;
                 }
             }
         }
-        self.changes = changes;
-    }
-
-    /// Adds to each cell what passes through its faces across an axis, per time.
-    fn add_fluxes(&mut self, axis: usize, dt: f64, changes: &mut [Conserved]) {
-        let gas = self.problem.gas();
-        let n = self.extent.lengths[axis];
-        let boundaries = self.problem.boundaries()[axis];
-        let at_end =
-            [self.extent.start[axis] == 0, self.extent.start[axis] + n == self.domain[axis]];
-        let (p, q) = ((axis + 1) % 3, (axis + 2) % 3);
-        let mut states = vec![[0.0; 5]; n + 2 * GHOSTS];
-        let mut slopes = vec![[0.0; 5]; n + 2 * GHOSTS];
-        for b in 0..self.extent.lengths[q] {
-            for a in 0..self.extent.lengths[p] {
-                let mut cell = [0; 3];
-                (cell[p], cell[q]) = (a, b);
-                let first = self.index(cell) - GHOSTS * self.stride(axis);
-                for (at, state) in states.iter_mut().enumerate() {
-                    *state = gas.primitive(self.cells[first + at * self.stride(axis)]);
-                }
-                for at in 1..n + 2 * GHOSTS - 1 {
-                    slopes[at] = self.slope(&states[at - 1], &states[at], &states[at + 1]);
-                }
-                for face_at in 0..=n {
-                    let face = self.face(axis, cell, face_at);
-                    let beside = [face_at + GHOSTS - 1, face_at + GHOSTS];
-                    let left: Primitive =
-                        std::array::from_fn(|q| states[beside[0]][q] + 0.5 * slopes[beside[0]][q]);
-                    let right: Primitive =
-                        std::array::from_fn(|q| states[beside[1]][q] - 0.5 * slopes[beside[1]][q]);
-                    let side = match face_at {
-                        0 if at_end[0] => Some(0),
-                        _ if face_at == n && at_end[1] => Some(1),
-                        _ => None,
-                    };
-                    let flux = match side.map(|side| (side, boundaries[side])) {
-                        Some((0, Boundary::Wall)) => self.wall_flux(&right, &face, -1.0),
-                        Some((1, Boundary::Wall)) => self.wall_flux(&left, &face, 1.0),
-                        Some((1, Boundary::Burning)) => self.burning_flux(&left, &face),
-                        _ => gas.flux(&left, &right, face.normal, face.speed),
-                    };
-                    let passed = flux.map(|flux| flux * face.area);
-                    if let Some(side) = side
-                        && boundaries[side] != Boundary::Periodic
-                    {
-                        let weight = if side == 0 { 0.5 * dt } else { -0.5 * dt };
-                        for (gained, passed) in self.gained.iter_mut().zip(passed) {
-                            *gained += weight * passed;
-                        }
-                    }
-                    if face_at > 0 {
-                        cell[axis] = face_at - 1;
-                        let change = &mut changes[self.number(cell)];
-                        for (change, passed) in change.iter_mut().zip(passed) {
-                            *change -= passed;
-                        }
-                    }
-                    if face_at < n {
-                        cell[axis] = face_at;
-                        let change = &mut changes[self.number(cell)];
-                        for (change, passed) in change.iter_mut().zip(passed) {
-                            *change += passed;
-                        }
-                    }
-                    cell[axis] = 0;
-                }
-            }
-        }
-    }
-
-    /// The slopes of a cell between two others: none if density or pressure would not be positive.
-    #[inline(always)]
-    fn slope(&self, before: &Primitive, here: &Primitive, after: &Primitive) -> Primitive {
-        let slope: Primitive =
-            std::array::from_fn(|q| self.limiter.slope(here[q] - before[q], after[q] - here[q]));
-        let is_gas = |q: usize| 0.5 * slope[q].abs() < here[q];
-        if is_gas(0) && is_gas(4) { slope } else { [0.0; 5] }
-    }
-
-    /// What a wall does to the gas before it: it pushes as the middle of HLLC's waves does if the
-    /// gas meets its mirror image. `outward` is 1 if the normal points into the wall.
-    fn wall_flux(&self, state: &Primitive, face: &Face, outward: f64) -> Conserved {
-        let n = face.normal;
-        let along = state[1] * n[0] + state[2] * n[1] + state[3] * n[2];
-        let towards = outward * (along - face.speed);
-        let c = self.problem.gas().sound_speed(state);
-        let pressure = state[4] + state[0] * towards * (towards.abs() + c + towards);
-        let [nx, ny, nz] = n.map(|n| pressure * n);
-        [0.0, nx, ny, nz, pressure * face.speed]
-    }
-
-    /// What a burning surface gives to the gas below it: the mass of what has burned, at the
-    /// pressure of the gas.
-    fn burning_flux(&self, state: &Primitive, face: &Face) -> Conserved {
-        let propellant = self.problem.propellant();
-        let pressure = state[4];
-        let density = pressure / propellant.temperature;
-        let mass = -propellant.density * face.burned / face.area;
-        let velocity = face.speed + mass / density;
-        let [nx, ny, nz] = face.normal.map(|n| (mass * velocity + pressure) * n);
-        let internal = pressure / ((self.problem.gas().gamma - 1.0) * density);
-        let energy = mass * (internal + 0.5 * velocity * velocity) + pressure * velocity;
-        [mass, nx, ny, nz, energy]
-    }
-
-    /// The face before cell `at` along an axis, of the row of cells through `cell`.
-    fn face(&self, axis: usize, [i, _, k]: [usize; 3], at: usize) -> Face {
-        let ny = self.extent.lengths[1] as f64;
-        let [dx, dz] = self.spacings();
-        let mean = |a: usize, b: usize| 0.5 * (self.heights[a] + self.heights[b]) / ny;
-        match axis {
-            0 => Face {
-                normal: [1.0, 0.0, 0.0],
-                area: dz * mean(self.corner(at, k), self.corner(at, k + 1)),
-                speed: 0.0,
-                burned: 0.0,
-            },
-            1 => self.y_face(i, at, k),
-            _ => Face {
-                normal: [0.0, 0.0, 1.0],
-                area: dx * mean(self.corner(i, at), self.corner(i + 1, at)),
-                speed: 0.0,
-                burned: 0.0,
-            },
-        }
-    }
-
-    /// The face below level `level` of a column: half of the product of the diagonals.
-    fn y_face(&self, i: usize, level: usize, k: usize) -> Face {
-        let share = level as f64 / self.extent.lengths[1] as f64;
-        let [dx, dz] = self.spacings();
-        let height = |i: usize, k: usize| share * self.heights[self.corner(i, k)];
-        let (y00, y10) = (height(i, k), height(i + 1, k));
-        let (y01, y11) = (height(i, k + 1), height(i + 1, k + 1));
-        let area = [
-            0.5 * dz * ((y00 + y01) - (y10 + y11)),
-            dx * dz,
-            0.5 * dx * ((y00 + y10) - (y01 + y11)),
-        ];
-        let length = (area[0] * area[0] + area[1] * area[1] + area[2] * area[2]).sqrt();
-        let burned = dx * dz * share * self.column_mean(&self.burning, i, k);
-        let moved = dx * dz * share * self.column_mean(&self.motion, i, k);
-        Face {
-            normal: area.map(|component| component / length),
-            area: length,
-            speed: (burned + moved) / length,
-            burned,
-        }
-    }
-
-    /// Fills the ghost cells beyond the ends of the domain along an axis, if this block is there.
-    pub fn fill_boundary(&mut self, axis: usize) {
-        if self.ghosts[axis] == 0 {
-            return;
-        }
-        let n = self.extent.lengths[axis];
-        let boundaries = self.problem.boundaries()[axis];
-        let starts = self.extent.start[axis] == 0;
-        let ends = self.extent.start[axis] + n == self.domain[axis];
-        for (side, is_here) in [starts, ends].into_iter().enumerate() {
-            if !is_here {
-                continue;
-            }
-            for depth in 0..GHOSTS {
-                // Places count ghost cells: the first cell of the block is at GHOSTS.
-                let (ghost, first, mirror, wrapped) = if side == 0 {
-                    let ghost = GHOSTS - 1 - depth;
-                    (ghost, GHOSTS, GHOSTS + depth, ghost + n)
-                } else {
-                    let ghost = GHOSTS + n + depth;
-                    (ghost, GHOSTS + n - 1, GHOSTS + n - 1 - depth, ghost - n)
-                };
-                let boundary = boundaries[side];
-                let from = match boundary {
-                    // Across x and z the other end may be another rank's.
-                    Boundary::Periodic if axis != 1 => continue,
-                    Boundary::Periodic => wrapped,
-                    Boundary::Wall => mirror,
-                    Boundary::Open | Boundary::Outlet(_) | Boundary::Burning => first,
-                };
-                let targets: Vec<usize> = self.layer(axis, ghost).collect();
-                let sources: Vec<usize> = self.layer(axis, from).collect();
-                for (target, source) in targets.into_iter().zip(sources) {
-                    self.cells[target] = self.beyond(boundary, axis, self.cells[source]);
-                }
-            }
-        }
-    }
-
-    /// A ghost cell made of a cell inside.
-    fn beyond(&self, boundary: Boundary, axis: usize, mut cell: Conserved) -> Conserved {
-        match boundary {
-            Boundary::Wall => cell[1 + axis] = -cell[1 + axis],
-            Boundary::Outlet(pressure) => {
-                let gas = self.problem.gas();
-                let mut state = gas.primitive(cell);
-                if state[1 + axis].abs() < gas.sound_speed(&state) {
-                    state[4] = pressure;
-                    cell = gas.conserved(state);
-                }
-            }
-            Boundary::Periodic | Boundary::Open | Boundary::Burning => (),
-        }
-        cell
-    }
-
-    /// Whether there are ghost cells along an axis.
-    pub fn has_ghosts(&self, axis: usize) -> bool {
-        self.ghosts[axis] > 0
-    }
-
-    /// Whether the domain is joined with itself along an axis, so that ghost cells come from the
-    /// block at the other end.
-    pub fn is_periodic(&self, axis: usize) -> bool {
-        self.ghosts[axis] > 0 && self.problem.boundaries()[axis][0] == Boundary::Periodic
-    }
-
-    /// Copies the cells that a neighbour needs beyond its end: those at the beginning (side 0) or
-    /// the end (side 1) of this block.
-    pub fn lend(&self, axis: usize, side: usize) -> Vec<f64> {
-        let n = self.extent.lengths[axis];
-        let first = if side == 0 { GHOSTS } else { n };
-        (first..first + GHOSTS)
-            .flat_map(|place| self.layer(axis, place))
-            .flat_map(|at| self.cells[at])
-            .collect()
-    }
-
-    /// Fills ghost cells before (side 0) or after (side 1) this block with what a neighbour lends.
-    ///
-    /// # Panics
-    ///
-    /// When the neighbour's block has another number of cells there.
-    pub fn borrow(&mut self, axis: usize, side: usize, lent: &[f64]) {
-        let first = if side == 0 { 0 } else { self.extent.lengths[axis] + GHOSTS };
-        let targets: Vec<usize> =
-            (first..first + GHOSTS).flat_map(|place| self.layer(axis, place)).collect();
-        let (lent, rest) = lent.as_chunks::<5>();
-        assert!(rest.is_empty() && lent.len() == targets.len(), "ghost cells of another size");
-        for (target, cell) in targets.into_iter().zip(lent) {
-            self.cells[target] = *cell;
-        }
-    }
-
-    /// The cells at a place along an axis, which counts ghost cells. Across z and y ghost cells
-    /// across x are among them, across y those across z, too.
-    fn layer(&self, axis: usize, place: usize) -> impl Iterator<Item = usize> + use<> {
-        let inside = |axis: usize| self.ghosts[axis]..self.ghosts[axis] + self.extent.lengths[axis];
-        let all = |axis: usize| 0..self.extent.lengths[axis] + 2 * self.ghosts[axis];
-        let [x, y, z] = match axis {
-            0 => [place..place + 1, inside(1), inside(2)],
-            1 => [all(0), place..place + 1, all(2)],
-            _ => [all(0), inside(1), place..place + 1],
-        };
-        let (row, plane) = (self.stride(1), self.stride(2));
-        z.flat_map(move |z| {
-            let x = x.clone();
-            y.clone().flat_map(move |y| x.clone().map(move |x| z * plane + y * row + x))
-        })
+        self.work = work;
     }
 
     /// Calls `visit` with each cell of the block.
@@ -558,46 +308,18 @@ impl Block {
         }
     }
 
-    fn cell_volume(&self, heights: &[f64], i: usize, k: usize) -> f64 {
-        let [dx, dz] = self.spacings();
-        dx * dz * self.column_mean(heights, i, k) / self.extent.lengths[1] as f64
-    }
-
-    /// The mean over the corners of a column.
-    fn column_mean(&self, corners: &[f64], i: usize, k: usize) -> f64 {
-        let before = corners[self.corner(i, k)] + corners[self.corner(i + 1, k)];
-        let after = corners[self.corner(i, k + 1)] + corners[self.corner(i + 1, k + 1)];
-        0.25 * (before + after)
-    }
-
-    fn corner(&self, i: usize, k: usize) -> usize {
-        k * (self.extent.lengths[0] + 1) + i
-    }
-
-    /// The widths of cells along x and z.
-    fn spacings(&self) -> [f64; 2] {
-        let [x, _, z] = self.problem.size();
-        [x / self.domain[0] as f64, z / self.domain[2] as f64]
-    }
-
-    /// The number of a cell among those of the block.
-    fn number(&self, [i, j, k]: [usize; 3]) -> usize {
-        let [nx, ny, _] = self.extent.lengths;
-        (k * ny + j) * nx + i
-    }
-
     /// Where a cell of the block lies in memory.
-    fn index(&self, cell: [usize; 3]) -> usize {
+    pub(super) fn index(&self, cell: [usize; 3]) -> usize {
         self.stored(std::array::from_fn(|axis| cell[axis] + self.ghosts[axis]))
     }
 
     /// Where a cell lies in memory whose places count ghost cells.
-    fn stored(&self, [x, y, z]: [usize; 3]) -> usize {
+    pub(super) fn stored(&self, [x, y, z]: [usize; 3]) -> usize {
         z * self.stride(2) + y * self.stride(1) + x
     }
 
     /// The distance in memory of neighbours along an axis.
-    fn stride(&self, axis: usize) -> usize {
+    pub(super) fn stride(&self, axis: usize) -> usize {
         (0..axis).map(|axis| self.extent.lengths[axis] + 2 * self.ghosts[axis]).product()
     }
 }

@@ -21,7 +21,8 @@ impl Extent {
     }
 }
 
-/// The blocks of all ranks.
+/// The blocks of all ranks. Ranks are counted along z first, so that those of a PE have a part of the
+/// domain whose surface is small where the domain is long along x.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
     cells: [usize; 3],
@@ -56,8 +57,8 @@ impl Blocks {
 
     /// The cells of a rank's block.
     pub fn extent(&self, rank: usize) -> Extent {
-        let [along_x, _] = self.shape();
-        let (x, z) = (rank % along_x, rank / along_x);
+        let [_, along_z] = self.shape();
+        let (x, z) = (rank / along_z, rank % along_z);
         Extent {
             start: [self.x[x], 0, self.z[z]],
             lengths: [self.x[x + 1] - self.x[x], self.cells[1], self.z[z + 1] - self.z[z]],
@@ -69,9 +70,9 @@ impl Blocks {
     pub fn neighbours(&self, rank: usize, axis: usize, periodic: bool) -> [Option<usize>; 2] {
         let [along_x, along_z] = self.shape();
         let (at, count, stride) = if axis == 0 {
-            (rank % along_x, along_x, 1)
+            (rank / along_z, along_x, along_z)
         } else {
-            (rank / along_x, along_z, along_x)
+            (rank % along_z, along_z, 1)
         };
         let first = rank - at * stride;
         let place = |place: usize| first + place * stride;

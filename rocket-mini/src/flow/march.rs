@@ -34,7 +34,7 @@ pub fn step(
     clock: &mut Clock,
 ) -> Result<(), Error> {
     neighbours.fill(block);
-    block.burn();
+    block.burn(clock.time);
     let fastest = fastest(block, neighbours, clock)?;
     let rest = settings.end_time - clock.time;
     let stable = settings.cfl / fastest;

@@ -12,7 +12,11 @@
 //! | `problem` | domains, boundaries, first states, exact solutions |
 //! | `gas` | states, HLLC, limiters |
 //! | `riemann` | the exact Riemann solver |
-//! | `block` | cells, ghost cells, the moving surface |
+//! | `block` | cells, the moving surface, a stage of a step |
+//! | `geometry` | where cells lie, and their faces |
+//! | `ghosts` | ghost cells |
+//! | `lanes` | the gas in several cells at a time |
+//! | `flux` | what passes through faces |
 //! | `march` | a step |
 //! | `decomposition` | who has which cells |
 //! | `parallel` | the run on ranks |
@@ -20,7 +24,11 @@
 
 mod block;
 mod decomposition;
+mod flux;
 mod gas;
+mod geometry;
+mod ghosts;
+mod lanes;
 mod march;
 mod outcome;
 mod parallel;

@@ -171,6 +171,19 @@ impl Block {
         [west, east, south, north, below, above]
     }
 
+    /// What is to be exchanged across one face.
+    pub fn face(&mut self, face: Face) -> FaceCells<'_> {
+        let [west, east, south, north, below, above] = self.faces();
+        match face {
+            Face::West => west,
+            Face::East => east,
+            Face::South => south,
+            Face::North => north,
+            Face::Below => below,
+            Face::Above => above,
+        }
+    }
+
     /// Takes in the messages of the neighbours.
     pub fn unpack(&mut self) {
         let [_, ny, _] = self.extent.lengths;
@@ -307,7 +320,7 @@ mod tests {
     #[test]
     fn costly_cells_have_the_same_values() {
         let (mut plain, mut uneven) = (whole(10), whole(10));
-        let costly = Costly { fraction: 0.5, factor: 7 };
+        let costly = Costly { fraction: 0.5, factor: 7, first: 0.0 };
         for _ in 0..5 {
             plain.sweep(None, None);
             uneven.sweep(Some(costly), None);
@@ -329,7 +342,7 @@ mod tests {
                 .unwrap()
         };
         let plain = fastest(None);
-        let uneven = fastest(Some(Costly { fraction: 1.0, factor: 50 }));
+        let uneven = fastest(Some(Costly { fraction: 1.0, factor: 50, first: 0.0 }));
         assert!(uneven > 5 * plain, "{uneven:?} against {plain:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! Ghost cells from the neighbours, a message for each face.
 
+use futures_util::future::{join, join_all};
 use mpi::Tag;
 use mpi::request::multiple_scope;
 use mpi::topology::SimpleCommunicator;
@@ -32,6 +33,30 @@ pub(super) fn exchange(
         }
         requests.wait_all(&mut Vec::with_capacity(count));
     });
+    block.unpack();
+}
+
+/// The async twin of [`exchange`].
+pub(super) async fn exchange_async(
+    world: &SimpleCommunicator,
+    neighbours: &[Option<i32>; 6],
+    block: &mut Block,
+) {
+    block.pack();
+    let mut receives = Vec::with_capacity(6);
+    let mut sends = Vec::with_capacity(6);
+    for ((face, neighbour), cells) in Face::ALL.into_iter().zip(neighbours).zip(block.faces()) {
+        let Some(neighbour) = *neighbour else { continue };
+        let FaceCells { incoming, outgoing } = cells;
+        receives.push(async move {
+            let from = world.process_at_rank(neighbour);
+            from.receive_into_async(incoming, Some(tag(face.opposite()))).await;
+        });
+        sends.push(async move {
+            world.process_at_rank(neighbour).send_async(outgoing, tag(face)).await;
+        });
+    }
+    join(join_all(receives), join_all(sends)).await;
     block.unpack();
 }
 

@@ -1,6 +1,4 @@
-//! The boundary values, the exact solution, and which of its cells are costly.
-
-use std::str::FromStr;
+//! The boundary values and the exact solution.
 
 /// Laplace's equation on a cube of `size` cells a side, with the boundary
 /// values of a solution that is known: [`Problem::exact`].
@@ -34,61 +32,6 @@ impl Problem {
     }
 }
 
-/// The part of the domain whose cells cost more: the cells with the smallest
-/// z are computed several times over, always with the same result.
-///
-/// Written `FRACTION:FACTOR`, as in `0.25:10`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Costly {
-    /// The share of the cells, from 0 to 1.
-    pub fraction: f64,
-    /// How often each of them is computed, at least once.
-    pub factor: u32,
-}
-
-impl Costly {
-    /// How often a cell is computed whose number along z is `z` of `size`.
-    pub(super) fn times(&self, z: usize, size: usize) -> u32 {
-        if (z as f64) < self.fraction * size as f64 { self.factor } else { 1 }
-    }
-}
-
-impl FromStr for Costly {
-    type Err = ParseCostlyError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (fraction, factor) = text.split_once(':').ok_or(ParseCostlyError::NoColon)?;
-        let fraction = (fraction.parse())
-            .ok()
-            .filter(|fraction| (0.0..=1.0).contains(fraction))
-            .ok_or(ParseCostlyError::Fraction)?;
-        let factor = (factor.parse())
-            .ok()
-            .filter(|factor| (1..=Self::MAX_FACTOR).contains(factor))
-            .ok_or(ParseCostlyError::Factor)?;
-        Ok(Self { fraction, factor })
-    }
-}
-
-impl Costly {
-    /// The largest factor that is accepted.
-    pub const MAX_FACTOR: u32 = 1_000_000;
-}
-
-/// Why a text is not a [`Costly`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseCostlyError {
-    /// The two numbers are not there.
-    #[error("expected FRACTION:FACTOR, as in 0.25:10")]
-    NoColon,
-    /// The fraction is not one.
-    #[error("FRACTION must be a number from 0 to 1")]
-    Fraction,
-    /// The factor is not one.
-    #[error("FACTOR must be a whole number from 1 to {}", Costly::MAX_FACTOR)]
-    Factor,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,29 +47,5 @@ mod tests {
             + problem.exact([x, y, z - 1])
             + problem.exact([x, y, z + 1]);
         assert!((sum / 6.0 - problem.exact([x, y, z])).abs() < 1e-14);
-    }
-
-    #[test]
-    fn the_costly_share_has_the_size_asked_for() {
-        for (fraction, planes) in [(0.0, 0), (0.25, 25), (0.5, 50), (1.0, 100)] {
-            let costly = Costly { fraction, factor: 9 };
-            let found = (0..100).filter(|z| costly.times(*z, 100) == 9).count();
-            assert_eq!(found, planes);
-        }
-    }
-
-    #[test]
-    fn costly_is_parsed_and_errors_say_what_is_allowed() {
-        let costly = Costly { fraction: 0.25, factor: 10 };
-        assert_eq!("0.25:10".parse(), Ok(costly));
-        for (text, error) in [
-            ("0.25", ParseCostlyError::NoColon),
-            ("1.5:10", ParseCostlyError::Fraction),
-            ("NaN:10", ParseCostlyError::Fraction),
-            ("0.5:0", ParseCostlyError::Factor),
-            ("0.5:2.5", ParseCostlyError::Factor),
-        ] {
-            assert_eq!(text.parse::<Costly>(), Err(error), "{text}");
-        }
     }
 }

@@ -71,12 +71,13 @@ pub fn solve_sequentially(settings: &Settings) -> Solution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jacobi::Problem;
+    use crate::jacobi::{Cut, Problem};
 
     #[test]
     fn it_converges_to_the_exact_solution() {
         let solution = solve_sequentially(&Settings {
             problem: Problem { size: 12 },
+            cut: Cut::Blocks,
             max_iterations: 5_000,
             tolerance: 1e-14,
             check_every: 7,
@@ -93,6 +94,7 @@ mod tests {
     fn the_last_iteration_is_checked_though_it_is_no_multiple() {
         let solution = solve_sequentially(&Settings {
             problem: Problem { size: 6 },
+            cut: Cut::Blocks,
             max_iterations: 25,
             tolerance: 0.0,
             check_every: 10,

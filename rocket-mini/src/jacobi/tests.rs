@@ -1,10 +1,14 @@
 //! Parallel runs in one process, against the sequential solver.
 
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
 use super::*;
 
 fn settings(size: usize) -> Settings {
     Settings {
         problem: Problem { size },
+        cut: Cut::Blocks,
         max_iterations: 60,
         tolerance: 1e-3,
         check_every: 5,
@@ -13,9 +17,9 @@ fn settings(size: usize) -> Settings {
 }
 
 /// Solves on some ranks of this process and calls `check` where the outcome is.
-fn run(ranks: u32, settings: &Settings, costly: Option<Costly>, check: impl Fn(&Run) + Sync) {
+fn run(ranks: u32, settings: &Settings, uneven: Option<Uneven>, check: impl Fn(&Run) + Sync) {
     mpi::run_local(ranks, |world: &SimpleCommunicator| {
-        let run = solve(world, settings, costly, |_, _| ()).unwrap();
+        let run = solve(world, settings, uneven, |_, _| ()).unwrap();
         assert_eq!(run.is_some(), world.rank() == 0);
         if let Some(run) = run {
             check(&run);
@@ -56,9 +60,55 @@ fn convergence_stops_all_ranks_in_one_iteration() {
 fn costly_cells_change_no_result() {
     let settings = settings(16);
     let reference = solve_sequentially(&settings);
-    let costly = "0.5:40".parse().unwrap();
-    run(2, &settings, Some(costly), |run| {
-        assert_eq!(run.solution.difference_from(&reference), None);
+    let costly: Costly = "0.5:40".parse().unwrap();
+    // The costly part moves and goes several times in a run of milliseconds.
+    let moving = Uneven { wander: Some(1e-4), come_and_go: Some(3e-4), ..costly.into() };
+    for uneven in [costly.into(), moving] {
+        run(2, &settings, Some(uneven), |run| {
+            assert_eq!(run.solution.difference_from(&reference), None);
+        });
+    }
+}
+
+#[test]
+fn slabs_async_ranks_and_event_loops_compute_the_same_bits() {
+    for cut in [Cut::Slabs, Cut::Blocks] {
+        let settings = Settings { cut, ..settings(12) };
+        let reference = solve_sequentially(&settings);
+        let costly: Costly = "0.5:5".parse().unwrap();
+        let uneven = Some(Uneven { wander: Some(1e-4), ..costly.into() });
+        let same = |run: Option<Run>, world: &SimpleCommunicator| {
+            assert_eq!(run.is_some(), world.rank() == 0);
+            if let Some(run) = run {
+                assert_eq!(run.solution.difference_from(&reference), None, "{cut:?}");
+            }
+        };
+        for ranks in [1, 2, 5, 12] {
+            mpi::run_local(ranks, |world: &SimpleCommunicator| {
+                same(solve(world, &settings, uneven, |_, _| ()).unwrap(), world);
+            });
+            mpi::run_local(ranks, |world: &SimpleCommunicator| {
+                let run = mpi::block_on(solve_async(world, &settings, uneven, |_, _| ()));
+                same(run.unwrap(), world);
+            });
+        }
+        for (ranks, chunks) in [(1, 1), (1, 12), (2, 12), (3, 8), (5, 5)] {
+            mpi::run_local(ranks, |world: &SimpleCommunicator| {
+                let run = solve_by_events(world, &settings, chunks, uneven, |_, _| ());
+                same(run.unwrap(), world);
+            });
+        }
+    }
+}
+
+#[test]
+fn fewer_chunks_than_ranks_and_more_slabs_than_planes_are_errors() {
+    mpi::run_local(5, |world: &SimpleCommunicator| {
+        let error = solve_by_events(world, &settings(8), 4, None, |_, _| ()).unwrap_err();
+        assert_eq!(error, Error::TooFewChunks { ranks: 5, chunks: 4 });
+        let slabs = Settings { cut: Cut::Slabs, ..settings(4) };
+        let error = solve(world, &slabs, None, |_, _| ()).unwrap_err();
+        assert_eq!(error, Error::TooManySlabs { ranks: 5, size: 4 });
     });
 }
 

@@ -9,20 +9,24 @@
 //! Coupling is staggered: in each interval the gas flows in as many steps as it needs, with a surface
 //! that burns and moves as the propellant did in the last interval; then its pressure loads the
 //! propellant for one implicit step. What has burned is cut from the propellant's mesh, whose columns
-//! are divided anew between surface and case. Deformations are small, and loads act along y.
+//! are divided anew between surface and case. A front of ignition may travel along the grain; behind it
+//! the propellant warms up, which is costly, so that the load travels with the front. Deformations are small, and loads act along y.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `surface` | what of both meshes lies at the surface |
+//! | `heat` | how the propellant warms up before it burns |
 //! | `run` | an interval, the run on ranks, what it gives |
 //! | `snapshot` | the whole state at one time, on rank 0 |
 //! | `picture` | snapshots as VTK files and as a drawing |
 
+mod heat;
 mod picture;
 mod run;
 mod snapshot;
 mod surface;
 
+pub use heat::MIN_POINTS;
 pub use picture::{WriteError, write_picture, write_vtk};
 pub use run::{Outcome, Run, Wrong, solve};
 pub use snapshot::{Cell, Hexahedron, Snapshot};
@@ -44,6 +48,12 @@ pub struct Settings {
     pub interval: f64,
     /// The Courant number of the gas's steps.
     pub cfl: f64,
+    /// How long the front of ignition takes from one end of the grain to the other; with 0 all of it
+    /// burns from the beginning.
+    pub ignition: f64,
+    /// Points of a heat profile below the surface; none are computed with 0, else [`MIN_POINTS`] at
+    /// least.
+    pub heat_points: usize,
     /// When the propellant's solver stops.
     pub precision: Precision,
     /// Intervals after which ranks offer themselves to be moved; never with 0.

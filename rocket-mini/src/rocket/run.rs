@@ -5,6 +5,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use serde::{Deserialize, Serialize};
 
+use super::heat::Heat;
 use super::snapshot::Snapshot;
 use super::surface::Surface;
 use super::{Error, PROBLEM, Settings, material};
@@ -23,6 +24,11 @@ pub struct Outcome {
     pub first: Sums,
     /// The gas at the end.
     pub last: Sums,
+    /// The heat in the propellant below the surface, beyond that of cold propellant: temperatures
+    /// times volumes.
+    pub heat: f64,
+    /// The most columns of gas below which the propellant was being warmed up at once.
+    pub most_warming: usize,
     /// The root mean square of the propellant's displacements.
     pub displacement: f64,
     /// How much propellant there is at the end.
@@ -47,11 +53,31 @@ struct State {
     block: Block,
     clock: Clock,
     motion: Motion,
+    /// The heat above each of the block's columns, x fastest.
+    heat: Vec<Heat>,
+    /// How many columns were being warmed up after each interval.
+    warming: Vec<usize>,
     /// How far the propellant has moved the corners of the gas's columns.
     applied: Vec<f64>,
     intervals: usize,
     iterations: usize,
     start: f64,
+}
+
+impl State {
+    /// The propellant above the block warms up.
+    fn warm(&mut self, dt: f64, points: usize) {
+        let nx = self.block.extent().lengths[0];
+        for (column, heat) in self.heat.iter_mut().enumerate() {
+            heat.advance(self.block.burn_rate(column % nx, column / nx), dt, points);
+        }
+    }
+
+    /// The heat above the block.
+    fn heat(&self) -> f64 {
+        let columns = self.heat.iter().map(Heat::stored);
+        self.block.column_area() * columns.sum::<f64>()
+    }
 }
 
 /// Runs the rocket on all ranks of `world`, which must all call this with the same `settings`. Rank 0
@@ -74,6 +100,7 @@ pub fn solve(
     let first_block = || {
         let flow = settings.flow(0.0);
         Block::new(flow.problem, flow.limiter, flow.cells, blocks.extent(rank))
+            .with_front(settings.ignition)
     };
     // A rank that begins again elsewhere does so alone: without messages.
     let moves = settings.migrate_every > 0;
@@ -84,11 +111,14 @@ pub fn solve(
         let applied = vec![0.0; block.motion.len()];
         let clock = Clock::default();
         let surface = Surface::discover(world, settings, &block, part);
+        let [nx, _, nz] = block.extent().lengths;
         State {
             surface,
             block,
             clock,
             motion,
+            heat: vec![Heat::cold(); nx * nz],
+            warming: Vec::new(),
             applied,
             intervals: 0,
             iterations: 0,
@@ -146,8 +176,13 @@ impl Rocket<'_> {
         let end = (state.intervals + 1) as f64 * self.settings.interval;
         let flow = self.settings.flow(end);
         while state.clock.time < end {
+            let before = state.clock.time;
             step(&mut state.block, &mut self.neighbours, &flow, &mut state.clock)?;
+            if self.settings.heat_points > 0 {
+                state.warm(state.clock.time - before, self.settings.heat_points);
+            }
         }
+        state.warming.push(state.heat.iter().filter(|heat| heat.is_warming()).count());
         for (applied, motion) in state.applied.iter_mut().zip(&state.block.motion) {
             *applied += self.settings.interval * motion;
         }
@@ -206,6 +241,12 @@ impl Rocket<'_> {
         let mut partners = 0;
         let own = state.surface.partners() as i32;
         self.world.all_reduce_into(&own, &mut partners, SystemOperation::max());
+        let mut heat = 0.0;
+        self.world.all_reduce_into(&state.heat(), &mut heat, SystemOperation::sum());
+        let warming: Vec<u64> = state.warming.iter().map(|columns| *columns as u64).collect();
+        let mut all_warming = vec![0; warming.len()];
+        let sum = SystemOperation::sum();
+        self.world.all_reduce_into(&warming[..], &mut all_warming[..], sum);
         Ok(Outcome {
             steps: state.clock.steps,
             iterations: state.iterations,
@@ -214,6 +255,8 @@ impl Rocket<'_> {
             displacement: (squares / count).sqrt(),
             propellant_volume: mass / material().density,
             most_partners: partners as usize,
+            heat,
+            most_warming: all_warming.into_iter().max().unwrap_or(0) as usize,
         })
     }
 }
@@ -253,6 +296,7 @@ impl Outcome {
         same("mean pressure", self.mean_pressure(), alone.mean_pressure())?;
         same("volume of gas", self.last.volume, alone.last.volume)?;
         same("volume of propellant", self.propellant_volume, alone.propellant_volume)?;
+        same("heat in the propellant", self.heat, alone.heat)?;
         same("displacement", self.displacement, alone.displacement)?;
         // What the propellant lost in volume became gas: the box is full at any time, but for what
         // the deformation takes.

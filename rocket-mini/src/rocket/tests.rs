@@ -15,6 +15,8 @@ fn settings(size: usize) -> Settings {
         intervals: 6,
         interval: 0.05,
         cfl: 0.4,
+        ignition: 0.0,
+        heat_points: 0,
         precision: Precision { tolerance: 1e-11, max_iterations: 2_000 },
         migrate_every: 0,
         snapshot_every: 0,
@@ -44,6 +46,29 @@ fn any_number_of_ranks_flies_the_same_rocket() {
             if let Some(run) = run {
                 assert_eq!(run.outcome.verify(&settings, &alone), Ok(()), "{ranks} ranks");
                 assert!(run.outcome.most_partners > 1);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_front_of_ignition_warms_the_grain_on_its_way_on_any_number_of_ranks() {
+    // The front is halfway at the end, and what it met first has settled.
+    let settings =
+        Settings { intervals: 30, ignition: 3.0, heat_points: MIN_POINTS as usize, ..settings(16) };
+    let (alone, _) = run_alone(&settings);
+    let (at_once, _) = run_alone(&Settings { ignition: 0.0, ..settings });
+    let columns = settings.cells[0] * settings.cells[2];
+    assert_eq!(at_once.most_warming, columns);
+    assert!(alone.most_warming > 0 && alone.most_warming < columns / 2, "{alone:?}");
+    assert!(alone.mean_pressure() < at_once.mean_pressure());
+    assert!(alone.propellant_volume > at_once.propellant_volume);
+    assert!(alone.heat > 0.0 && alone.heat < at_once.heat);
+    for ranks in [2, 7] {
+        mpi::run_local(ranks, |world: &SimpleCommunicator| {
+            if let Some(run) = solve(world, &settings, |_| (), |_| ()).unwrap() {
+                assert_eq!(run.outcome.verify(&settings, &alone), Ok(()), "{ranks} ranks");
+                assert_eq!(run.outcome.most_warming, alone.most_warming);
             }
         });
     }

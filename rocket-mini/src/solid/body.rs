@@ -6,6 +6,7 @@
 //! the first part that has it.
 
 use super::element::{Coupling, Element, Material, Vector, inverse};
+use super::matrix::Matrix;
 use super::{Error, Part};
 
 /// The other parts of the body.
@@ -13,8 +14,14 @@ pub trait Parts {
     /// Makes the values of shared nodes the sum of those in all parts.
     fn add<const N: usize>(&mut self, values: &mut [[f64; N]]);
 
+    /// The sums of the values that all parts have.
+    fn sums<const N: usize>(&mut self, values: [f64; N]) -> [f64; N];
+
     /// The sum of the values that all parts have.
-    fn sum(&mut self, value: f64) -> f64;
+    fn sum(&mut self, value: f64) -> f64 {
+        let [sum] = self.sums([value]);
+        sum
+    }
 }
 
 /// The part that is the whole body.
@@ -23,16 +30,15 @@ pub struct Whole;
 impl Parts for Whole {
     fn add<const N: usize>(&mut self, _: &mut [[f64; N]]) {}
 
-    fn sum(&mut self, value: f64) -> f64 {
-        value
+    fn sums<const N: usize>(&mut self, values: [f64; N]) -> [f64; N] {
+        values
     }
 }
 
 /// A part of a body, and the directions in which its nodes cannot move freely.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Body {
-    /// For each node, the nodes it is coupled with and how.
-    rows: Vec<Vec<(usize, Coupling)>>,
+    matrix: Matrix,
     /// The mass at each node, of all parts.
     pub mass: Vec<f64>,
     /// Whether this part counts a node in sums.
@@ -93,27 +99,16 @@ impl Body {
         if parts.sum(f64::from(u8::from(inside_out.is_some()))) > 0.0 {
             return Err(Error::InsideOut { element: inside_out });
         }
-        for row in &mut rows {
-            row.sort_unstable_by_key(|(column, _)| *column);
-        }
         parts.add(&mut mass);
         let mass = mass.into_iter().map(|[mass]| mass).collect();
-        Ok(Self { rows, mass, is_counted, is_given })
+        Ok(Self { matrix: Matrix::new(rows), mass, is_counted, is_given })
     }
 
     /// The forces that displacements need, as far as this part's elements make them.
     pub fn forces(&self, displacements: &[Vector]) -> Vec<Vector> {
-        let row = |row: &Vec<(usize, Coupling)>| {
-            let mut force = [0.0; 3];
-            for (column, coupling) in row {
-                let u = displacements[*column];
-                for (force, k) in force.iter_mut().zip(coupling) {
-                    *force += k[0] * u[0] + k[1] * u[1] + k[2] * u[2];
-                }
-            }
-            force
-        };
-        self.rows.iter().map(row).collect()
+        let mut forces = vec![[0.0; 3]; displacements.len()];
+        self.matrix.multiply(displacements, &mut forces);
+        forces
     }
 
     /// The elastic energy of displacements, of the whole body.
@@ -137,6 +132,21 @@ impl Body {
         parts.sum(counted.map(value).sum())
     }
 
+    /// [`Body::sum`] of several values.
+    fn sums<const N: usize>(
+        &self,
+        parts: &mut impl Parts,
+        values: impl Fn(usize) -> [f64; N],
+    ) -> [f64; N] {
+        let mut own = [0.0; N];
+        for node in (0..self.mass.len()).filter(|node| self.is_counted[*node]) {
+            for (own, value) in own.iter_mut().zip(values(node)) {
+                *own += value;
+            }
+        }
+        parts.sums(own)
+    }
+
     /// Solves `(stiffness + inertia * mass) u = load` by conjugate gradients, preconditioned by the
     /// blocks of nodes. `u` has the first guess, and the given displacements; `load` is that of all
     /// parts. Returns the iterations made.
@@ -153,22 +163,26 @@ impl Body {
         parts: &mut impl Parts,
     ) -> Result<usize, Error> {
         let blocks = self.node_blocks(inertia, parts);
-        let apply = |x: &[Vector], parts: &mut _| self.apply(inertia, x, parts);
-        let product = apply(u, parts);
+        let mut product = vec![[0.0; 3]; u.len()];
+        self.apply(inertia, u, &mut product, parts);
         let mut residual: Vec<Vector> = (load.iter().zip(&product).zip(&self.is_given))
             .map(|((f, ku), given)| {
                 std::array::from_fn(|axis| if given[axis] { 0.0 } else { f[axis] - ku[axis] })
             })
             .collect();
-        let precondition = |r: &[Vector]| -> Vec<Vector> {
-            r.iter().zip(&blocks).map(|(r, block)| block.map(|row| dot(&row, r))).collect()
-        };
-        let mut z = precondition(&residual);
+        let precondition =
+            |node: usize, residual: &Vector| blocks[node].map(|row| dot(&row, residual));
+        let mut z: Vec<Vector> = residual
+            .iter()
+            .enumerate()
+            .map(|(node, residual)| precondition(node, residual))
+            .collect();
         let mut p = z.clone();
-        let mut rz = self.sum(parts, |node| dot(&residual[node], &z[node]));
         // What is given makes a load, too, so the first residual counts beside the load.
-        let size = self.sum(parts, |node| dot(&load[node], &load[node]));
-        let mut square = self.sum(parts, |node| dot(&residual[node], &residual[node]));
+        let [mut rz, mut square, size] = self.sums(parts, |node| {
+            let r = &residual[node];
+            [dot(r, &z[node]), dot(r, r), dot(&load[node], &load[node])]
+        });
         let enough = precision.tolerance * precision.tolerance * size.max(square);
         let mut iterations = 0;
         while square > enough {
@@ -176,17 +190,24 @@ impl Body {
                 let residual = (square / size.max(f64::MIN_POSITIVE)).sqrt();
                 return Err(Error::NotConverged { iterations, residual });
             }
-            let kp = apply(&p, parts);
-            let step = rz / self.sum(parts, |node| dot(&p[node], &kp[node]));
+            self.apply(inertia, &p, &mut product, parts);
+            let step = rz / self.sum(parts, |node| dot(&p[node], &product[node]));
+            // One pass over the nodes, and one reduction for both products.
+            let mut own = [0.0; 2];
             for node in 0..u.len() {
+                let r = &mut residual[node];
                 for axis in 0..3 {
                     u[node][axis] += step * p[node][axis];
-                    residual[node][axis] -= step * kp[node][axis];
+                    r[axis] -= step * product[node][axis];
+                }
+                z[node] = precondition(node, r);
+                if self.is_counted[node] {
+                    own[0] += dot(r, &z[node]);
+                    own[1] += dot(r, r);
                 }
             }
-            z = precondition(&residual);
-            let next = self.sum(parts, |node| dot(&residual[node], &z[node]));
-            square = self.sum(parts, |node| dot(&residual[node], &residual[node]));
+            let [next, new_square] = parts.sums(own);
+            square = new_square;
             let ratio = next / rz;
             rz = next;
             for (p, z) in p.iter_mut().zip(&z) {
@@ -198,25 +219,23 @@ impl Body {
     }
 
     /// The matrix of the system times `x`, of all parts; nothing where displacements are given.
-    fn apply(&self, inertia: f64, x: &[Vector], parts: &mut impl Parts) -> Vec<Vector> {
-        let mut product = self.forces(x);
-        parts.add(&mut product);
+    fn apply(&self, inertia: f64, x: &[Vector], product: &mut [Vector], parts: &mut impl Parts) {
+        self.matrix.multiply(x, product);
+        parts.add(product);
         for (node, product) in product.iter_mut().enumerate() {
             for (axis, product) in product.iter_mut().enumerate() {
-                *product += inertia * self.mass[node] * x[node][axis];
-                if self.is_given[node][axis] {
-                    *product = 0.0;
-                }
+                let force = *product + inertia * self.mass[node] * x[node][axis];
+                *product = if self.is_given[node][axis] { 0.0 } else { force };
             }
         }
-        product
     }
 
     /// The inverses of the blocks on the diagonal, zero where displacements are given.
     fn node_blocks(&self, inertia: f64, parts: &mut impl Parts) -> Vec<Coupling> {
-        let mut blocks: Vec<[f64; 9]> = (self.rows.iter().enumerate())
-            .map(|(node, row)| {
-                let own = row.iter().find(|(column, _)| *column == node);
+        let mut blocks: Vec<[f64; 9]> = (0..self.mass.len())
+            .map(|node| {
+                let mut row = self.matrix.row(node);
+                let own = row.find(|(column, _)| *column == node);
                 let [a, b, c] = own.map_or([[0.0; 3]; 3], |(_, coupling)| *coupling);
                 [a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]]
             })

@@ -10,12 +10,14 @@
 //! | `problem` | bodies, what holds and loads them, what is known of the solution |
 //! | `element` | the hexahedron |
 //! | `partition` | who has which elements |
+//! | `matrix` | sparse matrices of blocks |
 //! | `body` | the matrix of a part, conjugate gradients, Newmark's step |
 //! | `parallel` | the run on ranks |
 //! | `outcome` | what a run gives, and whether it is right |
 
 mod body;
 mod element;
+mod matrix;
 mod outcome;
 mod parallel;
 mod partition;

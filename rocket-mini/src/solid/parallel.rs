@@ -247,9 +247,9 @@ impl Parts for Ranks<'_> {
         }
     }
 
-    fn sum(&mut self, value: f64) -> f64 {
-        let mut sum = 0.0;
-        self.world.all_reduce_into(&value, &mut sum, SystemOperation::sum());
-        sum
+    fn sums<const N: usize>(&mut self, values: [f64; N]) -> [f64; N] {
+        let mut sums = [0.0; N];
+        self.world.all_reduce_into(&values[..], &mut sums[..], SystemOperation::sum());
+        sums
     }
 }

@@ -1,0 +1,55 @@
+//! A sparse matrix of blocks that couple nodes, row by row.
+
+use serde::{Deserialize, Serialize};
+
+use super::element::{Coupling, Vector};
+
+/// The matrix. Rows lie one after the other, so that a product passes over memory once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Matrix {
+    /// Where each row begins, and where the last one ends.
+    starts: Vec<usize>,
+    columns: Vec<u32>,
+    couplings: Vec<Coupling>,
+}
+
+impl Matrix {
+    /// The matrix of rows, each of which has the nodes that its node is coupled with and how.
+    pub fn new(rows: Vec<Vec<(usize, Coupling)>>) -> Self {
+        let count = rows.iter().map(Vec::len).sum();
+        let mut matrix = Self {
+            starts: Vec::with_capacity(rows.len() + 1),
+            columns: Vec::with_capacity(count),
+            couplings: Vec::with_capacity(count),
+        };
+        for mut row in rows {
+            row.sort_unstable_by_key(|(column, _)| *column);
+            matrix.starts.push(matrix.columns.len());
+            matrix.columns.extend(row.iter().map(|(column, _)| *column as u32));
+            matrix.couplings.extend(row.into_iter().map(|(_, coupling)| coupling));
+        }
+        matrix.starts.push(matrix.columns.len());
+        matrix
+    }
+
+    /// What a node is coupled with.
+    pub fn row(&self, node: usize) -> impl Iterator<Item = (usize, &Coupling)> {
+        let row = self.starts[node]..self.starts[node + 1];
+        let columns = self.columns[row.clone()].iter().map(|column| *column as usize);
+        columns.zip(&self.couplings[row])
+    }
+
+    /// The product with a vector.
+    pub fn multiply(&self, vector: &[Vector], product: &mut [Vector]) {
+        for (node, product) in product.iter_mut().enumerate() {
+            let mut sum = [0.0; 3];
+            for (column, coupling) in self.row(node) {
+                let v = vector[column];
+                for (sum, k) in sum.iter_mut().zip(coupling) {
+                    *sum += k[0] * v[0] + k[1] * v[1] + k[2] * v[2];
+                }
+            }
+            *product = sum;
+        }
+    }
+}
