@@ -168,12 +168,12 @@ mod tests {
             ..Snapshot::default()
         };
         let mut screen = Screen::new(shot, Order::Rank);
-        let mut terminal = Terminal::new(TestBackend::new(80, 14)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(100, 14)).unwrap();
         let mut lines = |screen: &Screen| -> Vec<String> {
             terminal.draw(|frame| screen.draw(frame)).unwrap();
             let buffer = terminal.backend().buffer();
             let symbols: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
-            symbols.chunks(80).map(|line| line.concat()).collect()
+            symbols.chunks(100).map(|line| line.concat()).collect()
         };
         let shown = lines(&screen);
         assert!(shown[2].starts_with(&format!(
