@@ -104,6 +104,14 @@ step "the examples of the mpi crate"
 try scripts/rsmpi-examples
 try scripts/rsmpi-examples --unchanged --ranks 1,4,7
 
+step "what a browser and Perfetto show of jobs"
+if have chromium chromium && have python3 python3-venv; then
+    try scripts/views
+    cat "$log"
+else
+    echo "   Chromium cannot be had: left out"
+fi
+
 step "very many ranks"
 run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
 
