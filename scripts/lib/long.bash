@@ -92,7 +92,7 @@ job 120 $programs/exchange --pes 2 --ranks 4 --soak 100000
 job 120 $target/release/soak --pes 4 --ranks 64 --seconds 5 --check-stacks
 job 120 $target/release/soak --pes 4 --ranks 64 --seconds 3 --longest 100000 --hostile --check-stacks
 run 120 $programs/demo --report "$log.html"
-rm "$log.html"
+rm "$log"*.html
 
 step "collective operations: 64 ranks, with messages that wait for their receive"
 table="collectives --pes 2 --ranks 64 --eager 64 --counts 1,600 --largest 1100"
