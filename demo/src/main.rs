@@ -1,33 +1,48 @@
-//! What vrt does, in a minute: an uneven Jacobi relaxation without and with load balancing, and
-//! Unbalanced Tree Search while its ranks are moved at random. A table says what it gained; a page
-//! of HTML shows what every PE did, and when.
+//! What vrt does, in a minute: an uneven Jacobi relaxation without and with load balancing, Unbalanced Tree
+//! Search while its ranks are moved at random, and the relaxation at several ratios of ranks to PEs. Tables
+//! say what was gained; pages of HTML show what every PE and rank did, and when.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `main` | the runs, and what is said of them |
+//! | `stage` | the jobs: what their ranks run |
+//! | `run` | a job is run, and its trace read |
+//! | `sweep` | ratios of ranks to PEs |
+//! | `report` | the page |
 //!
 //! Each run is a job of its own: this program starts itself again with `--stage`, and the rank 0
 //! of that job prints one line of JSON.
 
 mod report;
+mod run;
 mod stage;
-mod timeline;
+mod sweep;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use stage::{Outcome, Stage};
-use timeline::Timeline;
+use run::{Finished, Job};
+use stage::{Search, Stage};
 
-/// Runs the same programs without and with load balancing, and shows what it gains.
+/// Runs the same programs without and with load balancing, and at several ratios of ranks to PEs, and shows
+/// what that gains.
 #[derive(Clone, Debug, Parser)]
 #[command(version, about)]
 struct Arguments {
-    /// Where to write the report
+    /// Where to write the report; pages that belong to it are beside it
     #[arg(long, value_name = "FILE", default_value = "vrt-demo.html")]
     report: PathBuf,
     /// Run one of the jobs instead; the demo does that
     #[arg(long, hide = true)]
     stage: Option<Stage>,
+    /// The tree and how often it is searched, or the iterations, of that job
+    #[arg(long, hide = true, default_value = "T1:1")]
+    search: Search,
+    #[arg(long, hide = true, default_value_t = 1000)]
+    iterations: usize,
     #[command(flatten)]
     vrt: mpi::Config,
 }
@@ -45,67 +60,31 @@ enum DemoError {
     },
     /// A job failed; it has said why.
     #[error("the job `{0}` failed ({1})")]
-    Job(&'static str, std::process::ExitStatus),
+    Job(String, std::process::ExitStatus),
     /// A job printed something else than its outcome.
     #[error("the job `{0}` printed {1:?}")]
-    Outcome(&'static str, String),
-    /// The recorded loads cannot be read.
+    Outcome(String, String),
+    /// Two runs of the same problem have found different results.
+    #[error("`{0}`: the results differ, which should be the same: {1}; {2}")]
+    Differ(String, String, String),
+    /// What a job has recorded cannot be read.
     #[error(transparent)]
-    Loads(#[from] lb_strategies::datafile::DataFileError),
+    Trace(#[from] vrt_trace::read::ReadError),
 }
 
-/// A run of the demo.
-pub(crate) struct Run {
-    pub(crate) job: &'static Job,
-    pub(crate) outcome: Outcome,
-    pub(crate) timeline: Timeline,
+impl DemoError {
+    /// The system refused to do something.
+    fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> DemoError {
+        let what = what.into();
+        move |source| DemoError::System { what, source }
+    }
 }
-
-/// A job of the demo.
-#[derive(Debug)]
-pub(crate) struct Job {
-    stage: Stage,
-    /// A few words for table and report.
-    pub(crate) title: &'static str,
-    /// What is to be seen in it.
-    pub(crate) about: &'static str,
-    /// Options of vrt.
-    options: &'static [&'static str],
-}
-
-const JACOBI: &str = "Jacobi, a quarter of the cells 8 times as costly";
-
-const JOBS: [Job; 4] = [
-    Job {
-        stage: Stage::Jacobi,
-        title: "Jacobi, uneven, as it is",
-        about: JACOBI,
-        options: &["--lb", "null", "--lb-period", "50ms"],
-    },
-    Job {
-        stage: Stage::Jacobi,
-        title: "Jacobi, uneven, balanced",
-        about: "The same program, not changed by a line: greedy-refine every 50 ms",
-        options: &["--lb", "greedy-refine", "--lb-period", "50ms"],
-    },
-    Job {
-        stage: Stage::Uts,
-        title: "UTS T1, ranks stay",
-        about: "Tree search by work stealing; 4,130,071 nodes to find",
-        options: &["--lb", "null", "--lb-period", "20ms"],
-    },
-    Job {
-        stage: Stage::Uts,
-        title: "UTS T1, ranks wander",
-        about: "The same, while ranks are moved to PEs by lot every millisecond",
-        options: &["--lb", "random", "--lb-period", "1ms"],
-    },
-];
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(stage) = arguments.stage {
-        return mpi::launch(arguments.vrt, move || stage::run(stage));
+        let Arguments { search, iterations, vrt, .. } = arguments;
+        return mpi::launch(vrt, move || stage::run(stage, &search, iterations));
     }
     match demonstrate(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -116,84 +95,104 @@ fn main() -> ExitCode {
     }
 }
 
+/// Ranks on each PE, but for the sweep.
+const RATIO: u32 = 16;
+
 fn demonstrate(arguments: &Arguments) -> Result<(), DemoError> {
     let pes = arguments.vrt.pes();
-    println!("{pes} PEs, {} ranks on each; this takes about half a minute", ranks(pes) / pes);
+    println!("{pes} PEs, {RATIO} ranks on each; this takes about half a minute");
     let mut runs = Vec::new();
-    for job in &JOBS {
-        println!("- {}: {}", job.title, job.about);
-        runs.push(run(job, arguments)?);
+    let pilot = |words: &[String]| run::pilot(words, arguments);
+    let iterations = stage::iterations_for_this_machine(pilot)?;
+    for (title, name, about, options) in [
+        (
+            "Jacobi, uneven, as it is",
+            "jacobi-as-it-is",
+            "A quarter of the cells are 8 times as costly",
+            &[][..],
+        ),
+        (
+            "Jacobi, uneven, balanced",
+            "jacobi-balanced",
+            "The same program, not changed by a line: greedy-refine every 50 ms",
+            &["--lb", "greedy-refine", "--lb-period", "50ms"],
+        ),
+    ] {
+        let job = Job {
+            title,
+            name,
+            about: about.to_owned(),
+            arguments: stage::relaxation(iterations),
+            options,
+        };
+        runs.push(announced(job, arguments)?);
+    }
+    let search = Search::for_this_machine(pilot)?;
+    for (title, name, about, options) in [
+        (
+            "UTS, ranks stay",
+            "uts-stay",
+            format!("Tree search by work stealing: {}", search.about()),
+            &[][..],
+        ),
+        (
+            "UTS, ranks wander",
+            "uts-wander",
+            "The same, while ranks are moved to PEs by lot every millisecond".to_owned(),
+            &["--lb", "random", "--lb-period", "1ms"],
+        ),
+    ] {
+        let job = Job { title, name, about, arguments: search.words(), options };
+        runs.push(announced(job, arguments)?);
+    }
+    for pair in runs.chunks(2) {
+        if let [a, b] = pair {
+            a.agrees_with(b)?;
+        }
     }
     println!("{}", table(&runs));
-    let page = report::page(&runs, pes, ranks(pes));
-    let shown = arguments.report.display();
-    std::fs::write(&arguments.report, page).map_err(|source| DemoError::System {
-        what: format!("write the report to {shown}"),
-        source,
-    })?;
-    println!("what each PE did, and when: {shown}");
-    let same = runs.chunks(2).all(|pair| pair[0].outcome.result == pair[1].outcome.result);
-    if same { Ok(()) } else { Err(DemoError::Outcome("a run", "another result".to_owned())) }
+    println!("- Jacobi, uneven, balanced, at {} ratios of ranks to PEs", sweep::RATIOS.len());
+    let sweep = sweep::run(iterations, arguments)?;
+    println!("{}\n{}", sweep.table(), sweep.best());
+    report::write(&arguments.report, &runs, &sweep, pes)?;
+    println!("what each PE and rank did, and when: {}", arguments.report.display());
+    Ok(())
 }
 
-fn ranks(pes: u32) -> u32 {
-    16 * pes
+fn announced(job: Job, arguments: &Arguments) -> Result<Finished, DemoError> {
+    println!("- {}: {}", job.title, job.about);
+    run::run(job, RATIO, arguments)
 }
 
-/// Runs a job and reads what it recorded.
-fn run(job: &'static Job, arguments: &Arguments) -> Result<Run, DemoError> {
-    let system = |what: &str| {
-        let what = what.to_owned();
-        move |source| DemoError::System { what, source }
-    };
-    let program = std::env::current_exe().map_err(system("find this program"))?;
-    let folder = tempfile::tempdir().map_err(system("make a folder for recorded loads"))?;
-    let loads = folder.path().join("loads");
-    let pes = arguments.vrt.pes();
-    let output = Command::new(program)
-        .envs(arguments.vrt.to_env())
-        .args(["--stage", job.stage.name()])
-        .args(["--pes", &pes.to_string(), "--ranks", &ranks(pes).to_string()])
-        .args(job.options)
-        .arg("--lb-dump")
-        .arg(&loads)
-        .stderr(std::process::Stdio::piped())
-        .output()
-        .map_err(system("start a job"))?;
-    if !output.status.success() {
-        eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        return Err(DemoError::Job(job.title, output.status));
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let outcome =
-        serde_json::from_str(&text).map_err(|_| DemoError::Outcome(job.title, text.clone()))?;
-    Ok(Run { job, outcome, timeline: Timeline::read(&loads, pes as usize)? })
-}
-
-fn table(runs: &[Run]) -> Table {
+/// A table with numbers in these columns.
+fn new_table(heads: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["run", "time", "gained", "PEs busy", "moves", "result"]);
-    for (number, run) in runs.iter().enumerate() {
-        let before = &runs[number / 2 * 2];
-        let gained = match number % 2 {
-            0 => String::new(),
-            _ => format!("{:.2}x", before.outcome.seconds / run.outcome.seconds),
-        };
-        let same = run.outcome.result == before.outcome.result;
-        table.add_row([
-            run.job.title.to_owned(),
-            format!("{:.2} s", run.outcome.seconds),
-            gained,
-            format!("{:.0}%", 100.0 * run.timeline.busy()),
-            run.timeline.moves().to_string(),
-            format!("{}{}", run.outcome.result, if same { "" } else { " DIFFERENT" }),
-        ]);
-    }
-    for column in 1..5 {
+    table.set_header(heads.iter().copied());
+    for column in numbers {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
+    }
+    table
+}
+
+/// How much faster a run was than the one before it, which did the same without.
+fn gained(runs: &[Finished], number: usize) -> Option<f64> {
+    (number % 2 == 1).then(|| runs[number - 1].outcome.seconds / runs[number].outcome.seconds)
+}
+
+fn table(runs: &[Finished]) -> Table {
+    let mut table = new_table(&["run", "time", "gained", "PEs busy", "moves", "result"], 1..5);
+    for (number, run) in runs.iter().enumerate() {
+        table.add_row([
+            run.job.title.to_owned(),
+            format!("{:.2} s", run.outcome.seconds),
+            gained(runs, number).map(|ratio| format!("{ratio:.2}x")).unwrap_or_default(),
+            format!("{:.0}%", 100.0 * run.busy()),
+            run.statistics.moves.to_string(),
+            run.outcome.result.clone(),
+        ]);
     }
     table
 }

@@ -1,6 +1,8 @@
 //! The jobs: what their ranks run, and what rank 0 says of it.
 
+use std::fmt;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use mpi::collective::SystemOperation;
 use mpi::traits::*;
@@ -15,12 +17,63 @@ pub(crate) enum Stage {
     Uts,
 }
 
-impl Stage {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Stage::Jacobi => "jacobi",
-            Stage::Uts => "uts",
+/// A tree, and how often it is searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Search {
+    tree: String,
+    times: u64,
+}
+
+/// Seconds that a search is to take.
+const LONG: f64 = 3.0;
+
+impl Search {
+    /// What takes some seconds here: the large tree as often as that needs, or a small one where the large one
+    /// takes too long. `pilot` says how long a search takes.
+    pub(crate) fn for_this_machine<E>(
+        pilot: impl Fn(&[String]) -> Result<f64, E>,
+    ) -> Result<Search, E> {
+        let small = Search { tree: "T1".to_owned(), times: 5 };
+        let of_small = (pilot(&small.words())? / small.times as f64).max(1e-6);
+        let nodes = |tree: &str| named::find(tree).map_or(1.0, |it| it.published.nodes as f64);
+        let of_large = of_small * nodes("T1L") / nodes("T1");
+        let often = |seconds: f64| (LONG / seconds).round().max(1.0) as u64;
+        Ok(match of_large <= 2.0 * LONG {
+            true => Search { tree: "T1L".to_owned(), times: often(of_large) },
+            false => Search { tree: "T1".to_owned(), times: often(of_small) },
+        })
+    }
+
+    /// The arguments of its job.
+    pub(crate) fn words(&self) -> Vec<String> {
+        ["--stage", "uts", "--search", &self.to_string()].map(str::to_owned).to_vec()
+    }
+
+    /// For people.
+    pub(crate) fn about(&self) -> String {
+        let nodes = named::find(&self.tree).map_or(0, |it| it.published.nodes);
+        match self.times {
+            1 => format!("the tree {}, {nodes} nodes to find", self.tree),
+            times => format!("the tree {} {times} times, {nodes} nodes to find in each", self.tree),
         }
+    }
+}
+
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.tree, self.times)
+    }
+}
+
+impl FromStr for Search {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Search, String> {
+        let wrong = || format!("{text:?} is no tree with a number of times, such as T1:5");
+        let (tree, times) = text.split_once(':').ok_or_else(wrong)?;
+        let known = named::find(tree).is_some();
+        let times = times.parse().ok().filter(|times| known && *times > 0).ok_or_else(wrong)?;
+        Ok(Search { tree: tree.to_owned(), times })
     }
 }
 
@@ -32,15 +85,32 @@ pub(crate) struct Outcome {
     pub(crate) result: String,
 }
 
-/// Cells along each axis of the cube, and iterations: some five seconds on two PEs.
+/// Cells along each axis of the cube.
 const SIZE: usize = 96;
-const ITERATIONS: usize = 1500;
+/// Iterations of a pilot, and how many there are at least and at most.
+const PILOT: usize = 200;
+const LEAST: usize = 500;
+const MOST: usize = 5000;
+
+/// The arguments of a relaxation's job.
+pub(crate) fn relaxation(iterations: usize) -> Vec<String> {
+    ["--stage", "jacobi", "--iterations", &iterations.to_string()].map(str::to_owned).to_vec()
+}
+
+/// How many iterations of the uneven relaxation take some seconds here.
+pub(crate) fn iterations_for_this_machine<E>(
+    pilot: impl Fn(&[String]) -> Result<f64, E>,
+) -> Result<usize, E> {
+    let of_one = (pilot(&relaxation(PILOT))? / PILOT as f64).max(1e-6);
+    let hundreds = (1.5 * LONG / of_one / 100.0).round() as usize;
+    Ok((100 * hundreds).clamp(LEAST, MOST))
+}
 
 /// The program of a rank.
-pub(crate) fn run(stage: Stage) -> ExitCode {
+pub(crate) fn run(stage: Stage, search: &Search, iterations: usize) -> ExitCode {
     let outcome = match stage {
-        Stage::Jacobi => jacobi(),
-        Stage::Uts => search(),
+        Stage::Jacobi => jacobi(iterations),
+        Stage::Uts => search_trees(search),
     };
     match outcome {
         Ok(Some(outcome)) => match serde_json::to_string(&outcome) {
@@ -58,14 +128,14 @@ fn fail(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-type Result = std::result::Result<Option<Outcome>, Box<dyn std::error::Error>>;
+type Ended = Result<Option<Outcome>, Box<dyn std::error::Error>>;
 
-fn jacobi() -> Result {
+fn jacobi(max_iterations: usize) -> Ended {
     let world = mpi::initialize().ok_or("not in a rank")?.world();
     let settings = Settings {
         problem: Problem { size: SIZE },
         cut: Cut::Blocks,
-        max_iterations: ITERATIONS,
+        max_iterations,
         tolerance: 0.0,
         check_every: 10,
         migrate_every: 0,
@@ -78,16 +148,20 @@ fn jacobi() -> Result {
     }))
 }
 
-fn search() -> Result {
+fn search_trees(search: &Search) -> Ended {
     let world = mpi::initialize().ok_or("not in a rank")?.world();
-    let named = named::find("T1").ok_or("no tree T1")?;
+    let named = named::find(&search.tree).ok_or("no such tree")?;
     let tree = Tree::new(named.parameters)?;
     world.barrier();
     let began = mpi::time();
-    let part = parallel::search(&world, &tree, Kernel::fastest(), Plan::default(), |_| {});
-    let mut nodes = 0;
-    world.all_reduce_into(&part.counts.nodes, &mut nodes, SystemOperation::sum());
-    let right = nodes == named.published.nodes;
+    let mut right = true;
+    for _ in 0..search.times {
+        let part = parallel::search(&world, &tree, Kernel::fastest(), Plan::default(), |_| {});
+        let mut nodes = 0;
+        world.all_reduce_into(&part.counts.nodes, &mut nodes, SystemOperation::sum());
+        right &= nodes == named.published.nodes;
+    }
+    let nodes = search.times * named.published.nodes;
     Ok((world.rank() == 0).then(|| Outcome {
         seconds: mpi::time() - began,
         result: format!("{nodes} nodes, {}", if right { "ok" } else { "WRONG" }),

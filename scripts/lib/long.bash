@@ -92,7 +92,7 @@ job 120 $programs/exchange --pes 2 --ranks 4 --soak 100000
 job 120 $target/release/soak --pes 4 --ranks 64 --seconds 5 --check-stacks
 job 120 $target/release/soak --pes 4 --ranks 64 --seconds 3 --longest 100000 --hostile --check-stacks
 run 120 $programs/demo --report "$log.html"
-rm "$log.html"
+rm "$log"*.html
 
 step "collective operations: 64 ranks, with messages that wait for their receive"
 table="collectives --pes 2 --ranks 64 --eager 64 --counts 1,600 --largest 1100"
@@ -103,6 +103,14 @@ job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
 step "the examples of the mpi crate"
 try scripts/rsmpi-examples
 try scripts/rsmpi-examples --unchanged --ranks 1,4,7
+
+step "what a browser and Perfetto show of jobs"
+if have chromium chromium && have python3 python3-venv; then
+    try scripts/views
+    cat "$log"
+else
+    echo "   Chromium cannot be had: left out"
+fi
 
 step "very many ranks"
 run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2

@@ -58,7 +58,7 @@ impl Running {
 /// # Panics
 /// If that takes longer than the busiest machine needs.
 #[track_caller]
-pub fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");

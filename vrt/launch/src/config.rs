@@ -198,12 +198,17 @@ impl Config {
             }
         }
         if let Some(file) = &self.lb_dump {
-            network::expect_json("--lb-dump", file)?;
+            network::expect_json("--lb-dump", file.display())?;
             vrt_balance::expect_dumps_to(file, self.lb.is_some())?;
         }
         if let Some(file) = &self.lb_learn {
-            network::expect_json("--lb-learn", file)?;
+            network::expect_json("--lb-learn", file.display())?;
             vrt_balance::expect_learned(file, self.lb.as_deref())?;
+        }
+        if let Some(address) = &self.monitor {
+            network::expect_json("--monitor", address)?;
+            #[cfg(feature = "json")]
+            crate::monitor::parse(address)?;
         }
         self.exchanges()?;
         self.balancing().map(|_| ())
@@ -252,6 +257,11 @@ impl Config {
     /// The file in which it is recorded what ranks and PEs do, if that was asked for.
     pub fn trace(&self) -> Option<&Path> {
         self.trace.as_deref()
+    }
+
+    /// Where a web page is to show the running job, if that was asked for.
+    pub fn monitor(&self) -> Option<&str> {
+        self.monitor.as_deref()
     }
 
     /// How many bytes of that all PEs together record.

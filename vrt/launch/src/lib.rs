@@ -24,6 +24,11 @@ mod launcher;
 mod local;
 mod local_slots;
 mod memory_kills;
+#[cfg(feature = "json")]
+pub mod monitor;
+#[cfg(not(feature = "json"))]
+#[path = "no_monitor.rs"]
+mod monitor;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod parts;
@@ -31,6 +36,7 @@ mod pe_process;
 mod reclaim;
 mod supervisor;
 mod trace;
+mod waits;
 mod watchdog;
 
 pub use config::{Config, ConfigError, Core, Net};
@@ -89,6 +95,16 @@ pub enum LaunchError {
     /// What the job does cannot be recorded.
     #[error(transparent)]
     Trace(#[from] vrt_trace::WriteError),
+    /// The page that shows the job cannot be where it was to be.
+    #[error(
+        "--monitor {address}: {source}; --monitor 0 takes any port that is free, and says which"
+    )]
+    Monitor {
+        /// Where it was to be.
+        address: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The system refused something.
     #[error("cannot {what}: {source}")]
     System {

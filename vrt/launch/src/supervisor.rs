@@ -3,17 +3,22 @@
 //! It keeps the pristine image of the program: it never runs user code after the forks. It waits
 //! in `sigwaitinfo` for its children and for the user's signals. When it dies, however, the PEs
 //! die with it (PR_SET_PDEATHSIG); the arena has no name and goes with the last of them.
+//!
+//! Somebody may look at the job meanwhile: SIGUSR1 has it print who waits for what (`waits`); SIGIO is that
+//! somebody wants to see more, which another process shows (`monitor`).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, available_cores};
 use crate::memory_kills::MemoryKills;
+use crate::monitor::Monitor;
 use crate::parts::Parts;
 use crate::pe_process::{self, PeInit};
 use crate::trace::Trace;
-use crate::{LaunchError, crash, local, local_slots};
+use crate::{LaunchError, crash, local, local_slots, waits};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
+use vrt_core::pe::Looker;
 use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
 use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
@@ -44,10 +49,14 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let (report, report_write) = pipe()?;
     let signals = Signals::block();
     let memory_kills = MemoryKills::watch();
+    let looker = Looker::new(shared, events.iter().map(AsRawFd::as_raw_fd).collect());
+    let mut monitor = Monitor::begin(config, looker)?;
     let pids = fork_all(config, program, arena, shared, &events, &report_write)?;
     drop(report_write);
-    let mut job = Job { config, shared, pids, report, memory_kills };
+    monitor.listen();
+    let mut job = Job { config, shared, pids, report, memory_kills, monitor };
     let status = job.wait_for_end(&signals);
+    drop(job);
     // SAFETY: the PEs have ended, and this process has nothing in it.
     unsafe { shared.unmap() };
     Ok(status)
@@ -89,6 +98,7 @@ struct Job<'a> {
     pids: Vec<(libc::pid_t, u32)>,
     report: OwnedFd,
     memory_kills: Option<MemoryKills>,
+    monitor: Monitor,
 }
 
 impl Job<'_> {
@@ -118,6 +128,8 @@ impl Job<'_> {
             let wait = deadline.map(|_| Duration::from_millis(5));
             match signals.wait(wait) {
                 Some(libc::SIGCHLD) | None => {}
+                Some(libc::SIGUSR1) => waits::print(self.monitor.looker()),
+                Some(libc::SIGIO) => self.monitor.somebody_looks(),
                 Some(signal) => {
                     status.get_or_insert(128 + signal);
                     self.kill(None);
@@ -318,6 +330,9 @@ pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     }
 }
 
+/// Signals of those who look at the job. They would end a process that does not expect them.
+const LOOKS: [i32; 2] = [libc::SIGUSR1, libc::SIGIO];
+
 /// The signals that the supervisor waits for; blocked while this lives. What the caller has said of
 /// SIGCHLD (if it ignored that, the kernel would not keep how PEs ended) is in force again afterwards.
 struct Signals {
@@ -333,8 +348,10 @@ impl Signals {
             let mut set: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                libc::sigaddset(&mut set, signal);
+            for signal in
+                [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP].iter().chain(&LOOKS)
+            {
+                libc::sigaddset(&mut set, *signal);
             }
             libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before);
             let default: libc::sigaction = std::mem::zeroed();
@@ -365,8 +382,15 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // SAFETY: restores the action and the mask that were in force.
+        // SAFETY: takes what has come too late; restores the action and the mask that were in force.
         unsafe {
+            let mut looks: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut looks);
+            for signal in LOOKS {
+                libc::sigaddset(&mut looks, signal);
+            }
+            let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            while libc::sigtimedwait(&looks, std::ptr::null_mut(), &at_once) > 0 {}
             libc::sigaction(libc::SIGCHLD, &self.on_child, std::ptr::null_mut());
             if self.on_child.sa_sigaction > libc::SIG_IGN {
                 // The caller's handler has not seen the ends of the caller's own children.

@@ -20,7 +20,8 @@ use kind::Kind;
 /// The program may be one of vrt's Rust face, or any C or C++ program that was compiled with vrtcc or
 /// vrtcxx: then each rank has its own globals and libraries, and nothing in the program is changed.
 ///
-/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; see `vrtrun sweep --help`.
+/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; `vrtrun top` shows what a running job does; see
+/// their `--help`.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -50,7 +51,7 @@ struct Arguments {
 }
 
 /// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
-const COMMANDS: [&str; 1] = ["sweep"];
+const COMMANDS: [&str; 2] = ["sweep", "top"];
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);

@@ -25,6 +25,7 @@ pub mod local;
 pub mod parcel;
 pub mod remote;
 pub mod shared;
+pub mod view;
 
 use serde::{Deserialize, Serialize};
 use vrt_shm::{CELL_PAYLOAD, CellData};

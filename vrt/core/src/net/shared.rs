@@ -10,6 +10,7 @@
 //! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
 //! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
 //! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
+//! | what PEs and ranks do, if somebody asks ([`view`](super::view)) | the PE; the PE that has the rank | who asks |
 //!
 //! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
 //! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
@@ -20,6 +21,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::net::view::{PeEntry, RankEntry};
 use vrt_shm::{Doorbell, Ending, Ring};
 
 /// Cells of a ring between two PEs.
@@ -67,6 +69,8 @@ pub struct JobState {
     contexts: AtomicU32,
     /// The process of the PE that was the first to crash, or 0.
     crashed: AtomicU32,
+    /// How often somebody has asked what PEs do.
+    pub(crate) asked: AtomicU32,
 }
 
 impl JobState {
@@ -123,7 +127,7 @@ pub struct PeBlock {
 }
 
 /// Buckets of words that ranks wait for.
-pub(crate) const WORD_BUCKETS: usize = 63;
+pub(crate) const WORD_BUCKETS: usize = 62;
 
 /// Whether a PE has anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +228,7 @@ impl Shared {
     }
 
     fn mapped(mut self, file: Option<BorrowedFd<'_>>) -> std::io::Result<Shared> {
-        let size = self.ring_offset(self.pes, 0);
+        let size = self.size();
         let fd = file.map_or(-1, |file| file.as_raw_fd());
         let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
         // SAFETY: a fresh mapping; the file is only ever made longer.
@@ -313,7 +317,7 @@ impl Shared {
     /// Nothing in it is used any more.
     pub unsafe fn unmap(self) {
         // SAFETY: the mapping made by `map`.
-        unsafe { libc::munmap(self.base.cast(), self.ring_offset(self.pes, 0)) };
+        unsafe { libc::munmap(self.base.cast(), self.size()) };
     }
 
     /// Number of PEs of the job.
@@ -480,6 +484,19 @@ impl Shared {
         self.at(self.ring_offset(from, to))
     }
 
+    /// What a PE says of itself when somebody asks.
+    pub(crate) fn pe_entry(&self, pe: usize) -> &'static PeEntry {
+        debug_assert!(pe < self.pes);
+        self.at(self.view_offset() + pe * size_of::<PeEntry>())
+    }
+
+    /// What the PE that has a rank says of it when somebody asks.
+    pub(crate) fn rank_entry(&self, rank: u32) -> &'static RankEntry {
+        debug_assert!((rank as usize) < self.ranks);
+        let ranks = self.view_offset() + self.pes * size_of::<PeEntry>();
+        self.at(ranks + rank as usize * size_of::<RankEntry>())
+    }
+
     fn location_offset(&self) -> usize {
         self.homes + (self.ranks * size_of::<AtomicU32>()).next_multiple_of(LINE)
     }
@@ -496,6 +513,15 @@ impl Shared {
     fn ring_offset(&self, from: usize, to: usize) -> usize {
         let rings = self.sent_offset() + self.pes * self.pes * size_of::<AtomicU64>();
         rings.next_multiple_of(4096) + (from * self.pes + to) * size_of::<PeRing>()
+    }
+
+    /// Behind the rings: nothing of it takes memory until somebody asks.
+    fn view_offset(&self) -> usize {
+        self.ring_offset(self.pes, 0).next_multiple_of(4096)
+    }
+
+    fn size(&self) -> usize {
+        self.view_offset() + self.pes * size_of::<PeEntry>() + self.ranks * size_of::<RankEntry>()
     }
 
     #[inline(always)]

@@ -10,7 +10,8 @@
 //! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen
 //! (`idle`).
 //!
-//! All are signalled by a bit in the PE's block, whose doorbell is rung then.
+//! All are signalled by a bit in the PE's block, whose doorbell is rung then. So is the question of somebody
+//! who looks at the job (`answer`): it costs a PE nothing while it does not come.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,8 +28,10 @@ static PES: Mutex<Vec<(u32, Arc<Injector>)>> = Mutex::new(Vec::new());
 /// Signals given to other PEs by this process.
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// The signal that ranks are in the list; the bits below are the buckets of words.
+/// The signals that ranks are in the list, and that somebody asks what the PE does; the bits below are the
+/// buckets of words.
 const RANKS: u64 = 1 << WORD_BUCKETS;
+const ASKED: u64 = RANKS << 1;
 
 /// The bucket of a word.
 pub(crate) fn bucket(address: usize) -> usize {
@@ -45,7 +48,22 @@ pub(crate) struct Neighbour {
     pub event: i32,
 }
 
+/// What has come.
+pub(crate) struct Taken {
+    /// Ranks that were woken.
+    pub ranks: Vec<u32>,
+    /// Buckets of words, a bit each.
+    pub words: u64,
+    /// Somebody asks what the PE does.
+    pub asked: bool,
+}
+
 impl Neighbour {
+    /// Asks the PE what it does.
+    pub fn ask(self) {
+        self.signal(ASKED);
+    }
+
     fn signal(self, signals: u64) {
         self.block.signals.fetch_or(signals, Ordering::SeqCst);
         match self.block.doorbell.ring() {
@@ -86,12 +104,12 @@ impl Injector {
         self.own.block.signals.load(Ordering::Acquire) == 0
     }
 
-    /// What has come since the last call: ranks, and the buckets of words.
-    pub fn take(&self) -> (Vec<u32>, u64) {
+    /// What has come since the last call.
+    pub fn take(&self) -> Taken {
         let signals = self.own.block.signals.swap(0, Ordering::SeqCst);
         let ranks =
             if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };
-        (ranks, signals & !RANKS)
+        Taken { ranks, words: signals & !(RANKS | ASKED), asked: signals & ASKED != 0 }
     }
 
     /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.

@@ -26,8 +26,10 @@
 //! | `inject` | waking a rank from another thread |
 //! | `observe` | telling an observer what happens: a trace is made of it |
 //! | `report` | what ranks wait for, what the PE has done |
+//! | `answer` | the same for somebody who looks at the running job |
 
 mod abandon;
+mod answer;
 mod contexts;
 mod extension;
 mod flow;
@@ -48,6 +50,7 @@ mod stall;
 mod termination;
 mod timers;
 
+pub use answer::Looker;
 pub use contexts::Begun;
 pub(crate) use contexts::ContextUse;
 pub use extension::{Extension, Extensions, Handlers};

@@ -430,11 +430,15 @@ impl Engine {
 impl Core {
     /// Ranks that others have woken are ready; whether there are any.
     pub(crate) fn take_injected(&mut self) -> bool {
-        let (ranks, words) = self.injected.take();
+        let taken = self.injected.take();
         let mut any = false;
-        for rank in ranks.into_iter().chain(self.locks.take_signalled(self.uid, words)) {
+        for rank in taken.ranks.into_iter().chain(self.locks.take_signalled(self.uid, taken.words))
+        {
             self.notify(rank, None);
             any = true;
+        }
+        if taken.asked {
+            self.answer();
         }
         any
     }

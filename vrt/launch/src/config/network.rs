@@ -1,5 +1,6 @@
 //! What options say about sparse exchanges: the protocol, and the network that it is chosen for.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use vrt_core::exchange::{Exchanges, LogGp, Protocol};
@@ -15,20 +16,19 @@ pub(super) fn exchanges(protocol: Protocol, file: Option<&Path>) -> Result<Excha
     Ok(Exchanges { protocol, model: file.map_or(Ok(LogGp::RANKS), read_network)? })
 }
 
-/// Refuses an option that names a file in JSON if this program cannot have such.
-pub(super) fn expect_json(option: &str, file: &Path) -> Result<(), ConfigError> {
+/// Refuses an option with a value if it needs JSON, which this program cannot have.
+pub(super) fn expect_json(option: &str, value: impl Display) -> Result<(), ConfigError> {
     if cfg!(feature = "json") {
         return Ok(());
     }
     Err(ConfigError::Option(format!(
-        "{option} {}: this program was built without the feature `json` of `vrt`",
-        file.display()
+        "{option} {value}: this program was built without the feature `json` of `vrt`"
     )))
 }
 
 /// The parameters in a file that `sparse-mini loggp` has written.
 fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
-    expect_json("--loggp", file)?;
+    expect_json("--loggp", file.display())?;
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
     };

@@ -244,6 +244,15 @@ config_options! {
             with_trace_limit(bytes: usize) = Some(Size(bytes))
         }
 
+        monitor: Option<String> {
+            "--monitor ADDRESS", "VRT_MONITOR";
+            "Show the running job on a web page at this port, or address of this machine's own with a port; 0: \
+             any port that is free. `vrtrun top` shows it on a terminal, without this";
+            /// Sets the port, or address of this machine's own with a port, where a web page shows the running
+            /// job.
+            with_monitor(address: impl Into<String>) = Some(address.into())
+        }
+
         statistics: bool {
             "--statistics", "VRT_STATISTICS";
             "Print what each PE has done when the job ends";

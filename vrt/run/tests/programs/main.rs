@@ -13,6 +13,7 @@ mod descriptors;
 mod globals;
 mod libc_state;
 mod linked;
+mod looking;
 mod messages;
 mod misbehave;
 mod one_sided;

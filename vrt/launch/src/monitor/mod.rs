@@ -1,0 +1,187 @@
+//! Looking at a running job: `--monitor ADDRESS`, `vrtrun top`.
+//!
+//! A process beside the supervisor and the PEs, the *monitor*, asks PEs what they do ([`Looker`]) when
+//! somebody asks it, and works out rates from two answers. While nobody looks there is none, unless
+//! `--monitor` wants one; and then it sleeps.
+//!
+//! ```text
+//! vrtrun top --- socket @vrt-job-PID ---.        (who connects wakes the supervisor by SIGIO,
+//!                                        monitor   which then forks the monitor)
+//! browser ------ 127.0.0.1:PORT/TOKEN/ -'   |
+//!                                            `--- control memory --- PEs
+//! ```
+//!
+//! Whoever is another user gets nothing: the socket asks the system who has connected, and the web
+//! page's address has a token that only the job's messages tell. The page is served on this machine's
+//! own addresses only.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `snapshot` | what is seen, and how it is worked out |
+//! | `serve` | the monitor's process: its sockets, what it answers |
+//! | `client` | the other end of the socket; which jobs there are |
+//! | `page.html` | the web page |
+
+mod client;
+mod serve;
+mod snapshot;
+
+pub use client::{Connection, LookError, RunningJob, running_jobs};
+pub use snapshot::{MoveSeen, PeSeen, RankSeen, Snapshot};
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::UnixListener;
+
+use crate::LaunchError;
+use crate::config::{Config, ConfigError};
+use vrt_core::pe::Looker;
+use vrt_slot::report::say;
+
+/// What the names of jobs' sockets begin with; a supervisor's process follows.
+const SOCKET: &str = "vrt-job-";
+
+/// The web page of a job, before it is served.
+struct Web {
+    listener: TcpListener,
+    token: String,
+}
+
+/// The supervisor's side: the monitor, or the socket at which it waits for somebody who wants one.
+pub(crate) struct Monitor {
+    looker: Looker,
+    socket: Option<UnixListener>,
+    /// The monitor's process.
+    process: Option<libc::pid_t>,
+}
+
+impl Monitor {
+    /// Starts the monitor of a job whose PEs are not there yet, if `--monitor` asks for one.
+    pub(crate) fn begin(config: &Config, looker: Looker) -> Result<Monitor, LaunchError> {
+        let mut monitor = Monitor { looker, socket: None, process: None };
+        let Some(address) = config.monitor() else { return Ok(monitor) };
+        let listener = TcpListener::bind(parse(address)?)
+            .map_err(|source| LaunchError::Monitor { address: address.to_owned(), source })?;
+        let token = serve::token()
+            .map_err(|source| LaunchError::System { what: "draw a token", source })?;
+        if let Ok(address) = listener.local_addr() {
+            say(format_args!("the monitor is at http://{address}/{token}/"));
+        }
+        monitor.socket = socket().ok();
+        monitor.fork(Some(Web { listener, token }));
+        Ok(monitor)
+    }
+
+    /// Waits for somebody who wants to look: then the supervisor gets SIGIO, which it has blocked. Where that
+    /// cannot be, nobody can look.
+    pub(crate) fn listen(&mut self) {
+        if self.process.is_some() {
+            return;
+        }
+        let Ok(socket) = socket() else { return };
+        if set_async(&socket, true) {
+            self.socket = Some(socket);
+        }
+    }
+
+    /// Somebody may want to look.
+    pub(crate) fn somebody_looks(&mut self) {
+        if self.process.is_none() && self.socket.is_some() {
+            self.fork(None);
+        }
+    }
+
+    /// What PEs and ranks do.
+    pub(crate) fn looker(&self) -> &Looker {
+        &self.looker
+    }
+
+    /// The socket is the monitor's then.
+    fn fork(&mut self, web: Option<Web>) {
+        let socket = self.socket.take();
+        if let Some(socket) = &socket {
+            set_async(socket, false);
+        }
+        let supervisor = std::process::id();
+        // SAFETY: the supervisor has one thread, so the child may go on in Rust code.
+        match unsafe { libc::fork() } {
+            -1 => {
+                say(format_args!("cannot start the monitor: {}", std::io::Error::last_os_error()))
+            }
+            0 => serve::live(supervisor, &self.looker, socket, web),
+            process => self.process = Some(process),
+        }
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        if let Some(process) = self.process {
+            // SAFETY: our child, not reaped yet.
+            unsafe {
+                libc::kill(process, libc::SIGKILL);
+                libc::waitpid(process, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
+/// The socket of this process's job. It has no file, and goes with those who have it open.
+fn socket() -> std::io::Result<UnixListener> {
+    let name = format!("{SOCKET}{}", std::process::id());
+    UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)
+}
+
+/// Whether this process gets SIGIO when somebody connects.
+fn set_async(socket: &UnixListener, yes: bool) -> bool {
+    let flags = if yes { libc::O_ASYNC } else { 0 };
+    // SAFETY: plain system calls on a descriptor that is open.
+    unsafe {
+        libc::fcntl(socket.as_raw_fd(), libc::F_SETOWN, libc::getpid()) == 0
+            && libc::fcntl(socket.as_raw_fd(), libc::F_SETFL, flags) == 0
+    }
+}
+
+/// Where the page is to be: a port, or an address of this machine's own with a port.
+pub(crate) fn parse(text: &str) -> Result<SocketAddr, ConfigError> {
+    let wrong = |why: &str| {
+        ConfigError::Option(format!(
+            "--monitor {text}: {why}; a port such as 8080 is allowed (0: any that is free), also behind \
+             an address of this machine's own, such as 127.0.0.1:8080"
+        ))
+    };
+    let address = match text.parse::<u16>() {
+        Ok(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+        Err(_) => {
+            let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+            let numbers = numbers.as_deref().unwrap_or(text);
+            numbers.parse().map_err(|_| wrong("it is no address with a port"))?
+        }
+    };
+    if !address.ip().is_loopback() {
+        return Err(wrong("others could reach the page there"));
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn only_this_machine_is_listened_to() {
+        for (text, address) in [
+            ("8080", "127.0.0.1:8080"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("127.0.0.2:1", "127.0.0.2:1"),
+            ("[::1]:9", "[::1]:9"),
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), address);
+        }
+        for text in ["", "here", "99999", "127.0.0.1", "0.0.0.0:80", "[::]:80", "10.0.0.1:80"] {
+            let why = parse(text).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("--monitor {text}: ")), "{why}");
+        }
+    }
+}

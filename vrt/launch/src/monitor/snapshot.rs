@@ -1,0 +1,259 @@
+//! What is seen of a job at one time, and the rates since the time before.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::waits;
+use vrt_core::net::view::{Doing, PeView, RankView};
+use vrt_core::pe::Looker;
+
+/// How long PEs may take to answer.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// Ranks that are told of one by one.
+const RANKS: usize = 2000;
+/// Moves that are kept.
+const MOVES: usize = 200;
+
+/// A job at one time. Rates are those since it was last looked at; at first, since it began.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The supervisor.
+    pub process: u32,
+    /// The program with its arguments.
+    pub command: String,
+    /// Since PEs began.
+    pub seconds: f64,
+    /// All PEs, by number.
+    pub pes: Vec<PeSeen>,
+    /// Ranks that have not ended, by number. Of very many, those with the highest loads.
+    pub ranks: Vec<RankSeen>,
+    /// Ranks that have not ended and are not among these.
+    pub left_out: usize,
+    /// Number of ranks, with those that have ended.
+    pub number_of_ranks: u32,
+    /// How many of them have ended.
+    pub ended: u32,
+    /// Messages that were sent, by ranks that have ended as far as they were looked at.
+    pub messages: u64,
+    /// Bytes in those.
+    pub bytes: u64,
+    /// Messages a second.
+    pub message_rate: f64,
+    /// How often ranks have moved.
+    pub all_moves: u64,
+    /// The last moves, the newest first.
+    pub moves: Vec<MoveSeen>,
+}
+
+/// A PE.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PeSeen {
+    /// Its number.
+    pub pe: u32,
+    /// Its node.
+    pub node: usize,
+    /// Its process; 0 before it has first answered.
+    pub process: u32,
+    /// For how many seconds it has not answered, since a rank keeps its thread.
+    pub silent: f64,
+    /// Part of the time in ranks.
+    pub busy: f64,
+    /// Part of the time asleep, or looking for something to do.
+    pub idle: f64,
+    /// The rest: the runtime's own.
+    pub overhead: f64,
+    /// Ranks that it has.
+    pub ranks: u32,
+    /// Those of them that run or could.
+    pub ready: u32,
+    /// Switches a second.
+    pub switch_rate: f64,
+}
+
+/// A rank.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RankSeen {
+    /// Its number.
+    pub rank: u32,
+    /// The PE that has it.
+    pub pe: u32,
+    /// `runs`, `ready` or `waits`.
+    pub state: String,
+    /// What it waits for.
+    pub wait: String,
+    /// Part of the time for which it has run.
+    pub load: f64,
+    /// Live bytes of its heap.
+    pub memory: u64,
+    /// Messages that it has sent.
+    pub messages: u64,
+    /// Messages a second.
+    pub message_rate: f64,
+    /// Bytes a second.
+    pub byte_rate: f64,
+    /// How often it has moved.
+    pub moves: u32,
+}
+
+/// A rank that was seen on another PE than before.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct MoveSeen {
+    /// When that was seen, in seconds since PEs began.
+    pub at: f64,
+    /// The rank.
+    pub rank: u32,
+    /// The PE on which it was before.
+    pub from: u32,
+    /// The PE on which it is now.
+    pub to: u32,
+    /// How often it has moved meanwhile.
+    pub times: u32,
+}
+
+/// What was seen of a rank: when, that, and what has come of both.
+struct Known {
+    at: Instant,
+    view: RankView,
+    load: f64,
+    message_rate: f64,
+    byte_rate: f64,
+}
+
+/// Somebody who looks at a job again and again.
+pub(super) struct Looking {
+    looker: Looker,
+    process: u32,
+    command: String,
+    began: Instant,
+    pes: Vec<(Instant, PeView, PeSeen)>,
+    ranks: HashMap<u32, Known>,
+    moves: VecDeque<MoveSeen>,
+}
+
+/// A part of a time.
+fn part(of: Duration, time: Duration) -> f64 {
+    let time = time.as_secs_f64();
+    if time > 0.0 { (of.as_secs_f64() / time).min(1.0) } else { 0.0 }
+}
+
+impl Looking {
+    pub(super) fn at(looker: Looker, process: u32, command: String) -> Looking {
+        let began = Instant::now();
+        let seen = |pe: u32| PeSeen { pe, node: looker.node_of(pe), ..PeSeen::default() };
+        let pes = (0..looker.pes() as u32).map(|pe| (began, PeView::default(), seen(pe))).collect();
+        let (ranks, moves) = (HashMap::new(), VecDeque::new());
+        Looking { looker, process, command, began, pes, ranks, moves }
+    }
+
+    /// Looks now.
+    pub(super) fn look(&mut self) -> Snapshot {
+        let asked = self.looker.ask(PATIENCE);
+        let now = Instant::now();
+        for pe in 0..self.pes.len() {
+            self.look_at_pe(pe, asked, now);
+        }
+        let ages = self.pes.iter().map(|(at, view, _)| view.age + now.duration_since(*at));
+        let seconds = ages.max().unwrap_or_default().as_secs_f64();
+        let mut shot = Snapshot {
+            process: self.process,
+            command: self.command.clone(),
+            seconds,
+            pes: self.pes.iter().map(|(.., seen)| seen.clone()).collect(),
+            number_of_ranks: self.looker.ranks(),
+            ..Snapshot::default()
+        };
+        for rank in 0..self.looker.ranks() {
+            self.look_at_rank(rank, now, seconds, &mut shot);
+        }
+        shot.left_out = shot.ranks.len().saturating_sub(RANKS);
+        if shot.left_out > 0 {
+            shot.ranks.sort_by(|a, b| b.load.total_cmp(&a.load));
+            shot.ranks.truncate(RANKS);
+            shot.ranks.sort_by_key(|it| it.rank);
+        }
+        shot.moves = self.moves.iter().cloned().collect();
+        shot
+    }
+
+    fn look_at_pe(&mut self, pe: usize, asked: u32, now: Instant) {
+        let answered = self.looker.has_answered(pe, asked);
+        let (at, before, seen) = &mut self.pes[pe];
+        let view = self.looker.pe(pe).filter(|view| answered && view.answered != before.answered);
+        let Some(view) = view else {
+            seen.silent = now.duration_since(*at).as_secs_f64();
+            return;
+        };
+        let time = view.age.saturating_sub(before.age);
+        seen.process = view.process;
+        seen.silent = 0.0;
+        seen.busy = part(view.busy.saturating_sub(before.busy), time);
+        seen.idle = part(view.idle.saturating_sub(before.idle), time).min(1.0 - seen.busy);
+        seen.overhead = (1.0 - seen.busy - seen.idle).max(0.0);
+        seen.ranks = view.ranks;
+        seen.ready = view.ready;
+        let switches = view.switches.saturating_sub(before.switches) as f64;
+        seen.switch_rate = switches / time.as_secs_f64().max(1e-9);
+        (*at, *before) = (now, view);
+    }
+
+    fn look_at_rank(&mut self, rank: u32, now: Instant, seconds: f64, shot: &mut Snapshot) {
+        let ended = self.looker.has_ended(rank);
+        if let Some(view) = self.looker.rank(rank) {
+            let (at, before) = match self.ranks.get(&rank) {
+                Some(known) => (known.at, Some(&known.view)),
+                // What it has done since the job began.
+                None => {
+                    (now.checked_sub(Duration::from_secs_f64(seconds)).unwrap_or(self.began), None)
+                }
+            };
+            if before.is_none_or(|before| before.answered != view.answered) {
+                let time = now.duration_since(at).as_secs_f64().max(1e-9);
+                let (run, messages, bytes) =
+                    before.map_or_else(Default::default, |it| (it.run, it.messages, it.bytes));
+                let times = view.moves.wrapping_sub(before.map_or(view.moves, |it| it.moves));
+                if let Some(before) = before.filter(|_| times > 0) {
+                    let (from, to) = (before.pe, view.pe);
+                    self.moves.push_front(MoveSeen { at: seconds, rank, from, to, times });
+                    self.moves.truncate(MOVES);
+                }
+                let known = Known {
+                    at: now,
+                    load: part(view.run.saturating_sub(run), now.duration_since(at)),
+                    message_rate: view.messages.saturating_sub(messages) as f64 / time,
+                    byte_rate: view.bytes.saturating_sub(bytes) as f64 / time,
+                    view,
+                };
+                self.ranks.insert(rank, known);
+            }
+        }
+        shot.ended += u32::from(ended);
+        let Some(known) = self.ranks.get(&rank) else { return };
+        let view = &known.view;
+        shot.messages += view.messages;
+        shot.bytes += view.bytes;
+        shot.all_moves += u64::from(view.moves);
+        if ended {
+            return;
+        }
+        shot.message_rate += known.message_rate;
+        shot.ranks.push(RankSeen {
+            rank,
+            pe: view.pe,
+            state: match view.doing {
+                Doing::Waits => "waits",
+                Doing::Ready => "ready",
+                Doing::Runs => "runs",
+            }
+            .to_owned(),
+            wait: if view.doing == Doing::Waits { waits::wait(view) } else { String::new() },
+            load: known.load,
+            memory: view.memory,
+            messages: view.messages,
+            message_rate: known.message_rate,
+            byte_rate: known.byte_rate,
+            moves: view.moves,
+        });
+    }
+}

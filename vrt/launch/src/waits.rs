@@ -1,0 +1,73 @@
+//! Who waits for what in a running job: SIGUSR1 to the supervisor prints it.
+
+use std::time::Duration;
+
+use vrt_core::net::view::{Doing, RankView};
+use vrt_core::pe::Looker;
+use vrt_slot::report::write_out;
+
+/// How long PEs may take to say it.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// Ranks that have a line each.
+const ROWS: usize = 1000;
+use vrt_core::mailbox::ANY;
+
+/// Asks all PEs, and prints a line for each rank that waits.
+pub(crate) fn print(looker: &Looker) {
+    let asked = looker.ask(PATIENCE);
+    write_out(table(looker, asked).as_bytes());
+}
+
+fn table(looker: &Looker, asked: u32) -> String {
+    let mut rows = Vec::new();
+    let (mut ready, mut ended) = (0, 0);
+    for rank in 0..looker.ranks() {
+        match looker.rank(rank) {
+            _ if looker.has_ended(rank) => ended += 1,
+            Some(view) if view.doing == Doing::Waits => rows.push(row(rank, &view)),
+            Some(_) => ready += 1,
+            None => {}
+        }
+    }
+    let mut text =
+        format!("vrt: {} ranks wait, {ready} run or could, {ended} have ended\n", rows.len());
+    for pe in (0..looker.pes()).filter(|pe| !looker.has_answered(*pe, asked)) {
+        let before = if looker.pe(pe).is_some() {
+            "what it said before is shown"
+        } else {
+            "nothing is known of its ranks"
+        };
+        text += &format!(
+            "  PE {pe} does not answer: a rank there computes, or blocks the PE's thread; {before}\n"
+        );
+    }
+    rows.iter().take(ROWS).for_each(|row| text += &format!("  {row}\n"));
+    if rows.len() > ROWS {
+        text += &format!("  ~ and {} more ranks\n", rows.len() - ROWS);
+    }
+    text
+}
+
+fn row(rank: u32, view: &RankView) -> String {
+    format!("rank {rank} (PE {}) waits {}", view.pe, wait(view))
+}
+
+/// What a rank waits for, for people.
+pub(crate) fn wait(view: &RankView) -> String {
+    let mut text = match view.lock {
+        0 if view.call.is_empty() => "in something".to_owned(),
+        0 => format!("in {}", view.call),
+        word => format!("for a lock or condition at {word:#x}"),
+    };
+    if let Some((source, tag)) = view.pattern {
+        let or_any = |n: i32| if n == ANY { "any".to_owned() } else { n.to_string() };
+        text += &format!(" with rank {}, tag {}", or_any(source), or_any(tag));
+    }
+    if !view.place.is_empty() {
+        text += &format!(" at {}", view.place);
+    }
+    if view.unexpected > 0 {
+        text += &format!("; {} messages came that it has not asked for", view.unexpected);
+    }
+    text
+}

@@ -1,0 +1,155 @@
+//! `vrtrun top`: what a running job does, on a terminal.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `main` | which job; asking it again and again; keys |
+//! | `order` | in which order ranks are shown |
+//! | `screen` | the terminal |
+//! | `print` | one table, where there is no terminal |
+
+mod order;
+mod print;
+mod screen;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use vrt_launch::monitor::{Connection, LookError, RunningJob, Snapshot, running_jobs};
+
+use order::Order;
+use screen::Screen;
+
+/// Shows what a running job does: PEs, ranks, messages, moves
+///
+/// On a terminal it looks again and again; q ends it, and r, p, l, m, s, v, w sort ranks by number, PE, load,
+/// memory, messages a second, moves, and what they wait in. Elsewhere it prints one table.
+///
+/// Only jobs of this user on this machine can be looked at, and none that mpirun has started.
+#[derive(Debug, Parser)]
+#[command(name = "vrtrun top", bin_name = "vrtrun top", version, max_term_width = 100)]
+struct Options {
+    /// The job's process: that of the program, or of vrtrun, which has become it [default: the only job that runs]
+    #[arg(value_name = "JOB")]
+    job: Option<u32>,
+
+    /// Print one table, though there is a terminal
+    #[arg(long)]
+    once: bool,
+
+    /// Seconds between two looks
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = seconds)]
+    every: f64,
+
+    /// In which order ranks are shown
+    #[arg(long, value_enum, default_value_t = Order::Load)]
+    sort: Order,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.1 to 3600 is allowed".to_owned()),
+    }
+}
+
+/// Why nothing is shown.
+#[derive(Debug, thiserror::Error)]
+enum TopError {
+    #[error("no job runs")]
+    NoJob,
+    #[error("several jobs run; say which:\n{}", list(.0))]
+    Several(Vec<RunningJob>),
+    #[error(transparent)]
+    Look(#[from] LookError),
+    #[error("the terminal: {0}")]
+    Terminal(#[from] std::io::Error),
+}
+
+fn list(jobs: &[RunningJob]) -> String {
+    let lines: Vec<_> =
+        jobs.iter().map(|job| format!("  {:>7}  {}", job.process, job.command)).collect();
+    lines.join("\n")
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match top(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("vrtrun top: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn top(options: &Options) -> Result<(), TopError> {
+    let process = match options.job {
+        Some(process) => process,
+        None => the_only_job()?,
+    };
+    let mut job = Connection::to(process)?;
+    let first = job.look()?;
+    let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if options.once || !is_terminal {
+        print::table(&first, options.sort);
+        return Ok(());
+    }
+    let mut terminal = ratatui::try_init()?;
+    let ended = watch(&mut terminal, &mut job, first, options);
+    ratatui::try_restore()?;
+    match ended {
+        Err(TopError::Look(LookError::Over)) => {
+            println!("the job is over");
+            Ok(())
+        }
+        ended => ended,
+    }
+}
+
+fn the_only_job() -> Result<u32, TopError> {
+    let jobs = running_jobs();
+    match &jobs[..] {
+        [] => Err(TopError::NoJob),
+        [job] => Ok(job.process),
+        _ => Err(TopError::Several(jobs)),
+    }
+}
+
+/// Looks until a key ends it, or the job.
+fn watch(
+    terminal: &mut DefaultTerminal,
+    job: &mut Connection,
+    first: Snapshot,
+    options: &Options,
+) -> Result<(), TopError> {
+    let every = Duration::from_secs_f64(options.every);
+    let mut screen = Screen::new(first, options.sort);
+    let mut next = Instant::now() + every;
+    loop {
+        terminal.draw(|frame| screen.draw(frame))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            if let Event::Key(key) = event::read()?
+                && key.kind == KeyEventKind::Press
+            {
+                let interrupt = key.modifiers.contains(KeyModifiers::CONTROL);
+                match key.code {
+                    KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+                    KeyCode::Char('c') if interrupt => return Ok(()),
+                    KeyCode::Char(letter) => screen.sort(letter),
+                    KeyCode::Down => screen.scroll(1),
+                    KeyCode::Up => screen.scroll(-1),
+                    KeyCode::PageDown => screen.scroll(20),
+                    KeyCode::PageUp => screen.scroll(-20),
+                    _ => {}
+                }
+            }
+        } else {
+            screen.see(job.look()?);
+            next = Instant::now() + every;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! In which order ranks are shown.
+
+use std::cmp::Reverse;
+
+use clap::ValueEnum;
+use vrt_launch::monitor::{RankSeen, Snapshot};
+
+/// An order of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    Rank,
+    Pe,
+    Load,
+    Memory,
+    Messages,
+    Moves,
+    Wait,
+}
+
+impl Order {
+    /// The order that a key asks for.
+    pub fn of_key(letter: char) -> Option<Order> {
+        Some(match letter {
+            'r' => Order::Rank,
+            'p' => Order::Pe,
+            'l' => Order::Load,
+            'm' => Order::Memory,
+            's' => Order::Messages,
+            'v' => Order::Moves,
+            'w' => Order::Wait,
+            _ => return None,
+        })
+    }
+
+    /// The ranks in this order.
+    pub fn of(self, shot: &Snapshot) -> Vec<&RankSeen> {
+        let mut ranks: Vec<&RankSeen> = shot.ranks.iter().collect();
+        match self {
+            Order::Rank => ranks.sort_by_key(|it| it.rank),
+            Order::Pe => ranks.sort_by_key(|it| (it.pe, it.rank)),
+            Order::Load => ranks.sort_by(|a, b| b.load.total_cmp(&a.load)),
+            Order::Memory => ranks.sort_by_key(|it| Reverse(it.memory)),
+            Order::Messages => ranks.sort_by(|a, b| b.message_rate.total_cmp(&a.message_rate)),
+            Order::Moves => ranks.sort_by_key(|it| Reverse(it.moves)),
+            Order::Wait => ranks.sort_by(|a, b| a.wait.cmp(&b.wait)),
+        }
+        ranks
+    }
+}
+
+/// Headings, and the cells of a rank.
+pub const COLUMNS: [&str; 9] =
+    ["rank", "PE", "state", "load", "memory", "messages/s", "bytes/s", "moves", "waits"];
+
+/// A rank's cells.
+pub fn cells(rank: &RankSeen) -> [String; 9] {
+    [
+        rank.rank.to_string(),
+        rank.pe.to_string(),
+        rank.state.clone(),
+        percent(rank.load),
+        bytes(rank.memory as f64),
+        format!("{:.0}", rank.message_rate),
+        bytes(rank.byte_rate),
+        rank.moves.to_string(),
+        rank.wait.clone(),
+    ]
+}
+
+/// A part of 1.
+pub fn percent(part: f64) -> String {
+    format!("{:.1}%", 100.0 * part)
+}
+
+/// Bytes, for people.
+pub fn bytes(bytes: f64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB"];
+    let mut scaled = (bytes, units[0]);
+    for unit in &units[1..] {
+        if scaled.0 < 1000.0 {
+            break;
+        }
+        scaled = (scaled.0 / 1000.0, unit);
+    }
+    if scaled.1 == "B" { format!("{bytes:.0} B") } else { format!("{:.1} {}", scaled.0, scaled.1) }
+}
+
+/// The job in a line or two.
+pub fn headline(shot: &Snapshot) -> [String; 2] {
+    let running = shot.number_of_ranks - shot.ended;
+    [
+        format!("{} (process {}), {:.1} s", shot.command, shot.process, shot.seconds),
+        format!(
+            "{} PEs, {} ranks, {running} of them run; {} messages ({}) sent, {:.0} a second; {} moves",
+            shot.pes.len(),
+            shot.number_of_ranks,
+            shot.messages,
+            bytes(shot.bytes as f64),
+            shot.message_rate,
+            shot.all_moves
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_shown_in_the_order_asked_for() {
+        let rank = |rank, pe, load| RankSeen { rank, pe, load, ..RankSeen::default() };
+        let ranks = vec![rank(0, 1, 0.1), rank(1, 0, 0.5), rank(2, 1, 0.3)];
+        let shot = Snapshot { ranks, ..Snapshot::default() };
+        let order = |order: Order| order.of(&shot).iter().map(|it| it.rank).collect::<Vec<_>>();
+        assert_eq!(order(Order::Load), [1, 2, 0]);
+        assert_eq!(order(Order::Pe), [1, 0, 2]);
+        assert_eq!(Order::of_key('l'), Some(Order::Load));
+        assert_eq!(Order::of_key('x'), None);
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!([bytes(999.0), bytes(1500.0), bytes(2e9)], ["999 B", "1.5 kB", "2.0 GB"]);
+    }
+}

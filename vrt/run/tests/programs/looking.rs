@@ -1,0 +1,216 @@
+//! A running job is looked at: `vrtrun top`, `--monitor`, SIGUSR1.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use vrt_launch::monitor::{Connection, Snapshot};
+use vrt_tests::job::Job;
+use vrt_tests::running::until;
+
+use crate::program::Program;
+
+const TOKEN: Program = Program::new("token.c");
+const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
+const RANKS: u32 = 8;
+
+/// A job that runs until it is told to end.
+struct Running {
+    child: Child,
+    /// What it has said so far.
+    said: Arc<Mutex<String>>,
+    folder: TempDir,
+}
+
+impl Running {
+    fn start(options: &str) -> Running {
+        let folder = TempDir::new().unwrap();
+        let mut command = Command::new(VRTRUN);
+        command.args(["--pes", "2", "--ranks", &RANKS.to_string()]);
+        command.args(options.split_whitespace());
+        command.arg(TOKEN.file()).arg(folder.path().join("end"));
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let stderr = child.stderr.take().unwrap();
+        std::thread::spawn({
+            let said = Arc::clone(&said);
+            move || collect(stderr, &said)
+        });
+        Running { child, said, folder }
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// What is behind a text that it says, up to the end of the line.
+    #[track_caller]
+    fn says(&self, text: &str) -> String {
+        until(text, || self.said().contains(text));
+        let said = self.said();
+        let (_, rest) = said.split_once(text).unwrap();
+        rest.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Ends the job; the number of rounds.
+    #[track_caller]
+    fn end(mut self) -> u64 {
+        fs::write(self.folder.path().join("end"), "").unwrap();
+        let mut out = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{}", self.said());
+        out.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+fn collect(stderr: ChildStderr, said: &Mutex<String>) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        *said.lock().unwrap() += &format!("{line}\n");
+    }
+}
+
+/// Status and body of a page.
+#[track_caller]
+fn fetch(host: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// What is so of any job of these ranks.
+#[track_caller]
+fn check(shot: &Snapshot, pid: u32) {
+    assert_eq!((shot.process, shot.number_of_ranks, shot.ended), (pid, RANKS, 0), "{shot:?}");
+    assert_eq!((shot.pes.len(), shot.left_out), (2, 0), "{shot:?}");
+    let ranks: Vec<u32> = shot.ranks.iter().map(|it| it.rank).collect();
+    assert_eq!(ranks, Vec::from_iter(0..RANKS), "{shot:?}");
+    assert_eq!(shot.messages, shot.ranks.iter().map(|it| it.messages).sum::<u64>());
+    // A message is two numbers.
+    assert_eq!(shot.bytes, 16 * shot.messages);
+    for pe in &shot.pes {
+        let parts = pe.busy + pe.idle + pe.overhead;
+        assert!((parts - 1.0).abs() < 1e-6 && pe.process > 0, "{pe:?}");
+    }
+    for rank in &shot.ranks {
+        assert!((0.0..=1.0).contains(&rank.load) && rank.pe < 2 && rank.memory > 0, "{rank:?}");
+        assert_eq!(rank.wait.is_empty(), rank.state != "waits", "{rank:?}");
+    }
+}
+
+#[test]
+fn the_page_shows_what_the_job_does() {
+    let job = Running::start("--monitor 0 --lb rotate --lb-period 20ms");
+    let pid = job.child.id();
+    let address = job.says("the monitor is at http://");
+    let (host, path) = address.split_once('/').unwrap();
+    let (status, page) = fetch(host, &format!("/{path}"));
+    assert!(status == 200 && page.contains("<title>vrt monitor</title>"), "{status} {page}");
+
+    // Once all have moved.
+    let look = || -> Snapshot {
+        let (status, text) = fetch(host, &format!("/{path}snapshot"));
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).unwrap()
+    };
+    until("moves", || look().moves.len() > 3);
+    let first = look();
+    check(&first, pid);
+    until("another look", || look().messages > first.messages);
+    let second = look();
+    check(&second, pid);
+    assert!(second.all_moves >= first.all_moves && second.seconds > first.seconds);
+    assert!(second.message_rate > 0.0);
+    for it in &second.moves {
+        assert!(it.rank < RANKS && it.from < 2 && it.to < 2 && it.times > 0, "{it:?}");
+        assert!(it.at > 0.0 && it.at <= second.seconds, "{it:?}");
+    }
+
+    for path in ["/", "/snapshot", "//snapshot", "/0123456789abcdef0123456789abcdef/snapshot"] {
+        let (status, text) = fetch(host, path);
+        assert!(status == 403 && text.contains("token"), "{path}: {status} {text}");
+    }
+    assert_eq!(fetch(host, &format!("/{path}other")).0, 404);
+
+    let mut other = Command::new(VRTRUN);
+    let other = Job::of({
+        other.args(["--monitor", host]).arg(TOKEN.file()).arg("none");
+        other
+    });
+    assert_eq!(other.status, Some(2), "{other}");
+    assert!(other.err.contains(&format!("--monitor {host}: Address already in use")), "{other}");
+
+    let rounds = job.end();
+    assert!(second.ranks.iter().all(|it| (1..=rounds).contains(&it.messages)), "{rounds} rounds");
+    assert!(TcpStream::connect(host).is_err(), "nobody listens when the job is over");
+}
+
+#[test]
+fn top_asks_any_job() {
+    let job = Running::start("");
+    let pid = job.child.id();
+    // It has a socket as soon as its PEs are there.
+    until("the job", || Connection::to(pid).is_ok());
+    let top = |arguments: &[&str]| {
+        let mut command = Command::new(VRTRUN);
+        command.arg("top").args(arguments);
+        Job::of(command)
+    };
+    let shown = top(&[&pid.to_string(), "--sort", "rank"]).succeeds();
+    let rows: Vec<Vec<&str>> =
+        shown.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let heading = rows.iter().position(|row| row.first() == Some(&"rank")).unwrap();
+    let ranks: Vec<&str> = rows[heading + 1..].iter().map(|row| row[0]).collect();
+    assert_eq!(ranks, ["0", "1", "2", "3", "4", "5", "6", "7"], "{shown}");
+    assert!(rows[..heading].iter().any(|row| row.starts_with(&["2", "PEs,", "8", "ranks,"])));
+
+    let mut connection = Connection::to(pid).unwrap();
+    let first = connection.look().unwrap();
+    check(&first, pid);
+    until("another look", || {
+        Connection::to(pid).unwrap().look().unwrap().messages > first.messages
+    });
+    let rounds = job.end();
+    assert!(first.messages <= rounds * u64::from(RANKS));
+    assert_eq!(connection.look().unwrap_err().to_string(), "the job is over");
+    let none = top(&[&pid.to_string()]);
+    assert_eq!(none.status, Some(1), "{none}");
+    assert!(none.err.contains(&format!("no job has process {pid}")), "{none}");
+    let wrong = top(&["--every", "0"]);
+    assert!(wrong.status == Some(2) && wrong.err.contains("from 0.1 to 3600"), "{wrong}");
+}
+
+#[test]
+fn a_signal_prints_who_waits_for_what() {
+    let job = Running::start("--no-pin");
+    until("the job", || Connection::to(job.child.id()).is_ok());
+    let mut tables = 0;
+    // Between two rounds a rank that is seen may run.
+    until("a rank that waits for its neighbour", || {
+        assert!(
+            Command::new("kill")
+                .args(["-USR1", &job.child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        tables += 1;
+        until("a table", || job.said().matches(" ranks wait, ").count() >= tables);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let said = job.said();
+        (0..RANKS).any(|rank| {
+            let before = (rank + RANKS - 1) % RANKS;
+            said.contains(&format!(
+                "rank {rank} (PE {}) waits in MPI_Recv with rank {before}, tag 7",
+                rank / 4
+            ))
+        })
+    });
+    job.end();
+}
