@@ -47,22 +47,22 @@ macro_rules! jacobi {
 }
 
 pub(super) const CASES: &[Case] = &[
-    case("uneven 96^3", jacobi!(96, 32, 6000, "--migrate-every 0 --uneven 0.25:8"), REFINE, 0.0),
+    case("uneven 96^3", jacobi!(96, 32, 3000, "--migrate-every 0 --uneven 0.25:8"), REFINE, 0.0),
     case(
         "uneven 96^3, 8 ranks",
-        jacobi!(96, 8, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        jacobi!(96, 8, 3000, "--migrate-every 0 --uneven 0.25:8"),
         REFINE,
         0.0,
     ),
     case(
         "uneven 96^3, 16 ranks",
-        jacobi!(96, 16, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        jacobi!(96, 16, 3000, "--migrate-every 0 --uneven 0.25:8"),
         REFINE,
         0.0,
     ),
     case(
         "uneven 96^3, 64 ranks",
-        jacobi!(96, 64, 6000, "--migrate-every 0 --uneven 0.25:8"),
+        jacobi!(96, 64, 3000, "--migrate-every 0 --uneven 0.25:8"),
         REFINE,
         0.0,
     ),
@@ -70,14 +70,14 @@ pub(super) const CASES: &[Case] = &[
         auto: BY_STATE,
         ..case(
             "uneven 96^3 by state",
-            jacobi!(96, 32, 6000, "--migrate-every 20 --uneven 0.25:8"),
+            jacobi!(96, 32, 3000, "--migrate-every 20 --uneven 0.25:8"),
             REFINE_BY_STATE,
             0.0,
         )
     },
     case(
         "uneven 96^3 on two nodes",
-        jacobi!(96, 32, 4000, "--migrate-every 0 --uneven 0.25:8 --node-size 1"),
+        jacobi!(96, 32, 3000, "--migrate-every 0 --uneven 0.25:8 --node-size 1"),
         REFINE,
         0.0,
     ),
