@@ -55,7 +55,7 @@ impl Subcommand for FaceArgs {
         world: &SimpleCommunicator,
         progress: &mut Progress,
     ) -> Result<Option<Outcome>, Refusal> {
-        let show = |round| progress.show(|| format!("round {round} of {}", self.rounds));
+        let show = |round| progress.step(round, || format!("round {round} of {}", self.rounds));
         let outcome = try_out(world, &self.settings(), show);
         Ok((world.rank() == 0).then_some(outcome))
     }

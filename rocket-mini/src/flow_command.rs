@@ -127,7 +127,7 @@ impl Subcommand for FlowArgs {
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
         let show = |clock: &Clock| {
-            progress.show(|| {
+            progress.step(clock.steps, || {
                 format!("step {}, time {:.4} of {}", clock.steps, clock.time, settings.end_time)
             });
         };

@@ -106,7 +106,7 @@ impl JacobiArgs {
 
     fn show<'a>(&'a self, progress: &'a mut Progress) -> impl FnMut(usize, f64) + 'a {
         move |iteration, residual| {
-            progress.show(|| {
+            progress.step(iteration, || {
                 let most = self.max_iterations;
                 format!("iteration {iteration} of at most {most}, residual {residual:.3e}")
             });

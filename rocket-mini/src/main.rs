@@ -1,6 +1,9 @@
 //! The program `rocket-mini`: solvers as subcommands.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod crack_command;
+mod experiment;
 mod face_command;
 mod flow_command;
 mod jacobi_command;
@@ -26,6 +29,7 @@ struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     Crack(crack_command::CrackArgs),
+    Experiment(experiment::ExperimentArgs),
     Face(face_command::FaceArgs),
     Flow(flow_command::FlowArgs),
     Jacobi(jacobi_command::JacobiArgs),
@@ -36,6 +40,7 @@ enum Command {
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Crack(args) => launch(args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Face(args) => launch(args),
         Command::Flow(args) => launch(args),
         Command::Jacobi(args) => jacobi_command::launch(args),

@@ -99,7 +99,7 @@ impl Subcommand for RocketArgs {
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
         let show = |intervals| {
-            progress.show(|| format!("interval {intervals} of {}", settings.intervals));
+            progress.step(intervals, || format!("interval {intervals} of {}", settings.intervals));
         };
         let picture = |snapshot: &Snapshot| {
             if let Some(folder) = &self.out

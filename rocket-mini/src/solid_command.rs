@@ -101,7 +101,7 @@ impl Subcommand for SolidArgs {
         progress: &mut Progress,
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
-        let show = |steps| progress.show(|| format!("step {steps} of {}", settings.steps));
+        let show = |steps| progress.step(steps, || format!("step {steps} of {}", settings.steps));
         Ok(solve(world, &settings, show)?)
     }
 

@@ -1,6 +1,7 @@
 //! What the subcommands have in common: options, how a rank runs, and how the report ends.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use mpi::topology::SimpleCommunicator;
@@ -19,6 +20,10 @@ pub struct CommonArgs {
     /// Show no progress, also on a terminal
     #[arg(long)]
     no_progress: bool,
+
+    /// Write to this file, as CSV, at which second of the job which step was made
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
 
     #[command(flatten)]
     vrt: mpi::Config,
@@ -107,7 +112,9 @@ fn begin<S: Subcommand>(subcommand: &S) -> Option<(SimpleCommunicator, Progress)
         eprintln!("rocket-mini: this rank has been initialized before");
         return None;
     };
-    Some((universe.world(), Progress::new(!subcommand.common().no_progress)))
+    let common = subcommand.common();
+    let progress = Progress::new(!common.no_progress, common.history.clone());
+    Some((universe.world(), progress))
 }
 
 /// Says on rank 0 what was computed, or why nothing was. Returns the status, and whether ranks have to

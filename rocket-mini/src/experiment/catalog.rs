@@ -1,0 +1,144 @@
+//! What is measured: the figures of the paper, and what it found.
+
+/// An experiment: jobs, and how to show them.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The heading.
+    pub title: &'static str,
+    /// What the paper found, or what is asked.
+    pub question: &'static str,
+    /// What is shown.
+    pub shape: Shape,
+    /// The jobs.
+    pub jobs: fn() -> Vec<Job>,
+}
+
+/// What a figure shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A point for each job: its rate, relative to the first of its line if `is_relative`.
+    Points {
+        /// What the horizontal axis shows.
+        axis: &'static str,
+        /// Whether rates are shown relative to those of the first job.
+        is_relative: bool,
+    },
+    /// A line for each job: its rate as time passes.
+    Course,
+}
+
+/// A run of the program.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The line of the figure that it belongs to.
+    pub series: String,
+    /// Where on the horizontal axis.
+    pub x: f64,
+    /// The command line.
+    pub arguments: String,
+    /// Whether another program computes for a while, on as many cores as one.
+    pub is_disturbed: bool,
+}
+
+fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
+    Job { series: series.into(), x, arguments, is_disturbed: false }
+}
+
+/// How jobs are balanced that are.
+const BALANCED: &str = "--lb greedy-refine --lb-period 50ms";
+
+fn with_and_without(line: &str, is_disturbed: bool) -> Vec<Job> {
+    [("as they began", ""), ("balanced", BALANCED)]
+        .into_iter()
+        .map(|(series, balancer)| {
+            let arguments = format!("{line} --pes 2 --ranks 32 --migrate-every 0 {balancer}");
+            Job { is_disturbed, ..job(series, 0.0, arguments) }
+        })
+        .collect()
+}
+
+/// All experiments.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "crack",
+        title: "Figure 1: a crack that spreads",
+        question: "In the paper the throughput of the crack's code falls as elements are added where it \
+                   spreads, and recovers when the balancer has moved chunks. 32 ranks on 2 PEs; the \
+                   program is the same in both runs.",
+        shape: Shape::Course,
+        jobs: || with_and_without("crack --size 384 --pressure 4 --steps 3000", false),
+    },
+    Experiment {
+        name: "rocket",
+        title: "A front of ignition",
+        question: "The grain is ignited at one end, and the propellant warms up where the front passes: \
+                   the load travels along the ranks.",
+        shape: Shape::Course,
+        jobs: || with_and_without("rocket --ignition 2 --heat 512", false),
+    },
+    Experiment {
+        name: "external",
+        title: "A core shared with another program",
+        question: "The paper's workstations have other users, too. From a quarter to half of the time of \
+                   the run as it began, another program computes beside the two PEs.",
+        shape: Shape::Course,
+        jobs: || {
+            let line = "jacobi --size 128 --tolerance 0 --max-iterations 2500 --uneven 1:2";
+            with_and_without(line, true)
+        },
+    },
+    Experiment {
+        name: "ratios",
+        title: "Figure 2: virtual ranks for each PE",
+        question: "In the paper more chunks than processors are faster than one each, up to a point: \
+                   smaller chunks fit caches and wait less, and more of them cost more messages.",
+        shape: Shape::Points { axis: "ranks per PE", is_relative: true },
+        jobs: || {
+            let codes = [
+                ("flow", "flow --size 128 --end 0.1"),
+                ("solid", "solid --size 64 --steps 10"),
+                ("crack", "crack --size 256 --pressure 3 --steps 600"),
+            ];
+            let mut jobs = Vec::new();
+            for (series, line) in codes {
+                for each in [1, 2, 4, 8, 16, 32, 64] {
+                    let ranks = 2 * each;
+                    let arguments = format!("{line} --pes 2 --ranks {ranks} --migrate-every 0");
+                    jobs.push(job(series, each.into(), arguments));
+                }
+            }
+            jobs
+        },
+    },
+    Experiment {
+        name: "styles",
+        title: "Figure 4: blocking ranks and a loop over events",
+        question: "The paper compares blocking ranks with message-driven chunks on one processor, for \
+                   cuts along one axis and along three: both are as fast for a reasonable number of chunks.",
+        shape: Shape::Points { axis: "chunks on one PE", is_relative: false },
+        jobs: || {
+            let mut jobs = Vec::new();
+            for dimensions in [1, 3] {
+                let line = format!(
+                    "jacobi --size 96 --tolerance 0 --max-iterations 300 --migrate-every 0 --pes 1 \
+                     --dimensions {dimensions}"
+                );
+                for chunks in [1, 2, 4, 8, 16, 32, 64, 96] {
+                    for style in ["blocking", "async", "events"] {
+                        let ranks = if style == "events" {
+                            format!("--ranks 1 --chunks {chunks}")
+                        } else {
+                            format!("--ranks {chunks}")
+                        };
+                        let series = format!("{style}, {dimensions}-D");
+                        let arguments = format!("{line} --style {style} {ranks}");
+                        jobs.push(job(series, chunks.into(), arguments));
+                    }
+                }
+            }
+            jobs
+        },
+    },
+];

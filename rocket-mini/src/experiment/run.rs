@@ -1,0 +1,144 @@
+//! Running a job of an experiment: this program itself, whose report is read.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::ExperimentError;
+use super::catalog::Job;
+
+/// What a run was measured to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Seconds of all steps.
+    pub seconds: f64,
+    /// Steps, or iterations.
+    pub steps: f64,
+    /// The mean share of time in which PEs had nothing to do, in percent.
+    pub idle: f64,
+    /// Seconds and the steps made by then.
+    pub course: Vec<(f64, f64)>,
+}
+
+impl Outcome {
+    /// Steps a second.
+    pub fn rate(&self) -> f64 {
+        self.steps / self.seconds
+    }
+
+    /// Steps a second in each of so many parts of the run, at their middle.
+    pub fn rates(&self, parts: usize) -> Vec<(f64, f64)> {
+        let Some((end, _)) = self.course.last() else { return Vec::new() };
+        let steps_at = |time: f64| {
+            let after = self.course.partition_point(|(seconds, _)| *seconds < time);
+            let (a, b) = (
+                self.course[after.max(1) - 1],
+                self.course[after.max(1).min(self.course.len() - 1)],
+            );
+            let share = if b.0 > a.0 { (time - a.0) / (b.0 - a.0) } else { 1.0 };
+            a.1 + share * (b.1 - a.1)
+        };
+        let length = end / parts as f64;
+        (0..parts)
+            .map(|part| {
+                let [from, to] = [part, part + 1].map(|part| part as f64 * length);
+                (0.5 * (from + to), (steps_at(to) - steps_at(from)) / length)
+            })
+            .collect()
+    }
+
+    /// What a report and the statistics of the PEs say.
+    fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
+        let number = |name: &str| -> Option<f64> {
+            let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
+            text.split([' ', ',']).next()?.parse().ok()
+        };
+        let idle: Vec<f64> = (statistics.lines())
+            .filter_map(|line| line.split_once("idle ")?.1.split('%').next()?.parse().ok())
+            .collect();
+        let course: Vec<(f64, f64)> = (course.lines().skip(1))
+            .filter_map(|line| line.split_once(','))
+            .filter_map(|(seconds, steps)| Some((seconds.parse().ok()?, steps.parse().ok()?)))
+            .collect();
+        let begin = course.first().map_or(0.0, |row| row.0);
+        let course = course.into_iter().map(|(seconds, steps)| (seconds - begin, steps)).collect();
+        Some(Self {
+            seconds: number("time ")?,
+            steps: number("steps ").or_else(|| number("iterations "))?,
+            idle: idle.iter().sum::<f64>() / (idle.len() as f64).max(1.0),
+            course,
+        })
+    }
+}
+
+/// When another program computes: from how many seconds on, and for how long.
+pub type Disturbance = Option<(f64, f64)>;
+
+/// Runs the job. What it computes is verified by tests, and not here, where it takes time.
+pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome, ExperimentError> {
+    let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
+    let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
+    let history = folder.join("course.csv");
+    let has_ended = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        if let Some((from, length)) = disturbance {
+            let has_ended = &has_ended;
+            scope.spawn(move || compute(from, length, has_ended));
+        }
+        let output = Command::new(program)
+            .args(job.arguments.split_whitespace())
+            .args(["--no-verify", "--no-progress", "--statistics", "--history"])
+            .arg(&history)
+            .stdin(Stdio::null())
+            .output();
+        has_ended.store(true, Ordering::Relaxed);
+        output
+    });
+    let output = output.map_err(|it| fail(it.to_string()))?;
+    let [report, statistics] =
+        [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    if !output.status.success() {
+        return Err(fail(format!("{}: {}", output.status, statistics.trim())));
+    }
+    // A run that is too short for it has no course.
+    let course = std::fs::read_to_string(&history).unwrap_or_default();
+    // Left over, it would be read as that of the next run.
+    let _ = std::fs::remove_file(&history);
+    Outcome::of(&report, &statistics, &course)
+        .ok_or_else(|| fail(format!("its report is not understood:\n{report}")))
+}
+
+/// Computes after some seconds, for some seconds, as another program would.
+fn compute(from: f64, length: f64, has_ended: &AtomicBool) {
+    let start = Instant::now();
+    let seconds = || start.elapsed().as_secs_f64();
+    while seconds() < from + length && !has_ended.load(Ordering::Relaxed) {
+        if seconds() < from {
+            std::thread::sleep(Duration::from_millis(5));
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_and_statistics_are_read() {
+        let report = "grid           8 x 8\nsteps          40 intervals, 380 steps of the gas\n\
+                      time           2.5 s, 1e6 cells/s\n";
+        let statistics = "vrt: PE 0: in ranks 90.0%, idle 10.0%, 5 switches\n\
+                          vrt: PE 1: in ranks 70.0%, idle 30.0%, 5 switches\nvrt: PE 1: largest heap\n";
+        let course = "seconds,steps\n0.5,1\n1.5,11\n2.5,41\n";
+        let outcome = Outcome::of(report, statistics, course).unwrap();
+        assert_eq!((outcome.seconds, outcome.steps, outcome.idle), (2.5, 40.0, 20.0));
+        assert_eq!(outcome.rate(), 16.0);
+        assert_eq!(outcome.rates(2), [(0.5, 10.0), (1.5, 30.0)]);
+        let short = Outcome::of("iterations     7, converged\ntime  1 s\n", "", "").unwrap();
+        assert_eq!((short.steps, short.rates(3)), (7.0, vec![]));
+        assert_eq!(Outcome::of("time           1 s\n", "", ""), None);
+    }
+}
