@@ -48,7 +48,7 @@ fn report(file: &Path, runs: &[Finished], sweep: &Sweep, pes: u32) -> String {
     let _ = writeln!(
         html,
         "<h2>How many ranks for each PE</h2><p>The uneven relaxation, balanced: seconds at each ratio, the median and \
-         the spread of its runs. {}.</p>{}",
+         the spread of its runs; {}.</p>{}",
         sweep.best(),
         figure(sweep)
     );

@@ -2,8 +2,8 @@
 //!
 //! A recording says for each phase what every object did and how long the phase was. A replay takes that work as
 //! given and asks who would have been where: the phase then takes as much longer or shorter as its busiest PE has
-//! more or less to do, and moves take what they were measured to. What objects wait for each other beside that
-//! is taken to stay.
+//! more or less to do, messages between nodes and moves take what they were measured to. What objects wait for each
+//! other beside that is taken to stay.
 
 use std::collections::HashMap;
 
@@ -23,6 +23,28 @@ pub struct Phase {
     pub ids: Vec<u32>,
     /// How long it was, in seconds.
     pub seconds: f64,
+    /// What messages between nodes take of PEs.
+    pub message_cost: MessageCost,
+}
+
+impl Phase {
+    /// Seconds that each PE has to do with such a placement of the phase's objects, with the messages.
+    fn loads(&self, model: &LoadModel) -> Vec<f64> {
+        let mut loads = Assignment::today(model).pe_loads(model);
+        if self.message_cost == MessageCost::default() {
+            return loads;
+        }
+        let MessageCost { fixed, per_byte } = self.message_cost;
+        let (objects, pes) = (model.objects(), model.pes());
+        for edge in model.edges() {
+            let ends = [objects[edge.from].pe, objects[edge.to].pe];
+            if pes[ends[0]].node != pes[ends[1]].node {
+                let seconds = fixed * edge.messages as f64 + per_byte * edge.bytes as f64;
+                ends.iter().for_each(|pe| loads[*pe] += seconds);
+            }
+        }
+        loads
+    }
 }
 
 /// Who decides in a replay.
@@ -47,6 +69,12 @@ pub struct Replayed {
     pub move_seconds: f64,
     /// Objects that moved.
     pub moves: usize,
+    /// Messages between PEs.
+    pub off_pe_messages: u64,
+    /// Bytes in them.
+    pub off_pe_bytes: u64,
+    /// For each phase, the seconds that each PE has to do.
+    pub loads: Vec<Vec<f64>>,
     /// What came of the trials, if there were any.
     pub account: Option<Account>,
 }
@@ -61,18 +89,23 @@ pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadMo
     let mut places: HashMap<u32, usize> = HashMap::new();
     let mut loads: HashMap<u32, f64> = HashMap::new();
     for (number, phase) in phases.iter().enumerate() {
-        let recorded = Assignment::today(&phase.model).max_load(&phase.model);
+        let loads_then = phase.loads(&phase.model);
+        let recorded = busiest(&loads_then);
         if matches!(decider, Decider::Recorded) {
             result.count_moves(phase, &places)?;
             places =
                 phase.ids.iter().copied().zip(Assignment::today(&phase.model).into_pes()).collect();
             result.seconds += phase.seconds;
+            result.count_messages(&phase.model);
+            result.loads.push(loads_then);
             continue;
         }
         let model = placed(phase, &mut places)?;
-        let seconds =
-            (phase.seconds - recorded).max(0.0) + Assignment::today(&model).max_load(&model);
+        let loads_now = phase.loads(&model);
+        let seconds = (phase.seconds - recorded).max(0.0) + busiest(&loads_now);
         result.seconds += seconds;
+        result.count_messages(&model);
+        result.loads.push(loads_now);
         let assignment = match &mut decider {
             Decider::Recorded | Decider::Nobody => continue,
             Decider::Strategy(balancer, every) => {
@@ -95,7 +128,7 @@ pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadMo
                     // All phases do the same, however long they take.
                     events: EVENTS * phase.ids.len() as u64,
                     grain: f64::INFINITY,
-                    message_cost: MessageCost::default(),
+                    message_cost: phase.message_cost,
                 })?;
                 let mut pes = Assignment::today(&model).into_pes();
                 let numbers: HashMap<u32, usize> = phase.ids.iter().copied().zip(0..).collect();
@@ -117,7 +150,19 @@ pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadMo
 /// What an object is taken to send in a phase.
 const EVENTS: u64 = 100;
 
+fn busiest(loads: &[f64]) -> f64 {
+    loads.iter().copied().fold(0.0, f64::max)
+}
+
 impl Replayed {
+    fn count_messages(&mut self, model: &LoadModel) {
+        let objects = model.objects();
+        for edge in model.edges().iter().filter(|it| objects[it.from].pe != objects[it.to].pe) {
+            self.off_pe_messages += edge.messages;
+            self.off_pe_bytes += edge.bytes;
+        }
+    }
+
     fn count(&mut self, model: &LoadModel, pes: Vec<usize>) {
         let Ok(assignment) = Assignment::new(model, pes) else { return };
         let seconds = assignment.move_seconds(model);
@@ -168,7 +213,7 @@ fn with_loads(
 mod tests {
     use super::*;
     use crate::{
-        model::Pe,
+        model::{Edge, Pe},
         registry::{create, find},
     };
 
@@ -186,8 +231,30 @@ mod tests {
                 ids: (0..16).collect(),
                 // 36 ms of the busiest PE, and 4 in which both wait.
                 seconds: 0.040,
+                message_cost: MessageCost::default(),
             })
             .collect()
+    }
+
+    #[test]
+    fn messages_between_nodes_take_their_time() {
+        let pes = vec![Pe::default(), Pe { node: 1, ..Pe::default() }];
+        let objects = vec![Object::new(0.010, 0), Object::new(0.010, 0), Object::new(0.004, 0)];
+        let edges = vec![Edge { from: 0, to: 1, messages: 100, bytes: 0 }];
+        let phase = Phase {
+            model: LoadModel::new(pes, objects, edges).expect("sound"),
+            ids: (0..3).collect(),
+            seconds: 0.024,
+            message_cost: MessageCost { fixed: 1e-5, per_byte: 0.0 },
+        };
+        let phases = vec![phase; 2];
+        let greedy = create::<&str, &str>("greedy", &[("home-bias", "0")]).expect("exists");
+        let found = replay(&phases, Decider::Strategy(greedy, 1)).expect("a replay");
+        // 10 ms on one, 10 and 4 on the other, and the messages on both.
+        assert_eq!((found.off_pe_messages, found.loads.len()), (100, 2));
+        assert!((found.loads[0][0] - 0.024).abs() < 1e-9, "{found:?}");
+        assert!((busiest(&found.loads[1]) - 0.015).abs() < 1e-9, "{found:?}");
+        assert!((found.seconds - 0.039).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

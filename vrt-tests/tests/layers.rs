@@ -222,8 +222,12 @@ fn types_defined(code: TokenStream, defined: &mut Vec<String>) {
 }
 
 /// One of them is compiled, as a feature says.
-const EITHER: [(&str, &str); 3] =
-    [("vrt-balance", "Dump"), ("vrt-balance", "Learned"), ("vrt-balance", "LearnError")];
+const EITHER: [(&str, &str); 4] = [
+    ("vrt-balance", "Dump"),
+    ("vrt-balance", "Learned"),
+    ("vrt-balance", "LearnError"),
+    ("vrt-launch", "Monitor"),
+];
 
 #[test]
 fn no_name_of_a_type_has_two_meanings_in_a_crate() {

@@ -13,6 +13,7 @@ mod network;
 mod table;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -207,8 +208,7 @@ impl Config {
         }
         if let Some(address) = &self.monitor {
             network::expect_json("--monitor", address)?;
-            #[cfg(feature = "json")]
-            crate::monitor::parse(address)?;
+            network::page_address(address)?;
         }
         self.exchanges()?;
         self.balancing().map(|_| ())
@@ -260,8 +260,11 @@ impl Config {
     }
 
     /// Where a web page is to show the running job, if that was asked for.
-    pub fn monitor(&self) -> Option<&str> {
-        self.monitor.as_deref()
+    ///
+    /// # Errors
+    /// It is no address of this machine's own.
+    pub fn monitor(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        self.monitor.as_deref().map(network::page_address).transpose()
     }
 
     /// How many bytes of that all PEs together record.

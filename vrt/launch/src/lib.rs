@@ -101,7 +101,7 @@ pub enum LaunchError {
     )]
     Monitor {
         /// Where it was to be.
-        address: String,
+        address: std::net::SocketAddr,
         /// What the system said.
         source: std::io::Error,
     },

@@ -8,12 +8,14 @@ use std::{
 
 use lb_strategies::{
     Assignment, LoadModel,
+    auto::MessageCost,
     datafile::{DataFile, Recorded, layouts, phases, recorded},
     replay::Phase,
     scale::{scale_objects, scale_pes},
 };
 
 use crate::options::{Failure, Loads, Source};
+use crate::traces;
 
 /// A load model and what to call it.
 pub struct Input {
@@ -43,10 +45,15 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
     Ok(input)
 }
 
-/// All phases of recorded files.
-pub fn phases_of(paths: &[PathBuf]) -> Result<Vec<Phase>, Failure> {
+/// All phases of recorded files; those of a trace are so many seconds long.
+pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<Phase>, Failure> {
     /// What vrt calls the length of a phase.
     const SECONDS: &str = "seconds";
+    if let [path] = paths
+        && traces::is_trace(path)
+    {
+        return traces::phases_of(path, cut);
+    }
     let files = read_files(paths)?;
     let mut numbers = HashMap::new();
     let mut all = vec![];
@@ -63,7 +70,8 @@ pub fn phases_of(paths: &[PathBuf]) -> Result<Vec<Phase>, Failure> {
             let next = numbers.len() as u32;
             *numbers.entry(*id).or_insert(next)
         });
-        all.push(Phase { ids: ids.collect(), model, seconds });
+        let message_cost = MessageCost::default();
+        all.push(Phase { ids: ids.collect(), model, seconds, message_cost });
     }
     if all.is_empty() { Err(Failure::NoPhase) } else { Ok(all) }
 }
@@ -75,6 +83,8 @@ fn read_files(paths: &[PathBuf]) -> Result<Vec<DataFile>, Failure> {
             for path in in_directory(path)? {
                 files.push(DataFile::read(path)?);
             }
+        } else if traces::is_trace(path) {
+            return Err(Failure::TraceAmongFiles { file: path.display().to_string() });
         } else {
             files.push(DataFile::read(path)?);
         }

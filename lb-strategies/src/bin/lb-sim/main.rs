@@ -5,8 +5,10 @@ mod draw;
 mod input;
 mod measure;
 mod options;
+mod page;
 mod replays;
 mod report;
+mod traces;
 
 use std::process::ExitCode;
 
@@ -14,7 +16,11 @@ use clap::Parser;
 use options::{Failure, Options, Output, Request};
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "replay") {
+        words[1] = "--replay".into();
+    }
+    let options = Options::parse_from(words);
     match run(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -28,9 +34,12 @@ fn run(options: Options) -> Result<(), Failure> {
     match options.request()? {
         Request::List => print(&report::list()),
         Request::Table => print(&report::case_table()?),
-        Request::Replay { files, balancers, every, output } => {
-            let phases = input::phases_of(&files)?;
+        Request::Replay { files, cut, balancers, every, output, html } => {
+            let phases = input::phases_of(&files, cut)?;
             let results = replays::run(&phases, balancers, &every)?;
+            if let Some(path) = html {
+                page::write(&path, &phases, &results)?;
+            }
             print(&match output {
                 Output::Text => replays::text(&phases, &results),
                 Output::Json => replays::json(&results),

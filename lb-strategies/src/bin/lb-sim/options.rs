@@ -18,7 +18,8 @@ use thiserror::Error;
 #[command(name = "lb-sim", version, max_term_width = 100)]
 pub struct Options {
     /// Recorded loads: the data files of all PEs, or directories of them (NAME.PE.json or
-    /// NAME.PE.json.br, the layout of DARMA vt's LB data files)
+    /// NAME.PE.json.br, the layout of DARMA vt's LB data files); in a replay also a trace that vrt has
+    /// recorded with --trace
     files: Vec<PathBuf>,
 
     /// The recorded phase; by default the last that all files have
@@ -70,7 +71,7 @@ pub struct Options {
     save: Option<PathBuf>,
 
     /// Replay all recorded phases: how long the job would have taken with each strategy, with `auto` of vrt, and
-    /// if nobody had moved
+    /// if nobody had moved; `lb-sim replay FILES` is the same
     #[arg(long, requires = "files", conflicts_with_all = ["phase", "case", "svg", "save"])]
     replay: bool,
 
@@ -84,10 +85,21 @@ pub struct Options {
     )]
     every: Vec<usize>,
 
+    /// Seconds of the phases into which a trace is cut, in a replay
+    #[arg(long, default_value_t = 0.05, value_name = "SECONDS", requires = "replay")]
+    cut: f64,
+
+    /// Draw the loads of PEs in each phase of a replay, as recorded and as they would have been, as a page
+    #[arg(long, value_name = "FILE", requires = "replay")]
+    html: Option<PathBuf>,
+
     /// Print the table of all strategies on all cases, in Markdown
     #[arg(long, conflicts_with_all = ["files", "case", "json", "svg", "save", "lb_arg", "replay"])]
     table: bool,
 }
+
+/// Shorter phases hold less than a rank's run between two waits.
+const MIN_CUT: f64 = 1e-4;
 
 /// What is asked for.
 pub enum Request {
@@ -96,7 +108,14 @@ pub enum Request {
     /// The table of all strategies on all cases.
     Table,
     /// All phases of a job, with other balancers.
-    Replay { files: Vec<PathBuf>, balancers: Vec<Balancer>, every: Vec<usize>, output: Output },
+    Replay {
+        files: Vec<PathBuf>,
+        cut: f64,
+        balancers: Vec<Balancer>,
+        every: Vec<usize>,
+        output: Output,
+        html: Option<PathBuf>,
+    },
     /// Strategies side by side.
     Compare {
         source: Source,
@@ -157,8 +176,12 @@ impl Options {
             if self.every.contains(&0) {
                 return Err(Failure::range("--every", "0", "whole numbers, 1 or more"));
             }
-            let (files, every) = (self.files, self.every);
-            return Ok(Request::Replay { files, balancers, every, output });
+            if !(self.cut.is_finite() && self.cut >= MIN_CUT) {
+                let allowed = "a number of seconds, 0.0001 or more";
+                return Err(Failure::range("--cut", &self.cut.to_string(), allowed));
+            }
+            let Options { files, every, cut, html, .. } = self;
+            return Ok(Request::Replay { files, cut, balancers, every, output, html });
         }
         let loads = match self.case {
             Some(name) => Loads::Generated {
@@ -230,6 +253,12 @@ pub enum Failure {
     EmptyDirectory { directory: String },
     #[error("the files have no phase in common: give those of one run")]
     NoPhase,
+    #[error("{file}: a trace is replayed alone, and shows no single phase: lb-sim replay {file}")]
+    TraceAmongFiles { file: String },
+    #[error("{file}: no rank has run in it")]
+    EmptyTrace { file: String },
+    #[error(transparent)]
+    Trace(#[from] vrt_trace::read::ReadError),
     #[error(transparent)]
     File(#[from] DataFileError),
     #[error(transparent)]

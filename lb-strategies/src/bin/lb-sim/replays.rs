@@ -8,14 +8,24 @@ use lb_strategies::{
 };
 use serde_json::{Value, json};
 
-use crate::report::seconds;
+use crate::report::{bytes, seconds};
 
 /// Who decided, and what came of it.
 pub struct Row {
     name: String,
     /// After how many phases; 0 for those to whom that means nothing.
     every: usize,
-    replayed: Replayed,
+    pub replayed: Replayed,
+}
+
+impl Row {
+    /// Who, and how often.
+    pub fn title(&self) -> String {
+        match self.every {
+            0 | 1 => self.name.clone(),
+            every => format!("{}, every {every} phases", self.name),
+        }
+    }
 }
 
 /// All balancers, after each of these numbers of phases.
@@ -46,13 +56,21 @@ pub fn run(
     Ok(rows)
 }
 
+/// Load of the busiest PE of each phase over the mean, less 1, over all phases.
+fn imbalance(replayed: &Replayed) -> f64 {
+    let busiest = |loads: &Vec<f64>| loads.iter().copied().fold(0.0, f64::max);
+    let mean = |loads: &Vec<f64>| loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+    let mean: f64 = replayed.loads.iter().map(mean).sum();
+    if mean > 0.0 { replayed.loads.iter().map(busiest).sum::<f64>() / mean - 1.0 } else { 0.0 }
+}
+
 /// The rows for people, the fastest first.
 pub fn text(phases: &[Phase], rows: &[Row]) -> String {
     let (objects, pes) = (phases[0].ids.len(), phases[0].model.pes().len());
     let mut text = format!("{} phases: {objects} objects on {pes} PEs\n\n", phases.len());
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["", "every", "time", "of it moves", "moves"]);
+    table.set_header(["", "every", "time", "of it moves", "moves", "imbalance", "off PE", "bytes"]);
     let mut rows: Vec<&Row> = rows.iter().collect();
     rows.sort_by(|a, b| a.replayed.seconds.total_cmp(&b.replayed.seconds));
     for Row { name, every, replayed } in rows {
@@ -62,6 +80,9 @@ pub fn text(phases: &[Phase], rows: &[Row]) -> String {
             seconds(replayed.seconds),
             seconds(replayed.move_seconds),
             replayed.moves.to_string(),
+            format!("{:.3}", imbalance(replayed)),
+            replayed.off_pe_messages.to_string(),
+            bytes(replayed.off_pe_bytes),
         ]);
     }
     table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));
@@ -83,6 +104,9 @@ pub fn json(rows: &[Row]) -> String {
                 "seconds": replayed.seconds,
                 "move_seconds": replayed.move_seconds,
                 "moves": replayed.moves,
+                "imbalance": imbalance(replayed),
+                "off_pe_messages": replayed.off_pe_messages,
+                "off_pe_bytes": replayed.off_pe_bytes,
             })
         })
         .collect();

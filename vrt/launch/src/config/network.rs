@@ -1,6 +1,8 @@
-//! What options say about sparse exchanges: the protocol, and the network that it is chosen for.
+//! What options say about networks: the protocol of sparse exchanges, and the network that it is chosen for;
+//! where the page of the running job is.
 
 use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use vrt_core::exchange::{Exchanges, LogGp, Protocol};
@@ -51,4 +53,47 @@ fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
 #[cfg(not(feature = "json"))]
 fn parse_network(_: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
     unreachable!("such files were refused")
+}
+
+/// Where the page is to be: a port, or an address of this machine's own with a port.
+pub(super) fn page_address(text: &str) -> Result<SocketAddr, ConfigError> {
+    let wrong = |why: &str| {
+        ConfigError::Option(format!(
+            "--monitor {text}: {why}; a port such as 8080 is allowed (0: any that is free), also behind \
+             an address of this machine's own, such as 127.0.0.1:8080"
+        ))
+    };
+    let address = match text.parse::<u16>() {
+        Ok(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+        Err(_) => {
+            let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+            let numbers = numbers.as_deref().unwrap_or(text);
+            numbers.parse().map_err(|_| wrong("it is no address with a port"))?
+        }
+    };
+    if !address.ip().is_loopback() {
+        return Err(wrong("others could reach the page there"));
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_address;
+
+    #[test]
+    fn only_this_machine_is_listened_to() {
+        for (text, address) in [
+            ("8080", "127.0.0.1:8080"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("127.0.0.2:1", "127.0.0.2:1"),
+            ("[::1]:9", "[::1]:9"),
+        ] {
+            assert_eq!(page_address(text).unwrap().to_string(), address);
+        }
+        for text in ["", "here", "99999", "127.0.0.1", "0.0.0.0:80", "[::]:80", "10.0.0.1:80"] {
+            let why = page_address(text).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("--monitor {text}: ")), "{why}");
+        }
+    }
 }

@@ -1,0 +1,36 @@
+//! What PEs had to do in each phase, and would have had to with other balancers, as one page.
+
+use std::path::Path;
+
+use lb_strategies::replay::Phase;
+use serde_json::json;
+
+use crate::{options::Failure, replays::Row};
+
+const PAGE: &str = include_str!("page.html");
+/// Where the page has its data.
+const DATA: &str = "/*DATA*/null";
+
+/// Writes the page.
+pub fn write(path: &Path, phases: &[Phase], rows: &[Row]) -> Result<(), Failure> {
+    let lengths: Vec<f64> = phases.iter().map(|it| it.seconds).collect();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "name": row.title(),
+                "seconds": row.replayed.seconds,
+                "move_seconds": row.replayed.move_seconds,
+                "moves": row.replayed.moves,
+                "off_pe_messages": row.replayed.off_pe_messages,
+                "off_pe_bytes": row.replayed.off_pe_bytes,
+                "loads": row.replayed.loads,
+            })
+        })
+        .collect();
+    let data = json!({ "phases": lengths, "rows": rows }).to_string();
+    // Nothing in it ends the script.
+    let page = PAGE.replacen(DATA, &data.replace("</", "<\\/"), 1);
+    let wrong = |error| Failure::Directory { file: path.display().to_string(), error };
+    std::fs::write(path, page).map_err(wrong)
+}
