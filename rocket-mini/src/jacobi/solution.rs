@@ -17,7 +17,7 @@ pub struct Solution {
     pub converged: bool,
     /// The largest distance of a cell from the exact solution.
     pub error: f64,
-    /// A checksum of the bits of all cells, see [`cell_checksum`].
+    /// A checksum of the bits of all cells, see [`cell_checksum`](crate::jacobi::cell_checksum).
     pub checksum: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Ranks of the runtime's own process with thread-locals of their own.
 //!
-//! Such a rank has an [image](crate::image) without a program: a thread block, by which the process's own code
+//! Such a rank has an [image] without a program: a thread block, by which the process's own code
 //! finds thread-locals. In it lie the rank's: those of the program, of the standard library and of most crates,
 //! which begin as they do in a new thread, move with the rank, and are destroyed when its program is over. What
 //! the PE's thread is known by stays the PE's, as copies: the runtime's thread-locals, tokio's, and those of C
