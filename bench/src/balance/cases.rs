@@ -31,77 +31,52 @@ const fn case(
     Case { name, command, best, auto: AUTO, shared }
 }
 
+/// Jacobi: how often ranks offer to move by state (0: never), cells on a side, ranks, iterations, and more.
 macro_rules! jacobi {
-    ($size:literal, $ranks:literal, $iterations:literal, $more:literal) => {
+    ($every:literal, $size:literal, $ranks:literal, $iterations:literal $(, $more:literal)*) => {
         concat!(
-            "rocket-mini jacobi --pes 2 --no-progress --tolerance 0 --size ",
+            "rocket-mini jacobi --pes 2 --no-progress --no-verify --tolerance 0 --migrate-every ",
+            $every,
+            " --size ",
             $size,
             " --ranks ",
             $ranks,
             " --max-iterations ",
             $iterations,
-            " ",
-            $more
+            " "
+            $(, $more)*
         )
     };
 }
 
+/// A quarter of the cells costs eight times as much.
+macro_rules! uneven {
+    ($name:literal, $ranks:literal, $iterations:literal, $more:literal) => {
+        case($name, jacobi!(0, 96, $ranks, $iterations, "--uneven 0.25:8 ", $more), REFINE, 0.0)
+    };
+}
+
 pub(super) const CASES: &[Case] = &[
-    case("uneven 96^3", jacobi!(96, 32, 3000, "--migrate-every 0 --uneven 0.25:8"), REFINE, 0.0),
-    case(
-        "uneven 96^3, 8 ranks",
-        jacobi!(96, 8, 3000, "--migrate-every 0 --uneven 0.25:8"),
-        REFINE,
-        0.0,
-    ),
-    case(
-        "uneven 96^3, 16 ranks",
-        jacobi!(96, 16, 3000, "--migrate-every 0 --uneven 0.25:8"),
-        REFINE,
-        0.0,
-    ),
-    case(
-        "uneven 96^3, 64 ranks",
-        jacobi!(96, 64, 3000, "--migrate-every 0 --uneven 0.25:8"),
-        REFINE,
-        0.0,
-    ),
+    uneven!("uneven 96^3", 32, 3000, ""),
+    uneven!("uneven 96^3, 8 ranks", 8, 3000, ""),
+    uneven!("uneven 96^3, 16 ranks", 16, 3000, ""),
+    uneven!("uneven 96^3, 64 ranks", 64, 3000, ""),
     Case {
         auto: BY_STATE,
         ..case(
             "uneven 96^3 by state",
-            jacobi!(96, 32, 3000, "--migrate-every 20 --uneven 0.25:8"),
+            jacobi!(20, 96, 32, 3000, "--uneven 0.25:8"),
             REFINE_BY_STATE,
             0.0,
         )
     },
-    case(
-        "uneven 96^3 on two nodes",
-        jacobi!(96, 32, 3000, "--migrate-every 0 --uneven 0.25:8 --node-size 1"),
-        REFINE,
-        0.0,
-    ),
-    case(
-        "shared core 288^3",
-        jacobi!(288, 32, 500, "--migrate-every 0"),
-        REFINE_SLOWLY,
-        THROUGHOUT,
-    ),
-    case("shared core 96^3 for 3 s", jacobi!(96, 32, 16000, "--migrate-every 0"), &[], 3.0),
-    case(
-        "wandering 96^3",
-        jacobi!(96, 32, 10000, "--migrate-every 0 --uneven 0.25:8 --wander 1"),
-        REFINE,
-        0.0,
-    ),
-    case(
-        "coming and going 96^3",
-        jacobi!(96, 32, 12000, "--migrate-every 0 --uneven 0.25:8 --come-and-go 1"),
-        REFINE,
-        0.0,
-    ),
-    case("even 96^3", jacobi!(96, 32, 12000, "--migrate-every 0"), &[], 0.0),
-    case("even 192^3", jacobi!(192, 32, 1500, "--migrate-every 0"), &[], 0.0),
+    uneven!("uneven 96^3 on two nodes", 32, 3000, "--node-size 1"),
+    uneven!("wandering 96^3", 32, 4000, "--wander 1"),
+    uneven!("coming and going 96^3", 32, 4000, "--come-and-go 1"),
+    case("shared core 288^3", jacobi!(0, 288, 32, 500), REFINE_SLOWLY, THROUGHOUT),
+    case("shared core 96^3 for 3 s", jacobi!(0, 96, 32, 10000), &[], 3.0),
+    case("even 96^3", jacobi!(0, 96, 32, 6000), &[], 0.0),
+    case("even 192^3", jacobi!(0, 192, 32, 1000), &[], 0.0),
     case("uts T1L", "uts --pes 2 --ranks 32 --tree T1L", &[], 0.0),
     case("nbody", "sparse-mini nbody --pes 2 --ranks 16", &[], 0.0),
     case(
