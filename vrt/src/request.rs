@@ -187,12 +187,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// Asks to cancel it (section 3.8.4): a receive without a message is done then. It still has
-    /// to be completed.
+    /// Asks to cancel it (section 3.8.4): a receive without a message is done then, and a send that waits
+    /// for its receive soon, if that is not there. It still has to be completed.
     pub fn cancel(&self) {
         if let State::Pending(ticket) = self.state {
             let request = ticket.number(self.site).or_refuse(self.site);
-            pe::with(|pe| pe.engine.cancel(request));
+            pe::with(|pe| pe.engine.cancel_any(request));
         }
     }
 

@@ -90,16 +90,14 @@ unsafe fn recv<N: Whole>(
     let from = (source, tag, comm);
     // SAFETY: the program gives a buffer that stays during the call, and room for a status.
     unsafe {
-        match buffer::dense(buf, count, datatype)? {
-            Some(capacity) => {
-                let room = Room { buffer: buf.cast(), capacity, signature: UNTYPED };
-                if let Some(outcome) = wait_for(call, room, from, status)? {
-                    outcome.fitting()?;
-                }
-                Ok(())
-            }
-            None => recv_elements(call, (buf, count, datatype), from, status),
+        let Ok(Some(capacity)) = buffer::dense(buf, count, datatype) else {
+            return recv_elements(call, (buf, count, datatype), from, status);
+        };
+        let room = Room { buffer: buf.cast(), capacity, signature: UNTYPED };
+        if let Some(outcome) = wait_for(call, room, from, status)? {
+            outcome.fitting()?;
         }
+        Ok(())
     }
 }
 
@@ -110,8 +108,14 @@ unsafe fn recv_elements<N: Whole>(
     from: (c_int, c_int, MPI_Comm),
     status: *mut MPI_Status,
 ) -> Outcome {
+    let (source, tag, comm) = from;
     // SAFETY: as the caller promises.
     unsafe {
+        // What comes from nobody may be described by nothing.
+        if call.process.with_comm(comm, |comm| pattern(comm, source, tag))?.is_none() {
+            Stat::NOBODY.give(status);
+            return Ok(());
+        }
         let Incoming { room, unpack } = Incoming::of(call.process, buf, count, datatype)?;
         if let Some(outcome) = wait_for(call, room, from, status)? {
             finish(outcome, unpack.as_deref())?;

@@ -298,7 +298,7 @@ impl Request {
     fn cancel(&self) -> Outcome {
         match &*self.state.borrow() {
             State::Engine { number, .. } => {
-                pe::with(|pe| pe.engine.cancel(*number));
+                pe::with(|pe| pe.engine.cancel_any(*number));
                 Ok(())
             }
             State::Program(generalized) => generalized.cancel(),

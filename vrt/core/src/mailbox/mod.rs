@@ -83,6 +83,7 @@ mod tests {
         Arrive(Pattern),
         Probe(Pattern),
         Cancel(usize),
+        Withdraw(usize),
     }
 
     // An interpreter takes a thousand times as long.
@@ -103,6 +104,7 @@ mod tests {
             arrivals => pattern(false).prop_map(Step::Arrive),
             1 => pattern(true).prop_map(Step::Probe),
             1 => any::<usize>().prop_map(Step::Cancel),
+            1 => any::<usize>().prop_map(Step::Withdraw),
         ];
         prop::collection::vec(step, 0..LENGTH)
     }
@@ -147,7 +149,12 @@ mod tests {
                     prop_assert!(posted.cancel(&p, n));
                     prop_assert!(!posted.cancel(&p, n));
                 }
-                Step::Cancel(_) => {}
+                Step::Withdraw(i) if !naive.unexpected.is_empty() => {
+                    let (m, n) = naive.unexpected.remove(i % naive.unexpected.len());
+                    prop_assert_eq!(unexpected.take_if(&m, |its| *its == n), Some(n));
+                    prop_assert_eq!(unexpected.take_if(&m, |its| *its == n), None);
+                }
+                Step::Cancel(_) | Step::Withdraw(_) => {}
             }
             prop_assert_eq!(posted.len(), naive.posted.len());
             prop_assert_eq!(unexpected.len(), naive.unexpected.len());

@@ -69,6 +69,14 @@ impl<M> Peers<M> {
         number
     }
 
+    /// The number of something for `peer` that comes in the order of messages and is none.
+    pub(crate) fn number_control(&mut self, peer: u32) -> u32 {
+        let peer = self.peer(peer);
+        let number = peer.next_out;
+        peer.next_out = number.wrapping_add(1);
+        number
+    }
+
     /// Whether the message `number` from `peer` is the next one; then the one after it is. After
     /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
     #[inline(always)]

@@ -200,6 +200,23 @@ impl<M> Unexpected<M> {
         }
         let index = self.many.as_mut()?;
         let time = index.first(pattern)?;
+        self.take_at(time)
+    }
+
+    /// Takes the message with this key of which something is so.
+    pub(crate) fn take_if(&mut self, key: &Pattern, is_it: impl Fn(&M) -> bool) -> Option<M> {
+        let Some(index) = &mut self.many else {
+            let at = self.few.iter().position(|(its, message)| its == key && is_it(message))?;
+            return self.few.remove(at).map(|(_, message)| message);
+        };
+        let is_at = |time: &&u64| index.messages.get(time).is_some_and(|(_, it)| is_it(it));
+        let time = *index.times.get(key)?.iter().find(is_at)?;
+        self.take_at(time).map(|(_, message)| message)
+    }
+
+    /// Takes what arrived at a time, of the index.
+    fn take_at(&mut self, time: u64) -> Option<(Pattern, M)> {
+        let index = self.many.as_mut()?;
         let taken = index.messages.remove(&time);
         index.stale += 4;
         if index.messages.is_empty() {

@@ -19,6 +19,7 @@
 //! | `Moved` | news: a rank is on another PE now | - |
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
 //! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
+//! | `Withdraw` | takes back a message of its pair that went before it | `Finished`, if no receive had it |
 
 pub mod address;
 pub mod local;
@@ -70,10 +71,12 @@ pub enum Kind {
     CountUp,
     /// Whether senders are to keep the data of messages to a rank.
     Hold,
+    /// Takes back an earlier message of its pair, unless a receive has it.
+    Withdraw,
 }
 
 /// Numbers below this are those of kinds.
-pub(crate) const KINDS: usize = Kind::Hold as usize + 1;
+pub(crate) const KINDS: usize = Kind::Withdraw as usize + 1;
 
 /// One cell of a ring; 60 bytes without padding.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

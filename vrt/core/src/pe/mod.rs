@@ -14,6 +14,7 @@
 //! | `requests` | operations that are not done, what they put where, what came of them |
 //! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `withdraw` | taking back a send that waits for its receive |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
 //! | `termination` | how many ranks are left, and deadlock, where nodes share no memory |
 //! | `flow` | how much memory unexpected messages take |
@@ -49,6 +50,7 @@ mod send;
 mod stall;
 mod termination;
 mod timers;
+mod withdraw;
 
 pub use answer::Looker;
 pub use contexts::Begun;

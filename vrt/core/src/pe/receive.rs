@@ -177,6 +177,9 @@ impl Core {
     /// As [`arrive`](Self::arrive).
     #[inline]
     pub(super) unsafe fn keep_unexpected(&mut self, packet: &Packet, body: Body) {
+        if packet.kind == Kind::Withdraw {
+            return self.take_back(packet);
+        }
         let message = match body {
             Body::Inline => (*packet, UnexpectedPayload::Inline),
             // SAFETY: as the caller promises.
@@ -215,6 +218,9 @@ impl Core {
     }
 
     fn match_unexpected(&mut self, packet: Packet, payload: UnexpectedPayload) {
+        if packet.kind == Kind::Withdraw {
+            return self.take_back(&packet);
+        }
         let Some(state) = self.rank(packet.to) else { return };
         match state.posted.take(&key(&packet)) {
             Some(request) => self.hand_to(packet, payload, request),
@@ -445,6 +451,7 @@ impl Core {
                     None => self.arrive(packet, Body::Staged),
                 },
                 Kind::Staged => self.arrive(packet, Body::Staged),
+                Kind::Withdraw => self.arrive(packet, Body::Inline),
                 Kind::Chunk => self.chunk(packet, payload),
                 Kind::ClearToSend => self.clear_to_send(packet),
                 Kind::Finished => self.finished(packet),
@@ -525,7 +532,7 @@ impl Core {
     ///
     /// # Safety
     /// The block was this message's, and nobody uses it any more.
-    unsafe fn free_pooled(&mut self, packet: &Packet, block: *mut u8) {
+    pub(super) unsafe fn free_pooled(&mut self, packet: &Packet, block: *mut u8) {
         // SAFETY: as the caller promises.
         unsafe { hooks::free_in_arena(block) };
         if let Some(state) = self.rank(packet.to) {
@@ -578,7 +585,9 @@ impl Core {
     /// there first.
     pub fn cancel(&mut self, request: u32) -> bool {
         let state = self.running();
-        let Request { pattern: Some(pattern), reserves, .. } = *state.request_mut(request) else {
+        let Request { pattern: Some(pattern), to: None, reserves, .. } =
+            *state.request_mut(request)
+        else {
             return false;
         };
         let number = if reserves { request | RESERVES } else { request };

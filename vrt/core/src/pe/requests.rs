@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
+use crate::net::Packet;
 use vrt_slot::Arena;
 
 /// An operation of a rank that is not done, or whose outcome was not taken yet.
@@ -31,8 +32,10 @@ pub struct Request {
     pub(crate) outcome: Completion,
     /// Bytes of a staged message that have come.
     pub received: u64,
-    /// What a posted receive asked for.
+    /// What a posted receive asked for; what a send that waits for its receive says.
     pub pattern: Option<Pattern>,
+    /// The rank of the job that such a send goes to.
+    pub to: Option<u32>,
 }
 
 impl Request {
@@ -50,7 +53,15 @@ impl Request {
             outcome: Completion::default(),
             received: 0,
             pattern: None,
+            to: None,
         }
+    }
+
+    /// A send that is done when its receive is there: until then it can be taken back (`withdraw`).
+    pub(crate) fn unmatched(packet: &Packet) -> Request {
+        let Packet { context, source, tag, to, .. } = *packet;
+        let pattern = Some(Pattern { context, source, tag });
+        Request { pattern, to: Some(to), ..Request::send() }
     }
 
     /// A receive into `room` that is not done; one that is posted says its pattern.

@@ -88,6 +88,8 @@ const EACH: usize = MUCH / RING_CELLS;
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
+/// In an answer: the message was taken back, no receive has it.
+pub(super) const WITHDRAWN: u64 = 2;
 
 impl Core {
     /// Starts a message of the running rank.
@@ -259,7 +261,8 @@ impl Core {
         if waits {
             packet.wants_finish = true;
             let outside = !by_copy && !in_arena && !copies;
-            packet.request = self.running().new_request(Request { outside, ..Request::send() });
+            let request = Request { outside, ..Request::unmatched(&packet) };
+            packet.request = self.running().new_request(request);
         }
         let body = if by_copy {
             if message.len <= u32::MAX as usize {
@@ -318,7 +321,7 @@ impl Core {
             }
             if synchronous {
                 packet.wants_finish = true;
-                packet.request = self.running().new_request(Request::send());
+                packet.request = self.running().new_request(Request::unmatched(&packet));
             }
             // SAFETY: as the caller promises.
             if unsafe { self.net.try_send(pe, &packet, message.data) } {
@@ -350,7 +353,7 @@ impl Core {
             return Started::pending(request);
         }
         let mut data = message.data;
-        packet.request = self.running().new_request(Request::send());
+        packet.request = self.running().new_request(Request::unmatched(&packet));
         if message.mode.copies() {
             // SAFETY: as the caller promises.
             data = unsafe { self.keep_copy(message, packet.request) };
@@ -411,7 +414,8 @@ impl Core {
             // SAFETY: nothing lies beside this kind.
             return unsafe { self.pass_on(packet, std::ptr::null()) };
         }
-        if packet.data.word(0) == CONFLICT
+        let why = packet.data.word(0);
+        if (why == CONFLICT || why == WITHDRAWN)
             && let Some(state) = self.rank(packet.to)
         {
             let outcome = &mut state.request_mut(packet.request).outcome;

@@ -305,6 +305,61 @@ static void large(int round) {
     free(other);
 }
 
+static int was_cancelled(MPI_Request *request) {
+    MPI_Status status;
+    int flag = -1;
+    MPI_Cancel(request);
+    work();
+    MPI_Wait(request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(*request == MPI_REQUEST_NULL);
+    return flag;
+}
+
+/* Sends that wait for their receive are taken back, unless that was there: then the message comes. */
+static void cancelled_sends(int round) {
+    const int count = LARGE / sizeof(int);
+    int *out = malloc(LARGE), *in = malloc(LARGE), word = rank, flag = -1, gone;
+    MPI_Request requests[3], receive;
+    MPI_Status status;
+    fill(out, count, rank + round);
+    MPI_Issend(&word, 1, MPI_INT, next_rank(), 200, world, &requests[0]);
+    MPI_Issend(out, 50, MPI_INT, next_rank(), 200, world, &requests[1]);
+    if (round % 8 == 0) {
+        MPI_Isend(out, count, MPI_INT, next_rank(), 200, world, &requests[2]);
+        CHECK(was_cancelled(&requests[2]));
+    }
+    CHECK(was_cancelled(&requests[0]));
+    CHECK(was_cancelled(&requests[1]));
+    MPI_Barrier(world);
+    MPI_Iprobe(previous_rank(), 200, world, &flag, MPI_STATUS_IGNORE);
+    CHECK(!flag);
+    /* The receive may come first, or not: it has the message if and only if it is not taken back. */
+    MPI_Issend(out, 50, MPI_INT, next_rank(), 201, world, &requests[0]);
+    if (round % 2) work();
+    MPI_Irecv(in, count, MPI_INT, previous_rank(), 201, world, &receive);
+    if (round % 3 == 0) work();
+    gone = was_cancelled(&requests[0]);
+    MPI_Sendrecv(&gone, 1, MPI_INT, next_rank(), 202, &flag, 1, MPI_INT, previous_rank(), 202, world,
+                 MPI_STATUS_IGNORE);
+    if (flag) {
+        CHECK(was_cancelled(&receive));
+    } else {
+        MPI_Wait(&receive, &status);
+        CHECK(has(&status, previous_rank(), 201, 50) && filled(in, 50, previous_rank() + round));
+    }
+    /* Nor is a send that is done. */
+    MPI_Isend(&word, 1, MPI_INT, next_rank(), 203, world, &requests[0]);
+    MPI_Recv(in, 1, MPI_INT, previous_rank(), 203, world, MPI_STATUS_IGNORE);
+    MPI_Barrier(world);
+    CHECK(!was_cancelled(&requests[0]) && in[0] == previous_rank());
+    /* What comes from nobody needs no type. */
+    MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, world, &status);
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
+    free(out);
+    free(in);
+}
+
 /* Many messages for which nobody asks yet, in another order than they are asked for. */
 static void unexpected(int round) {
     enum { COUNT = 60 };
@@ -365,6 +420,7 @@ int main(int argc, char **argv) {
         exchanges(round);
         waits();
         cancels();
+        cancelled_sends(round);
         if (round % 4 == 0) large(round);
         unexpected(round);
         generalized(round);
