@@ -6,7 +6,7 @@
 //! top. With several ranks per PE and `--lb`, the runtime moves ranks that are left with work.
 
 use crate::{
-    frontier::{Branch, Counts, Frontier},
+    frontier::{Branch, Counts, Frontier, OpenNodes},
     lanes::Kernel,
     machine::{Machine, Message, Traffic},
     plan::Sharing,

@@ -68,6 +68,36 @@ pub struct Counts {
     pub most_open: u64,
 }
 
+/// The open nodes of one searcher, and what it has counted: real ones in a [`Frontier`], or such as
+/// there would be ([`crate::estimate`]).
+pub trait OpenNodes {
+    /// Looks at the root: the beginning of a search.
+    fn start(&mut self);
+
+    /// Looks at open nodes, and at their children and so on, until about `nodes` of them are done
+    /// or none is left. A batch that could not be filled counts as a full one.
+    fn explore(&mut self, nodes: u64);
+
+    /// Number of open nodes.
+    fn open(&self) -> u64;
+
+    /// What has been counted so far.
+    fn counts(&self) -> Counts;
+
+    /// Adds branches that were taken from another searcher.
+    fn add(&mut self, branches: impl IntoIterator<Item = Branch>);
+
+    /// Deals the lower branches to this searcher and `others` more; gives the hands of the
+    /// others. Hands are about equal if the branches are many, and may be empty if they are few:
+    /// this searcher is dealt to first.
+    #[must_use]
+    fn deal(&mut self, others: usize) -> Vec<Vec<Branch>>;
+
+    /// Takes away the oldest open nodes, so many of them, or all if there are fewer.
+    #[must_use]
+    fn take_bottom(&mut self, nodes: u64) -> Vec<Branch>;
+}
+
 /// The open nodes of one searcher, and what it has counted.
 #[derive(Clone, Debug)]
 pub struct Frontier<'t> {
@@ -92,115 +122,6 @@ impl<'t> Frontier<'t> {
     pub fn new(tree: &'t Tree, kernel: Kernel) -> Self {
         let counts = Counts::default();
         Self { tree, kernel, branches: Vec::new(), bottom: 0, open: 0, counts }
-    }
-
-    /// Looks at the root: the beginning of a search.
-    pub fn start(&mut self) {
-        let root = State::root(self.tree.parameters().seed);
-        let children = self.tree.children(0, root.random());
-        self.counts.nodes += 1;
-        if children == 0 {
-            self.counts.leaves += 1;
-        } else {
-            self.push(Branch { state: root, depth: 1, next: 0, end: children });
-        }
-    }
-
-    /// Looks at open nodes, and at their children and so on, until about `nodes` of them are done
-    /// or none is left. A batch that could not be filled counts as a full one.
-    pub fn explore(&mut self, nodes: u64) {
-        let granularity = self.tree.parameters().granularity;
-        let (mut messages, mut depths) = (Messages::default(), [0; LANES + GROUP]);
-        let mut digests = Digests::default();
-        for _ in 0..nodes.div_ceil(LANES as u64) {
-            let lanes = self.fill(&mut messages, &mut depths);
-            if lanes == 0 {
-                break;
-            }
-            self.kernel.hash(&messages, lanes, granularity, &mut digests);
-            self.absorb_digests(&digests, &depths, lanes);
-        }
-    }
-
-    /// Number of open nodes.
-    #[must_use]
-    pub fn open(&self) -> u64 {
-        self.open
-    }
-
-    /// What has been counted so far.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Adds branches that were taken from another searcher.
-    pub fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
-        for branch in branches {
-            self.push(branch);
-        }
-        self.note_open();
-    }
-
-    /// Deals the lower branches to this searcher and `others` more; gives the hands of the
-    /// others. Hands are about equal if the branches are many, and may be empty if they are few:
-    /// this searcher is dealt to first.
-    #[must_use]
-    pub fn deal(&mut self, others: usize) -> Vec<Vec<Branch>> {
-        let parties = others + 1;
-        let mut hands = vec![Vec::new(); others];
-        let mut kept = Vec::new();
-        let dealt = (self.branches.len() - self.bottom).min(MOST_DEALT);
-        let top = self.bottom + dealt;
-        let mut turn = 0;
-        for &branch in &self.branches[self.bottom..top] {
-            if branch.nodes() > DIVIDE_ABOVE * parties as u64 {
-                let share = branch.nodes().div_ceil(parties as u64) as u32;
-                let mut next = branch.next;
-                while next < branch.end {
-                    let end = branch.end.min(next.saturating_add(share));
-                    self.open -=
-                        hand_out(&mut hands, &mut kept, turn, Branch { next, end, ..branch });
-                    next = end;
-                    turn = (turn + 1) % parties;
-                }
-            } else {
-                self.open -= hand_out(&mut hands, &mut kept, turn, branch);
-                turn = (turn + 1) % parties;
-            }
-        }
-        // Never more than were dealt: each branch leaves at most one part here.
-        self.bottom = top - kept.len();
-        self.branches[self.bottom..top].copy_from_slice(&kept);
-        hands
-    }
-
-    /// Takes away the oldest open nodes, so many of them, or all if there are fewer.
-    #[must_use]
-    pub fn take_bottom(&mut self, nodes: u64) -> Vec<Branch> {
-        let mut taken = Vec::new();
-        let mut missing = nodes;
-        while missing > 0 && self.bottom < self.branches.len() {
-            let oldest = &mut self.branches[self.bottom];
-            let all = oldest.nodes();
-            if all > missing {
-                // Less than a `u32`'s number of nodes.
-                let middle = oldest.next + missing as u32;
-                taken.push(Branch { end: middle, ..*oldest });
-                oldest.next = middle;
-                self.open -= missing;
-                break;
-            }
-            taken.push(*oldest);
-            self.bottom += 1;
-            self.open -= all;
-            missing -= all;
-        }
-        if self.branches.len() == self.bottom {
-            self.branches.clear();
-            self.bottom = 0;
-        }
-        taken
     }
 
     /// Fills lanes with the next children of the topmost branches; gives their number.
@@ -264,6 +185,103 @@ impl<'t> Frontier<'t> {
     #[inline]
     fn note_open(&mut self) {
         self.counts.most_open = self.counts.most_open.max(self.open);
+    }
+}
+
+impl OpenNodes for Frontier<'_> {
+    fn start(&mut self) {
+        let root = State::root(self.tree.parameters().seed);
+        let children = self.tree.children(0, root.random());
+        self.counts.nodes += 1;
+        if children == 0 {
+            self.counts.leaves += 1;
+        } else {
+            self.push(Branch { state: root, depth: 1, next: 0, end: children });
+        }
+    }
+
+    fn explore(&mut self, nodes: u64) {
+        let granularity = self.tree.parameters().granularity;
+        let (mut messages, mut depths) = (Messages::default(), [0; LANES + GROUP]);
+        let mut digests = Digests::default();
+        for _ in 0..nodes.div_ceil(LANES as u64) {
+            let lanes = self.fill(&mut messages, &mut depths);
+            if lanes == 0 {
+                break;
+            }
+            self.kernel.hash(&messages, lanes, granularity, &mut digests);
+            self.absorb_digests(&digests, &depths, lanes);
+        }
+    }
+
+    fn open(&self) -> u64 {
+        self.open
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
+        for branch in branches {
+            self.push(branch);
+        }
+        self.note_open();
+    }
+
+    fn deal(&mut self, others: usize) -> Vec<Vec<Branch>> {
+        let parties = others + 1;
+        let mut hands = vec![Vec::new(); others];
+        let mut kept = Vec::new();
+        let dealt = (self.branches.len() - self.bottom).min(MOST_DEALT);
+        let top = self.bottom + dealt;
+        let mut turn = 0;
+        for &branch in &self.branches[self.bottom..top] {
+            if branch.nodes() > DIVIDE_ABOVE * parties as u64 {
+                let share = branch.nodes().div_ceil(parties as u64) as u32;
+                let mut next = branch.next;
+                while next < branch.end {
+                    let end = branch.end.min(next.saturating_add(share));
+                    self.open -=
+                        hand_out(&mut hands, &mut kept, turn, Branch { next, end, ..branch });
+                    next = end;
+                    turn = (turn + 1) % parties;
+                }
+            } else {
+                self.open -= hand_out(&mut hands, &mut kept, turn, branch);
+                turn = (turn + 1) % parties;
+            }
+        }
+        // Never more than were dealt: each branch leaves at most one part here.
+        self.bottom = top - kept.len();
+        self.branches[self.bottom..top].copy_from_slice(&kept);
+        hands
+    }
+
+    fn take_bottom(&mut self, nodes: u64) -> Vec<Branch> {
+        let mut taken = Vec::new();
+        let mut missing = nodes;
+        while missing > 0 && self.bottom < self.branches.len() {
+            let oldest = &mut self.branches[self.bottom];
+            let all = oldest.nodes();
+            if all > missing {
+                // Less than a `u32`'s number of nodes.
+                let middle = oldest.next + missing as u32;
+                taken.push(Branch { end: middle, ..*oldest });
+                oldest.next = middle;
+                self.open -= missing;
+                break;
+            }
+            taken.push(*oldest);
+            self.bottom += 1;
+            self.open -= all;
+            missing -= all;
+        }
+        if self.branches.len() == self.bottom {
+            self.branches.clear();
+            self.bottom = 0;
+        }
+        taken
     }
 }
 

@@ -27,7 +27,7 @@
 //! stays so. It is this program's only deviation in the second level.)
 
 use crate::{
-    frontier::{Branch, Frontier},
+    frontier::{Branch, Frontier, OpenNodes},
     lanes::Kernel,
     machine::Traffic,
     parallel::Progress,

@@ -26,6 +26,8 @@
 //! | [`shared_2006`], [`hierarchical`] | the algorithms on these |
 //! | [`parallel`] | the search by many ranks: messages, and which algorithm |
 //! | [`simulation`] | the search on a simulated clock and network |
+//! | [`costs`] | what the parts of a search cost here |
+//! | [`estimate`] | how many nodes trees have that are too large to be searched here |
 //! | [`statistics`] | what was found, and who did it |
 //!
 //! ```
@@ -44,6 +46,8 @@
 //! # Ok::<(), ParameterError>(())
 //! ```
 
+pub mod costs;
+pub mod estimate;
 pub mod fixed;
 pub mod frontier;
 pub mod hierarchical;

@@ -1,5 +1,6 @@
 //! The program `uts`: searches a tree and checks its size.
 
+mod costs_command;
 mod csv_text;
 mod experiment;
 mod options;
@@ -49,12 +50,10 @@ fn main() -> ExitCode {
         }
         Some(Command::Simulate(options)) => {
             let result = simulate::run(options);
-            let usage = matches!(
-                result,
-                Err(SimulateError::UnknownTree { .. } | SimulateError::Plan { .. })
-            );
+            let usage = result.as_ref().is_err_and(SimulateError::is_usage);
             return ended(result, usage);
         }
+        Some(Command::Costs(options)) => return costs_command::run(options),
         None => {}
     }
     let job = match Job::new(options.clone()) {

@@ -1,6 +1,8 @@
 //! The command line, and what it asks for.
 
-use crate::{experiment::ExperimentOptions, simulate::SimulateOptions};
+use crate::{
+    costs_command::CostsOptions, experiment::ExperimentOptions, simulate::SimulateOptions,
+};
 use clap::{ArgGroup, Parser, Subcommand};
 use thiserror::Error;
 use uts::{
@@ -147,8 +149,10 @@ pub struct Options {
 pub enum Command {
     /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md
     Experiment(ExperimentOptions),
-    /// Simulates searches by many processes: real trees, a simulated clock and network
+    /// Simulates searches by many processes, on a simulated clock and network
     Simulate(SimulateOptions),
+    /// Measures what the parts of a search cost here: polls, messages, steals
+    Costs(CostsOptions),
 }
 
 /// Why there is nothing to run.

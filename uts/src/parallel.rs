@@ -10,7 +10,7 @@
 
 use crate::{
     fixed::Fixed,
-    frontier::{Branch, Counts},
+    frontier::{Branch, Counts, Frontier},
     hierarchical,
     lanes::Kernel,
     machine::{Machine, Message, Traffic},
@@ -80,17 +80,21 @@ pub fn search(
     let Plan { algorithm, termination, sharing } = plan;
     match algorithm {
         Algorithm::Steal | Algorithm::Steal2007 => {
-            let searcher = Searcher::new(tree, kernel, rank, ranks, sharing, termination);
+            let searcher =
+                Searcher::new(Frontier::new(tree, kernel), rank, ranks, sharing, termination);
             run(world, searcher, progress)
         }
-        Algorithm::Share => run(world, Sharer::new(tree, kernel, rank, ranks, sharing), progress),
+        Algorithm::Share => {
+            run(world, Sharer::new(Frontier::new(tree, kernel), rank, ranks, sharing), progress)
+        }
         Algorithm::Static => run(world, Fixed::new(tree, kernel, rank, ranks, sharing), progress),
         Algorithm::Shared2006 => shared_2006::search(world, tree, kernel, sharing, progress),
         Algorithm::Hierarchical => hierarchical::search(world, tree, kernel, sharing, progress),
     }
 }
 
-fn run(
+/// Runs a machine on each rank until it ends.
+pub(crate) fn run(
     world: &SimpleCommunicator,
     machine: impl Machine,
     mut progress: impl FnMut(Progress),

@@ -1,7 +1,7 @@
 //! The search by one thread, without ranks: what parallel searches are compared with.
 
 use crate::{
-    frontier::{Counts, Frontier},
+    frontier::{Counts, Frontier, OpenNodes},
     lanes::Kernel,
     tree::Tree,
 };

@@ -16,7 +16,7 @@
 //! compare-and-swap that takes it off whether that was the case: then it stays.
 
 use crate::{
-    frontier::{Branch, Frontier},
+    frontier::{Branch, Frontier, OpenNodes},
     lanes::Kernel,
     machine::{Traffic, mix},
     parallel::Progress,

@@ -10,19 +10,17 @@
 //! of each worker, and knows of what is missing.
 
 use crate::{
-    frontier::{Branch, Counts, Frontier},
-    lanes::Kernel,
+    frontier::{Branch, Counts, OpenNodes},
     machine::{Machine, Message, Traffic},
     plan::Sharing,
     termination::Outbox,
-    tree::Tree,
 };
 
 /// One rank's part of a search.
 #[derive(Debug)]
-pub struct Sharer<'t> {
+pub struct Sharer<N> {
     sharing: Sharing,
-    frontier: Frontier<'t>,
+    frontier: N,
     traffic: Traffic,
     role: Role,
     ended: bool,
@@ -55,17 +53,11 @@ struct Worker {
     waits: Option<u64>,
 }
 
-impl<'t> Sharer<'t> {
-    /// The part of `rank` in a search by `ranks` ranks, 2 or more. Rank 0 looks at the root.
+impl<N: OpenNodes> Sharer<N> {
+    /// The part of `rank`, which has no nodes yet, in a search by `ranks` ranks, 2 or more. Rank 0
+    /// looks at the root.
     #[must_use]
-    pub fn new(
-        tree: &'t Tree,
-        kernel: Kernel,
-        rank: usize,
-        ranks: usize,
-        sharing: Sharing,
-    ) -> Self {
-        let mut frontier = Frontier::new(tree, kernel);
+    pub fn new(mut frontier: N, rank: usize, ranks: usize, sharing: Sharing) -> Self {
         if rank == 0 {
             frontier.start();
         }
@@ -80,7 +72,7 @@ impl<'t> Sharer<'t> {
     }
 }
 
-impl Machine for Sharer<'_> {
+impl<N: OpenNodes> Machine for Sharer<N> {
     fn has_work(&self) -> bool {
         self.frontier.open() > 0
     }

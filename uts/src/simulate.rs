@@ -1,20 +1,28 @@
 //! `uts simulate`: the scaling of an algorithm on processes that there are not.
 
-use crate::options::{algorithm, interval, termination};
+mod calibration;
+
+use crate::{
+    experiment::ExperimentError,
+    options::{algorithm, interval, termination},
+};
 use clap::Args;
+use std::io::{IsTerminal, Write};
 use thiserror::Error;
 use uts::{
+    estimate::{Law, NoLaw},
     lanes::Kernel,
-    named::{self, NAMED},
+    named::{self, NAMED, Named},
     plan::{Algorithm, Interval, Plan, PlanError},
     sequential,
-    simulation::{Costs, SimulationError, simulate},
+    simulation::{Costs, SimulationError, Source, simulate},
     statistics::Totals,
     termination::Termination,
     tree::{ParameterError, Tree},
 };
 
-/// Simulates searches by many processes: real trees, a simulated clock and network.
+/// Simulates searches by many processes, on a simulated clock and network: trees as they are, or by their
+/// law.
 #[derive(Args, Clone, Debug)]
 pub struct SimulateOptions {
     /// Numbers of processes, separated by commas
@@ -22,11 +30,16 @@ pub struct SimulateOptions {
           value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     processes: Vec<u32>,
 
-    /// The tree, by its name: one that can be searched here, as it is
+    /// The tree, by its name
     #[arg(long, value_name = "NAME", default_value = "T1")]
     tree: String,
 
-    /// steal, steal-2007, share or static
+    /// Take how many nodes there are from the tree's law, and search none: for the largest trees, binomial
+    /// ones and geometric ones of fixed shape
+    #[arg(long)]
+    by_law: bool,
+
+    /// steal, steal-2007, share, hierarchical, shared-2006 or static
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "steal")]
     algorithm: Algorithm,
 
@@ -41,6 +54,11 @@ pub struct SimulateOptions {
     /// Nodes between two looks for messages, or two releases [default: the algorithm's]
     #[arg(short = 'i', long, value_name = "NODES", value_parser = interval)]
     poll_interval: Option<Interval>,
+
+    /// Processes of a node, which reach each other's memory: a group of hierarchical
+    #[arg(long, value_name = "NUMBER", default_value = "12",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    group: u32,
 
     /// Nanoseconds of a node [default: measured now, by a search of T1]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
@@ -62,9 +80,23 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "0.25")]
     byte: f64,
 
+    /// Nanoseconds of a word of another process of the node, read one-sidedly; that of another node takes
+    /// 2 L + o
+    #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "100")]
+    access: f64,
+
+    /// Nanoseconds of a chunk that is put where others can take it, taken back, or taken of another
+    /// process of the node
+    #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "500")]
+    chunk_time: f64,
+
     /// Events after which a simulation is given up
-    #[arg(long, value_name = "NUMBER", default_value_t = 500_000_000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000_000)]
     most_events: u64,
+
+    /// Measure costs and run every algorithm on 2 PEs here, simulate the same, and compare: within 10%
+    #[arg(long, exclusive = true)]
+    calibrate: bool,
 }
 
 /// Why there is no result.
@@ -81,6 +113,9 @@ pub enum SimulateError {
     /// It makes no tree.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// It has no law.
+    #[error(transparent)]
+    NoLaw(#[from] NoLaw),
     /// There is no such search.
     #[error("{processes} processes: {why}")]
     Plan {
@@ -105,6 +140,22 @@ pub enum SimulateError {
         /// What was expected.
         expected: String,
     },
+    /// A run for the calibration failed.
+    #[error(transparent)]
+    Run(#[from] ExperimentError),
+    /// Costs could not be measured.
+    #[error("uts costs: {0}")]
+    Costs(String),
+    /// Simulated rates are too far from those of runs.
+    #[error("simulated and real rates differ by {0:.1}%: more than 10")]
+    NotCalibrated(f64),
+}
+
+impl SimulateError {
+    /// Whether something else was meant, or could have been.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::UnknownTree { .. } | Self::Plan { .. } | Self::NoLaw(_))
+    }
 }
 
 /// Simulates what is asked for, and prints a table.
@@ -113,12 +164,14 @@ pub enum SimulateError {
 ///
 /// If there is no such tree or search, or it cannot be simulated.
 pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
-    let Some(named) = named::find(&options.tree) else {
-        let known = NAMED.iter().map(|tree| tree.name).collect::<Vec<_>>().join(", ");
-        return Err(SimulateError::UnknownTree { name: options.tree.clone(), known });
-    };
+    if options.calibrate {
+        return calibration::run();
+    }
+    let named = find(&options.tree)?;
     let tree = Tree::new(named.parameters)?;
     let kernel = Kernel::fastest();
+    let law = options.by_law.then(|| Law::of(named, kernel)).transpose()?;
+    let source = law.as_ref().map_or(Source::Tree(&tree, kernel), Source::Law);
     let mut plan = Plan::of(options.algorithm);
     plan.termination = options.termination.unwrap_or(plan.termination);
     plan.sharing.chunk = options.chunk.unwrap_or(plan.sharing.chunk);
@@ -131,11 +184,26 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         Some(node) => node,
         None => measured_node(kernel)?,
     };
-    let SimulateOptions { look, latency, overhead, byte, .. } = *options;
+    let SimulateOptions { look, latency, overhead, byte, access, chunk_time, group, .. } = *options;
+    let costs = Costs {
+        node,
+        look,
+        turn: look + access,
+        latency,
+        overhead,
+        byte,
+        access,
+        release: chunk_time,
+        acquire: chunk_time,
+        steal: chunk_time,
+        group: group as usize,
+    };
     println!(
-        "tree {}, {}, {}, chunk {}, interval {}\nnode {node:.2} ns, look {look} ns, L {latency} ns, \
-         o {overhead} ns, G {byte} ns\n{:>10}{:>14}{:>16}{:>12}{:>14}{:>14}",
+        "tree {}{}, {}, {}, chunk {}, interval {}\nnode {node:.2} ns, look {look} ns, L {latency} ns, \
+         o {overhead} ns, G {byte} ns; nodes of {group}, word {access} ns, chunk {chunk_time} ns\n\
+         {:>10}{:>14}{:>18}{:>12}{:>16}{:>14}",
         named.name,
+        if law.is_some() { " by its law" } else { "" },
         plan.algorithm.name(),
         plan.termination.name(),
         plan.sharing.chunk,
@@ -147,18 +215,27 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         "failed steals",
         "events"
     );
+    let shows = std::io::stderr().is_terminal();
     for &processes in &options.processes {
-        let costs = Costs { node, look, latency, overhead, byte };
-        let result = simulate(&tree, kernel, plan, processes as usize, costs, options.most_events);
+        if shows {
+            // A terminal that cannot be written to shows no progress.
+            let _ = write!(std::io::stderr(), "\rsimulating {processes} processes\x1b[K");
+        }
+        let result = simulate(source, plan, processes as usize, costs, options.most_events);
+        if shows {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
         let result = result.map_err(|why| SimulateError::Simulation { processes, why })?;
         let totals = Totals::new(&result.processes);
-        if let Some(expected) = totals.differs_from(Some(named.published)) {
+        // By its law a tree has about as many nodes, and its depth is not known.
+        let published = law.is_none().then_some(named.published);
+        if let Some(expected) = totals.differs_from(published) {
             return Err(SimulateError::Wrong { processes, expected });
         }
         let failed: u64 = result.processes.iter().map(|it| it.traffic.failed_steals).sum();
         let rate = totals.nodes as f64 / result.seconds;
         println!(
-            "{processes:>10}{:>14.6}{rate:>16.0}{:>11.1}%{failed:>14}{:>14}",
+            "{processes:>10}{:>14.6}{rate:>18.0}{:>11.1}%{failed:>16}{:>14}",
             result.seconds,
             100.0 * rate * node * 1e-9 / f64::from(processes),
             result.events
@@ -168,10 +245,16 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
     Ok(())
 }
 
+fn find(name: &str) -> Result<&'static Named, SimulateError> {
+    named::find(name).ok_or_else(|| {
+        let known = NAMED.iter().map(|tree| tree.name).collect::<Vec<_>>().join(", ");
+        SimulateError::UnknownTree { name: name.to_owned(), known }
+    })
+}
+
 /// Nanoseconds of a node in a sequential search, the best of three.
 fn measured_node(kernel: Kernel) -> Result<f64, SimulateError> {
-    let parameters = named::find("T1").map(|it| it.parameters).unwrap_or_default();
-    let tree = Tree::new(parameters)?;
+    let tree = Tree::new(find("T1")?.parameters)?;
     let times = (0..3).map(|_| {
         let began = std::time::Instant::now();
         let counts = sequential::search(&tree, kernel, 1 << 20, |_| {});

@@ -9,10 +9,12 @@ mod catalog;
 mod figure;
 mod run;
 
+pub use catalog::Job;
 use catalog::{EXPERIMENTS, Experiment, Measure};
 use clap::Args;
 use figure::Series;
 use run::Outcome;
+pub use run::run as run_job;
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},

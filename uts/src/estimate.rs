@@ -1,0 +1,440 @@
+//! Open nodes of trees that are too large to be searched here: how many there would be, by the tree's law.
+//!
+//! A simulation of a search needs to know how many nodes a process has, not which. What is drawn here in
+//! place of digests has the law of the tree:
+//!
+//! * **Binomial trees.** All nodes below the root are alike, so a process is a number of open nodes. The
+//!   whole tree is the walk of the number of all open nodes: it begins with the root's children, goes up
+//!   by m - 1 or down by 1 with each node that is looked at, and is 0 for the first time after as many nodes
+//!   as the tree has. Of `left` nodes, `open` of them open now, `(left - open) / m` will have children; by
+//!   the ballot theorem the next node has some with probability
+//!   `(open + m - 1) / open * parents / (left - 1)`. So exactly the published nodes are found, in an order
+//!   with the law of such a tree.
+//! * **Geometric trees of fixed shape.** The upper levels are the tree's own, by its digests; below them
+//!   nodes have children by the same law; a node [`LEVELS`] above the last level stands for the whole
+//!   subtree below it, with a size that was measured by searching as many such subtrees. (What is open in it
+//!   is counted by its mean, and cannot be given away.)
+
+use crate::{
+    frontier::{Branch, Counts, Frontier, OpenNodes},
+    lanes::Kernel,
+    machine::mix,
+    named::Named,
+    rng::{RANDOM_VALUES, State},
+    tree::{Kind, Parameters, Shape, Tree},
+};
+use std::cell::Cell;
+use thiserror::Error;
+
+/// Levels of the subtrees that are not looked into.
+pub const LEVELS: u32 = 5;
+/// Levels of a tree that are its own.
+const OWN_LEVELS: u32 = 10;
+/// Subtrees that are searched to know their sizes.
+const SAMPLES: u32 = 8192;
+
+/// The law of a tree, and what all processes that search it have left of it.
+#[derive(Clone, Debug)]
+pub struct Law {
+    tree: Tree,
+    kind: LawKind,
+    random: Cell<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum LawKind {
+    Walk {
+        /// Nodes of the tree but the root.
+        nodes: u64,
+        /// Nodes that nobody has looked at.
+        left: Cell<u64>,
+        /// Those of them that are open.
+        open: Cell<u64>,
+    },
+    Subtrees {
+        /// Nodes at this depth stand for their subtrees.
+        cut: u32,
+        /// Nodes and leaves of subtrees that were searched.
+        sizes: Vec<(u64, u64)>,
+        /// Nodes of them that are open at a time, on the average.
+        open: u64,
+    },
+}
+
+/// Why there is no law.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "tree {0} cannot be estimated: allowed are binomial trees, and geometric ones of fixed shape that \
+     are deeper than {LEVELS}"
+)]
+pub struct NoLaw(&'static str);
+
+impl Law {
+    /// The law of a tree. Searches some millions of nodes.
+    ///
+    /// # Errors
+    ///
+    /// If it is a tree of which nothing is known here.
+    pub fn of(named: &Named, kernel: Kernel) -> Result<Self, NoLaw> {
+        let no_law = NoLaw(named.name);
+        let parameters = named.parameters;
+        let tree = Tree::new(parameters).map_err(|_| no_law.clone())?;
+        let kind = match (parameters.kind, parameters.shape) {
+            (Kind::Binomial, _) => {
+                let nodes = named.published.nodes - 1;
+                LawKind::Walk { nodes, left: Cell::new(nodes), open: Cell::new(0) }
+            }
+            (Kind::Geometric, Shape::Fixed) if parameters.depth > LEVELS => {
+                let (sizes, open) = sample(parameters, kernel).map_err(|()| no_law)?;
+                LawKind::Subtrees { cut: parameters.depth - LEVELS, sizes, open }
+            }
+            _ => return Err(no_law),
+        };
+        Ok(Self { tree, kind, random: Cell::new(1) })
+    }
+
+    /// Prepares for another search.
+    pub fn restart(&self) {
+        self.random.set(1);
+        if let LawKind::Walk { nodes, left, open } = &self.kind {
+            left.set(*nodes);
+            open.set(0);
+        }
+    }
+
+    fn draw(&self) -> u64 {
+        let state = self.random.get();
+        self.random.set(state.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        mix(state)
+    }
+
+    /// Uniform in [0, 1).
+    fn uniform(&self) -> f64 {
+        (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Looks at so many nodes of a binomial tree, of which there are so many open; gives how many of
+    /// them have children.
+    fn walk(&self, nodes: u64, left: &Cell<u64>, open: &Cell<u64>) -> u64 {
+        let m = u64::from(self.tree.parameters().children);
+        let (all, now_open) = (left.get(), open.get());
+        let parents = (all - now_open) / m;
+        let (up, down) = ((now_open + m - 1) as f64, now_open as f64);
+        let probability = match all {
+            0 | 1 => 0.0,
+            _ => (up / down * parents as f64 / (all - 1) as f64).min(1.0),
+        };
+        let drawn = self.binomial(nodes, probability).min(parents).min(nodes);
+        // The walk ends with the tree, not before.
+        let ends_early = now_open == nodes && drawn == 0 && parents > 0;
+        let drawn = drawn + u64::from(ends_early);
+        left.set(all - nodes);
+        open.set(now_open - nodes + m * drawn);
+        drawn
+    }
+
+    /// How many of so many trials succeed.
+    fn binomial(&self, trials: u64, probability: f64) -> u64 {
+        if trials > 64 {
+            // By the normal distribution (G. Box, M. Muller 1958).
+            let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+            let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();
+            let mean = trials as f64 * probability;
+            let drawn = mean + normal * (mean * (1.0 - probability)).sqrt();
+            return (drawn.round().max(0.0) as u64).min(trials);
+        }
+        if (probability - 0.5).abs() < 1e-3 {
+            // Fair coins, and a few more or less so that the mean is right.
+            let coins = self.draw() & (u64::MAX >> (64 - trials));
+            let heads = u64::from(coins.count_ones());
+            let excess = (probability - 0.5) * trials as f64;
+            let corrected = self.uniform() < excess.abs();
+            return match excess > 0.0 {
+                true => (heads + u64::from(corrected)).min(trials),
+                false => heads.saturating_sub(corrected.into()),
+            };
+        }
+        (0..trials).map(|_| u64::from(self.uniform() < probability)).sum()
+    }
+}
+
+/// Sizes of the last levels of such a tree, and how many nodes of them are open.
+fn sample(parameters: Parameters, kernel: Kernel) -> Result<(Vec<(u64, u64)>, u64), ()> {
+    let (mut sizes, mut open, mut looks) = (Vec::new(), 0, 0);
+    let tree = Tree::new(Parameters { depth: LEVELS, ..parameters }).map_err(|_| ())?;
+    for seed in 0..SAMPLES {
+        let root = State::root(seed);
+        let mut frontier = Frontier::new(&tree, kernel);
+        let children = tree.children(0, root.random());
+        frontier.add([Branch { state: root, depth: 1, next: 0, end: children }]);
+        while frontier.open() > 0 {
+            frontier.explore(1);
+            open += frontier.open();
+            looks += 1;
+        }
+        let Counts { nodes, leaves, .. } = frontier.counts();
+        sizes.push((nodes + 1, leaves + u64::from(children == 0)));
+    }
+    Ok((sizes, open / looks.max(1)))
+}
+
+/// The open nodes of one process of a simulation.
+#[derive(Clone, Debug)]
+pub struct Estimated<'l> {
+    law: &'l Law,
+    /// The oldest first. (Of a binomial tree one at most.)
+    branches: Vec<Branch>,
+    open: u64,
+    /// Nodes of a subtree that is being looked at.
+    rest: u64,
+    counts: Counts,
+}
+
+impl<'l> Estimated<'l> {
+    /// A process that has no work yet.
+    #[must_use]
+    pub fn new(law: &'l Law) -> Self {
+        Self { law, branches: Vec::new(), open: 0, rest: 0, counts: Counts::default() }
+    }
+
+    fn push(&mut self, branch: Branch) {
+        self.open += branch.nodes();
+        match (&self.law.kind, self.branches.last_mut()) {
+            (LawKind::Walk { .. }, Some(all)) => all.end += branch.end - branch.next,
+            _ if branch.nodes() > 0 => self.branches.push(branch),
+            _ => {}
+        }
+    }
+
+    /// Branches that nobody else has: their states are their numbers.
+    fn branch(&self, depth: u32, nodes: u64) -> Branch {
+        let bits = self.law.draw();
+        // The halves of a number.
+        let state = State([bits as u32, (bits >> 32) as u32, 0, 0, 0]);
+        Branch { state, depth, next: 0, end: nodes as u32 }
+    }
+
+    fn explore_walk(&mut self, mut nodes: u64, left: &Cell<u64>, open: &Cell<u64>) {
+        let children = u64::from(self.law.tree.parameters().children);
+        while nodes > 0 && self.open > 0 {
+            // So many can be looked at together: none of them is a child of another.
+            let together = nodes.min(self.open);
+            let parents = self.law.walk(together, left, open);
+            self.open = self.open - together + children * parents;
+            self.counts.nodes += together;
+            self.counts.leaves += together - parents;
+            nodes -= together;
+        }
+        self.branches.clear();
+        let open = std::mem::take(&mut self.open);
+        if open > 0 {
+            let all = self.branch(1, open);
+            self.push(all);
+        }
+    }
+
+    fn explore_subtrees(&mut self, mut nodes: u64, cut: u32, sizes: &[(u64, u64)]) {
+        while nodes > 0 {
+            let taken = nodes.min(self.rest);
+            self.rest -= taken;
+            self.counts.nodes += taken;
+            nodes -= taken;
+            if nodes == 0 {
+                return;
+            }
+            let Some(top) = self.branches.last_mut() else { return };
+            let (depth, parent, index) = (top.depth, top.state, top.next);
+            top.next += 1;
+            if top.next == top.end {
+                self.branches.pop();
+            }
+            self.open -= 1;
+            if depth >= cut {
+                // The remainder of a division by a length.
+                let (size, leaves) = sizes[(self.law.draw() % sizes.len() as u64) as usize];
+                self.rest = size;
+                self.counts.leaves += leaves;
+                continue;
+            }
+            nodes -= 1;
+            self.counts.nodes += 1;
+            let (random, state) = if depth <= OWN_LEVELS {
+                let state = parent.child(index);
+                (state.random(), Some(state))
+            } else {
+                ((self.law.draw() % u64::from(RANDOM_VALUES)) as u32, None)
+            };
+            let children = self.law.tree.children(depth, random);
+            self.counts.leaves += u64::from(children == 0);
+            let mut branch = self.branch(depth + 1, children.into());
+            branch.state = state.unwrap_or(branch.state);
+            self.push(branch);
+        }
+    }
+}
+
+impl OpenNodes for Estimated<'_> {
+    fn start(&mut self) {
+        let parameters = self.law.tree.parameters();
+        let root = State::root(parameters.seed);
+        let children = self.law.tree.children(0, root.random());
+        self.counts.nodes += 1;
+        if let LawKind::Walk { open, .. } = &self.law.kind {
+            open.set(children.into());
+        }
+        self.push(Branch { state: root, depth: 1, next: 0, end: children });
+    }
+
+    fn explore(&mut self, nodes: u64) {
+        let law = self.law;
+        match &law.kind {
+            LawKind::Walk { left, open, .. } => self.explore_walk(nodes, left, open),
+            LawKind::Subtrees { cut, sizes, .. } => self.explore_subtrees(nodes, *cut, sizes),
+        }
+        self.counts.most_open = self.counts.most_open.max(self.open());
+    }
+
+    fn open(&self) -> u64 {
+        match &self.law.kind {
+            LawKind::Subtrees { open, .. } if self.rest > 0 => self.open + (*open).min(self.rest),
+            _ => self.open,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
+        branches.into_iter().for_each(|it| self.push(it));
+    }
+
+    fn deal(&mut self, others: usize) -> Vec<Vec<Branch>> {
+        let mut hands = vec![Vec::new(); others];
+        let mut kept = Vec::new();
+        let mut turn = 0;
+        for mut branch in std::mem::take(&mut self.branches) {
+            while branch.nodes() > 0 {
+                // Fits: it is not more than there are.
+                let share = branch.nodes().div_ceil(others as u64 + 1) as u32;
+                let end = branch.end.min(branch.next + share);
+                let mut part = Branch { end, ..branch };
+                branch.next = end;
+                if matches!(self.law.kind, LawKind::Walk { .. }) {
+                    part = self.branch(1, part.nodes());
+                }
+                if turn == 0 {
+                    kept.push(part);
+                } else {
+                    self.open -= part.nodes();
+                    hands[turn - 1].push(part);
+                }
+                turn = (turn + 1) % (others + 1);
+            }
+        }
+        self.branches = kept;
+        hands
+    }
+
+    fn take_bottom(&mut self, nodes: u64) -> Vec<Branch> {
+        let (mut taken, mut missing) = (Vec::new(), nodes);
+        let mut whole = 0;
+        for branch in &mut self.branches {
+            if missing == 0 {
+                break;
+            }
+            // Fits: it is not more than there are.
+            let part = branch.nodes().min(missing);
+            let end = branch.next + part as u32;
+            taken.push(Branch { end, ..*branch });
+            branch.next = end;
+            missing -= part;
+            if branch.nodes() > 0 {
+                break;
+            }
+            whole += 1;
+        }
+        self.branches.drain(..whole);
+        self.open -= nodes - missing;
+        if matches!(self.law.kind, LawKind::Walk { .. }) {
+            for part in &mut taken {
+                *part = self.branch(1, part.nodes());
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::named;
+
+    fn law(name: &str) -> Law {
+        let named = named::find(name).expect("a named tree");
+        Law::of(named, Kernel::fastest()).expect("a law")
+    }
+
+    fn alone(law: &Law) -> Counts {
+        law.restart();
+        let mut process = Estimated::new(law);
+        process.start();
+        while process.open() > 0 {
+            process.explore(1000);
+        }
+        process.counts()
+    }
+
+    #[test]
+    fn binomial_trees_have_their_published_nodes_and_leaves() {
+        for name in ["T3", "T3L", "T3XXL"] {
+            let published = named::find(name).expect("a named tree").published;
+            let found = alone(&law(name));
+            assert_eq!(found.nodes, published.nodes, "{name}");
+            assert!(published.leaves.is_none_or(|it| it == found.leaves), "{name}");
+        }
+    }
+
+    #[test]
+    fn geometric_trees_have_about_their_nodes() {
+        for name in ["T1L", "T1XL"] {
+            let published = named::find(name).expect("a named tree").published;
+            let found = alone(&law(name));
+            let ratio = found.nodes as f64 / published.nodes as f64;
+            assert!((0.98..1.02).contains(&ratio), "{name}: {ratio}");
+            let leaves = found.leaves as f64 / found.nodes as f64;
+            assert!((0.79..0.81).contains(&leaves), "{name}: {leaves}");
+        }
+    }
+
+    #[test]
+    fn walks_end_where_they_have_to_whoever_has_the_nodes() {
+        let law = law("T3");
+        let mut processes = vec![Estimated::new(&law); 3];
+        processes[0].start();
+        let mut turn = 0;
+        while processes.iter().any(|it| it.open() > 0) {
+            turn += 1;
+            let at = turn % 3;
+            processes[at].explore(37);
+            let given = match turn % 2 {
+                0 => processes[at].deal(1).remove(0),
+                _ => processes[at].take_bottom(5),
+            };
+            let before = processes[(turn + 1) % 3].open();
+            let nodes: u64 = given.iter().map(|it| it.nodes()).sum();
+            processes[(turn + 1) % 3].add(given);
+            assert_eq!(processes[(turn + 1) % 3].open(), before + nodes);
+        }
+        let nodes: u64 = processes.iter().map(|it| it.counts().nodes).sum();
+        assert_eq!(nodes, 4_112_897);
+        assert!(processes.iter().all(|it| it.counts().nodes > 0));
+    }
+
+    #[test]
+    fn other_trees_are_refused() {
+        let named = named::find("T2").expect("a named tree");
+        let error = Law::of(named, Kernel::PLAIN).expect_err("nothing is known of it");
+        assert!(error.to_string().starts_with("tree T2 cannot be estimated: allowed are"));
+    }
+}

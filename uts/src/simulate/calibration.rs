@@ -1,0 +1,138 @@
+//! Whether simulations tell the truth: every algorithm on 2 PEs here, and simulated with the costs that
+//! are measured here.
+//!
+//! The machine is not equally fast all the time. So costs are measured before every run, and its rate is
+//! taken by the node that was measured then: what is compared is the efficiency, the median of several
+//! runs. Rates are those at the median cost of a node.
+
+use super::{SimulateError, find};
+use crate::experiment::{Job, run_job};
+use std::{
+    io::{IsTerminal, Write},
+    process::{Command, Stdio},
+};
+use uts::{
+    costs::Measured,
+    lanes::Kernel,
+    plan::{Algorithm, Plan},
+    simulation::{Costs, Source, simulate},
+    tree::Tree,
+};
+
+const ROUNDS: usize = 5;
+const TREES: [&str; 2] = ["T1L", "T3L"];
+/// Per cent that rates may differ.
+const ALLOWED: f64 = 10.0;
+
+/// Measures, runs, simulates; prints a table.
+///
+/// # Errors
+///
+/// If a run fails, or rates differ by more than is allowed.
+pub fn run() -> Result<(), SimulateError> {
+    let pairs: Vec<(&str, Algorithm)> =
+        TREES.iter().flat_map(|tree| Algorithm::ALL.map(|it| (*tree, it))).collect();
+    let shows = std::io::stderr().is_terminal();
+    let mut all: Vec<Measured> = Vec::new();
+    let mut efficiencies = vec![Vec::new(); pairs.len()];
+    for round in 0..ROUNDS {
+        for (&(tree, algorithm), found) in pairs.iter().zip(&mut efficiencies) {
+            let arguments =
+                format!("--tree {tree} --algorithm {} --pes 2 --ranks 2", algorithm.name());
+            if shows {
+                // A terminal that cannot be written to shows no progress.
+                let _ = write!(
+                    std::io::stderr(),
+                    "\rround {} of {ROUNDS}: {arguments}\x1b[K",
+                    round + 1
+                );
+            }
+            let before = measure()?;
+            let outcome = run_job(&Job { series: String::new(), x: 0.0, arguments })?;
+            let after = measure()?;
+            let node = 0.5 * (before.node + after.node);
+            found.push(outcome.nodes as f64 * node * 1e-9 / (2.0 * outcome.seconds));
+            all.extend([before, after]);
+        }
+    }
+    if shows {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let least = all.iter().copied().reduce(Measured::least).unwrap_or_default();
+    let node = median(all.iter().map(|it| it.node).collect());
+    let measured = Measured { node, ..least };
+    for (what, time) in measured.lines() {
+        println!("{what:<40}{time:>12.2} ns");
+    }
+    println!(
+        "\n{:<6}{:<14}{:>22}{:>22}{:>14}",
+        "tree", "algorithm", "real, million nodes/s", "simulated", "difference"
+    );
+    let mut worst: f64 = 0.0;
+    for ((tree, algorithm), efficiencies) in pairs.into_iter().zip(efficiencies) {
+        let named = find(tree)?;
+        let (tree, processes) = (Tree::new(named.parameters)?, 2);
+        let source = Source::Tree(&tree, Kernel::fastest());
+        let result =
+            simulate(source, Plan::of(algorithm), processes, costs(&measured, algorithm), u64::MAX);
+        let result =
+            result.map_err(|why| SimulateError::Simulation { processes: processes as u32, why })?;
+        let real = median(efficiencies) * 2e3 / measured.node;
+        let simulated = named.published.nodes as f64 / result.seconds / 1e6;
+        let difference = 100.0 * (simulated / real - 1.0);
+        worst = worst.max(difference.abs());
+        println!(
+            "{:<6}{:<14}{real:>22.1}{simulated:>22.1}{difference:>13.1}%",
+            named.name,
+            algorithm.name()
+        );
+    }
+    if worst > ALLOWED {
+        return Err(SimulateError::NotCalibrated(worst));
+    }
+    println!("ok: within {worst:.1}%, allowed are {ALLOWED}%");
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// What LogGP calls them.
+fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
+    let &Measured {
+        node, poll, message, send, byte, turn, access, release, acquire, steal, ..
+    } = measured;
+    Costs {
+        node,
+        look: poll,
+        turn,
+        latency: (message - 2.0 * send).max(0.0),
+        overhead: send,
+        byte,
+        access,
+        release,
+        acquire,
+        steal,
+        // Both PEs are on this node; but `hierarchical` has a group for each.
+        group: if algorithm == Algorithm::Hierarchical { 1 } else { 2 },
+    }
+}
+
+/// What `uts costs` says.
+fn measure() -> Result<Measured, SimulateError> {
+    let fail = |why: &dyn std::fmt::Display| SimulateError::Costs(why.to_string());
+    let program = std::env::current_exe().map_err(|it| fail(&it))?;
+    let output = Command::new(program)
+        .args(["costs", "--pes", "2", "--ranks", "2", "--csv"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|it| fail(&it))?;
+    if !output.status.success() {
+        return Err(fail(&String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let mut reader = csv::Reader::from_reader(&output.stdout[..]);
+    let line = reader.deserialize().next();
+    line.ok_or_else(|| fail(&"it printed nothing"))?.map_err(|it| fail(&it))
+}

@@ -1,0 +1,65 @@
+//! What happens when: events in the order of their times.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// Events to come. Of two at the same time that which was told first comes first.
+#[derive(Debug)]
+pub struct Events<W> {
+    queue: BinaryHeap<Reverse<Event<W>>>,
+    told: u64,
+}
+
+/// Something that happens to a process.
+#[derive(Debug)]
+pub struct Event<W> {
+    /// When, in nanoseconds.
+    pub at: f64,
+    number: u64,
+    /// To whom.
+    pub process: usize,
+    /// What.
+    pub what: W,
+}
+
+impl<W> Events<W> {
+    /// None, with room for so many.
+    pub fn with_capacity(events: usize) -> Self {
+        Self { queue: BinaryHeap::with_capacity(events), told: 0 }
+    }
+
+    /// Something will happen.
+    pub fn push(&mut self, at: f64, process: usize, what: W) {
+        self.told += 1;
+        self.queue.push(Reverse(Event { at, number: self.told, process, what }));
+    }
+
+    /// What happens next.
+    pub fn pop(&mut self) -> Option<Event<W>> {
+        self.queue.pop().map(|Reverse(event)| event)
+    }
+
+    /// How many were told.
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+}
+
+impl<W> PartialEq for Event<W> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<W> Eq for Event<W> {}
+
+impl<W> PartialOrd for Event<W> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<W> Ord for Event<W> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.total_cmp(&other.at).then(self.number.cmp(&other.number))
+    }
+}
