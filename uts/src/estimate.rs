@@ -38,6 +38,7 @@ const SAMPLES: u32 = 8192;
 pub struct Law {
     tree: Tree,
     kind: LawKind,
+    seed: u64,
     random: Cell<u64>,
 }
 
@@ -90,12 +91,18 @@ impl Law {
             }
             _ => return Err(no_law),
         };
-        Ok(Self { tree, kind, random: Cell::new(1) })
+        Ok(Self { tree, kind, seed: 1, random: Cell::new(1) })
+    }
+
+    /// The same law, of which other trees are drawn with another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed: mix(seed), ..self }
     }
 
     /// Prepares for another search.
     pub fn restart(&self) {
-        self.random.set(1);
+        self.random.set(self.seed);
         if let LawKind::Walk { nodes, left, open } = &self.kind {
             left.set(*nodes);
             open.set(0);

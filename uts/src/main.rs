@@ -63,9 +63,6 @@ fn main() -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    if job.tree.parameters().may_be_endless() && job.published().is_none() {
-        eprintln!("uts: q m is 1 or more: this tree may have no end");
-    }
     if options.sequential {
         return job.run_sequentially();
     }

@@ -75,6 +75,10 @@ pub struct Options {
     )]
     shift: Option<f64>,
 
+    /// Search a tree that may have no end (q m is 1 or more), until it ends or Ctrl-C is pressed
+    #[arg(long)]
+    endless: bool,
+
     /// How often each node is computed anew: more work, the same tree
     #[arg(short, long, value_name = "TIMES", default_value_t = 1)]
     granularity: u32,
@@ -169,6 +173,17 @@ pub enum OptionsError {
     /// The parameters make no tree.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// Nobody knows whether the tree has an end.
+    #[error(
+        "q is {probability} and m is {children}: q m is 1 or more, so the tree may have no end; allowed are \
+         smaller ones, or --endless: then Ctrl-C ends the search, and prints what was found until then"
+    )]
+    Endless {
+        /// q.
+        probability: f64,
+        /// m.
+        children: u32,
+    },
     /// No kernel has this name, or the processor lacks its instructions.
     #[error("no kernel `{name}` on this processor; kernels: auto, {known}")]
     UnknownKernel {
@@ -201,7 +216,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// If its name is unknown or its parameters make no tree.
+    /// If its name is unknown, or its parameters make no tree, or one that may have no end.
     pub fn tree(&self) -> Result<Tree, OptionsError> {
         let default = Parameters::DEFAULT;
         let parameters = match &self.tree {
@@ -224,7 +239,15 @@ impl Options {
                 granularity: 1,
             },
         };
-        Ok(Tree::new(Parameters { granularity: self.granularity, ..parameters })?)
+        let tree = Tree::new(Parameters { granularity: self.granularity, ..parameters })?;
+        let parameters = *tree.parameters();
+        // Some of those with published sizes are such trees, and have an end.
+        let may_be_endless = parameters.may_be_endless() && named::published(&parameters).is_none();
+        if may_be_endless && !self.endless {
+            let Parameters { probability, children, .. } = parameters;
+            return Err(OptionsError::Endless { probability, children });
+        }
+        Ok(tree)
     }
 
     /// The kernel that is asked for.
@@ -413,6 +436,11 @@ mod tests {
         assert!(tree(&["--tree", "T9"]).starts_with("no tree `T9`; trees: T1, T5, T2"));
         assert!(tree(&["-b", "-3"]).starts_with("root branching factor -3: allowed is 0 to"));
         assert_eq!(tree(&["-q", "1.5"]), "probability 1.5: allowed is 0 to 1");
+        let endless = ["-t", "0", "-q", "0.6", "-m", "2"];
+        let text = tree(&endless);
+        assert!(text.starts_with("q is 0.6 and m is 2") && text.contains("--endless"), "{text}");
+        let wanted = parse(&[&endless[..], &["--endless"]].concat()).expect("sound");
+        assert!(wanted.tree().is_ok());
         let kernel = parse(&["--kernel", "fast"]).expect("sound for the parser").kernel();
         let text = kernel.expect_err("must be refused").to_string();
         assert!(text.starts_with("no kernel `fast`") && text.ends_with("plain"), "{text}");
