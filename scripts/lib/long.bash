@@ -175,6 +175,7 @@ for library in openmpi mpich; do
         job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --migrate-every 10 \
             --move state $nodes
     done
+    scripts/uts-exact --mpi "$library" --programs "$programs" || fail "uts-exact: $library"
     # C programs, in all places.
     sources=vrt/run/tests/programs/c
     for source in globals.c collectives.c communicators.c point_to_point.c one_sided.c datatypes.c cpp.cc; do
@@ -198,6 +199,9 @@ if [[ $(id -u) -eq 0 ]] && unshare --net --mount --uts --ipc --pid --fork true 2
 else
     echo "   they need root and namespaces: left out"
 fi
+
+step "uts: every algorithm, termination and tree"
+scripts/uts-exact --programs "$target/quick" || fail "uts-exact"
 
 step "chaos"
 scripts/chaos --minutes 2 --programs "$target/quick" || fail "chaos"

@@ -3,7 +3,7 @@
 //!
 //! `shared-2006` and `hierarchical` read words of others, `steal-2007` sends requests; all of them try one
 //! process after another, nearly always in vain where processes are many. What a thief passes in vain is
-//! not an event each: it looks [`BLOCK`] processes ahead, at who has something *now*, and gets there after
+//! not an event each: it looks [`BLOCK`] processes ahead or more, at who has something *now*, and gets there after
 //! as many accesses as there are processes before. So a million thieves can be simulated. The rest is as in
 //! [`crate::shared_2006`], [`crate::hierarchical`] and [`crate::searcher`]: chunks, rings, requests that are
 //! answered once in an interval, cancellable barriers, the group's agent, prefetching.
@@ -34,8 +34,9 @@ use crate::{
 use barriers::Group;
 use std::collections::VecDeque;
 
-/// Processes that a thief passes in one event, at most.
+/// Processes that a thief passes in one event, at most: so many, or this part of all of them.
 const BLOCK: usize = 1024;
+const BLOCKS: usize = 64;
 /// Chunks in a ring, as in [`crate::steal_stack`].
 const SLOTS: usize = 64;
 
@@ -352,7 +353,7 @@ impl<N: OpenNodes> World<N> {
             Where::Elsewhere => self.own_group(rank),
             Where::Near => rank..rank + 1,
         };
-        let until = until.min(from + BLOCK);
+        let until = until.min(from + BLOCK.max(self.processes.len() / BLOCKS));
         if own.contains(&from) {
             let passed = passed + (own.end.min(until) - from).max(1);
             return self.scan(rank, at, place, passed);
