@@ -1,18 +1,16 @@
 //! `rocket-mini experiment`: the figures of the paper, made here.
 //!
-//! Jobs are run one after the other and then all of them again, so that a slow minute of the machine does
-//! not fall on one of them alone. A figure shows the best run of each, as disturbances only slow it down.
+//! A figure shows the best run of each, as disturbances only slow it down.
 
 mod catalog;
-mod figure;
 mod run;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use catalog::{EXPERIMENTS, Experiment, Job, Shape};
-use figure::{Labels, Series};
+use experiments::{Axis, Folder, Labels, Series};
 use run::{Disturbance, Outcome};
 
 use crate::progress::Progress;
@@ -45,13 +43,8 @@ pub struct ExperimentArgs {
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// No experiment has this name.
-    #[error("no experiment `{name}`; experiments: all, {known}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] experiments::Unknown),
     /// A job failed.
     #[error("rocket-mini {line}: {why}")]
     Job {
@@ -61,13 +54,8 @@ pub enum ExperimentError {
         why: String,
     },
     /// A file cannot be written.
-    #[error("cannot write {}: {why}", .file.display())]
-    File {
-        /// Its path.
-        file: PathBuf,
-        /// What happened.
-        why: String,
-    },
+    #[error(transparent)]
+    File(#[from] experiments::WriteError),
 }
 
 /// Runs what is asked for, and prints its paragraphs.
@@ -76,45 +64,27 @@ pub fn run(args: &ExperimentArgs) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("rocket-mini: {error}");
-            ExitCode::from(if matches!(error, ExperimentError::Unknown { .. }) { 2 } else { 1 })
+            ExitCode::from(if matches!(error, ExperimentError::Unknown(_)) { 2 } else { 1 })
         }
     }
 }
 
 fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
-    let name = args.name.as_str();
-    let chosen: Vec<&Experiment> =
-        EXPERIMENTS.iter().filter(|it| name == "all" || it.name == name).collect();
-    if chosen.is_empty() {
-        let known = EXPERIMENTS.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
-        return Err(ExperimentError::Unknown { name: name.to_owned(), known });
-    }
-    let out = args.out.as_path();
-    std::fs::create_dir_all(out).map_err(|why| unwritten(out, &why))?;
+    let chosen = experiments::choose(EXPERIMENTS, |it| it.name, &args.name)?;
+    let mut folder = Folder::create(&args.out)?;
     let mut progress = Progress::new(!args.no_progress, None);
-    let mut report = String::new();
     for experiment in chosen {
         let jobs = (experiment.jobs)();
         let runs = measure(experiment, &jobs, args, &mut progress)?;
-        let table = out.join(format!("{}.csv", experiment.name));
-        write_table(&table, &jobs, &runs).map_err(|why| unwritten(&table, &why))?;
+        folder.write_table(experiment.name, &COLUMNS, rows(&jobs, &runs))?;
         let best: Vec<&Outcome> = runs.iter().filter_map(|runs| best(runs)).collect();
         let lines = lines(experiment, &jobs, &best);
-        let file = out.join(format!("{}.svg", experiment.name));
-        let labels = labels(experiment);
-        let is_listed = experiment.shape != Shape::Course;
-        figure::draw(&file, &labels, &lines, is_listed).map_err(|why| unwritten(&file, &why))?;
-        let paragraph = paragraph(experiment, &jobs, &best, &lines);
-        println!("{paragraph}");
-        report += &paragraph;
-        report.push('\n');
+        let is_course = experiment.shape == Shape::Course;
+        let axis = if is_course { Axis::FromZero } else { Axis::Listed };
+        folder.draw(experiment.name, &labels(experiment), &lines, axis)?;
+        folder.add_paragraph(&paragraph(experiment, &jobs, &best, &lines));
     }
-    let file = out.join("report.md");
-    std::fs::write(&file, report).map_err(|why| unwritten(&file, &why))
-}
-
-fn unwritten(file: &Path, why: &dyn std::fmt::Display) -> ExperimentError {
-    ExperimentError::File { file: file.to_owned(), why: why.to_string() }
+    Ok(folder.write_report()?)
 }
 
 /// The outcomes of each job.
@@ -125,18 +95,15 @@ fn measure(
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
     let mut runs: Vec<Vec<Outcome>> = vec![Vec::new(); jobs.len()];
-    // Those that a figure shows above each other run next to each other.
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|a, b| jobs[*a].x.total_cmp(&jobs[*b].x));
     let mut disturbance: Disturbance = None;
     if let Some(first) = jobs.iter().find(|job| job.is_disturbed) {
         let quiet = run::run(first, &args.out, None)?.seconds;
         disturbance = Some((0.25 * quiet, 0.25 * quiet));
     }
+    let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
     let all = jobs.len() * args.repeat as usize;
-    for number in 0..all {
+    for (number, at) in experiments::rounds(&places, args.repeat as usize).enumerate() {
         progress.show(|| format!("{}: run {} of {all}", experiment.name, number + 1));
-        let at = order[number % jobs.len()];
         let disturbance = disturbance.filter(|_| jobs[at].is_disturbed);
         runs[at].push(run::run(&jobs[at], &args.out, disturbance)?);
     }
@@ -148,13 +115,15 @@ fn best(runs: &[Outcome]) -> Option<&Outcome> {
     runs.iter().max_by(|a, b| a.rate().total_cmp(&b.rate()))
 }
 
-fn write_table(path: &Path, jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), csv::Error> {
-    let mut writer = csv::Writer::from_path(path)?;
-    let names = ["series", "x", "arguments", "run", "seconds", "steps", "rate", "idle_percent"];
-    writer.write_record(names)?;
-    for (job, runs) in jobs.iter().zip(runs) {
-        for (number, outcome) in runs.iter().enumerate() {
-            writer.write_record([
+/// What stands above the columns of a table.
+const COLUMNS: [&str; 8] =
+    ["series", "x", "arguments", "run", "seconds", "steps", "rate", "idle_percent"];
+
+/// The rows of the table: all runs of all jobs.
+fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 8]> {
+    jobs.iter().zip(runs).flat_map(|(job, runs)| {
+        runs.iter().enumerate().map(|(number, outcome)| {
+            [
                 job.series.clone(),
                 job.x.to_string(),
                 job.arguments.clone(),
@@ -163,10 +132,9 @@ fn write_table(path: &Path, jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), c
                 outcome.steps.to_string(),
                 format!("{:.3}", outcome.rate()),
                 format!("{:.1}", outcome.idle),
-            ])?;
-        }
-    }
-    Ok(writer.flush()?)
+            ]
+        })
+    })
 }
 
 fn labels(experiment: &Experiment) -> Labels<'static> {
@@ -290,18 +258,5 @@ mod tests {
         assert_eq!(lines[0].1, [(1.0, 1.0), (2.0, 2.0), (4.0, 0.25)]);
         let text = paragraph(experiment, &jobs, &best, &lines);
         assert!(text.contains("| flow | 2.00 at 2 | 1.0% | 0.25 at 4 | 60.0% | 8.00 |"), "{text}");
-    }
-
-    #[test]
-    fn a_figure_is_drawn() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("figure.svg");
-        let lines = [("one".to_owned(), vec![(1.0, 2.0), (2.0, 3.0), (64.0, 1.0)])];
-        for is_listed in [true, false] {
-            let labels = Labels { title: "A title", x: "x", y: "y" };
-            figure::draw(&file, &labels, &lines, is_listed).unwrap();
-            let text = std::fs::read_to_string(&file).unwrap();
-            assert!(text.contains("A title") && text.contains("polyline"), "{text}");
-        }
     }
 }

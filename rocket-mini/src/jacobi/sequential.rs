@@ -61,6 +61,7 @@ pub fn solve_sequentially(settings: &Settings) -> Solution {
     Solution {
         residuals,
         l2: (squares / problem.cells() as f64).sqrt(),
+        cells: problem.cells(),
         iterations,
         converged,
         error,

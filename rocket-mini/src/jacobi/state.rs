@@ -84,6 +84,7 @@ impl State {
         Run {
             solution: Solution {
                 l2: (column(1).sum::<f64>() / settings.problem.cells() as f64).sqrt(),
+                cells: settings.problem.cells(),
                 error: column(0).fold(0.0, f64::max),
                 residuals: self.residuals,
                 iterations: self.iterations,

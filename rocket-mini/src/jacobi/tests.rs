@@ -3,6 +3,7 @@
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
+use super::kernel::Change;
 use super::*;
 
 fn settings(size: usize) -> Settings {
@@ -128,6 +129,42 @@ fn more_ranks_than_cells_are_an_error_on_every_rank() {
         let error = solve(world, &settings(2), None, |_, _| ()).unwrap_err();
         assert_eq!(error, Error::TooManyRanks { ranks: 9, size: 2 });
     });
+}
+
+/// Changes near round-off are equal, and sums of equal terms are rounded in one direction for long: by
+/// 5e-12 of their size with a million cells, where the parts of eight ranks are not.
+#[test]
+fn sums_in_another_order_are_no_difference() {
+    let size = 96;
+    let (old, new) = (vec![0.0; size], vec![2.4379989e-11; size]);
+    let l2 = |squares: f64| (squares / size.pow(3) as f64).sqrt();
+    let sum_of_rows = |rows: usize| {
+        let mut change = Change::default();
+        (0..rows).for_each(|_| change.add_row(&old, &new));
+        change.squares()
+    };
+    let of_ranks = l2((0..8).map(|_| sum_of_rows(size * size / 8)).sum());
+    let of_one = l2((0..size.pow(3)).map(|_| new[0] * new[0]).sum());
+    let distance = (of_ranks - of_one).abs() / of_one;
+    assert!(distance > 1e-12, "the roundings are too small for this test: {distance:e}");
+
+    let reference = Solution {
+        residuals: vec![new[0]],
+        l2: of_one,
+        cells: size.pow(3),
+        iterations: 1,
+        converged: false,
+        error: 0.0,
+        checksum: 0,
+    };
+    let found = Solution { l2: of_ranks, ..reference.clone() };
+    assert_eq!(found.difference_from(&reference), None);
+    // One cell among all has changed by twice as much as it should.
+    let squares = 1.0 + 3.0 / size.pow(3) as f64;
+    let wrong = Solution { l2: of_ranks * squares.sqrt(), ..reference.clone() };
+    assert!(matches!(wrong.difference_from(&reference), Some(Difference::L2 { .. })));
+    let not_a_number = Solution { l2: f64::NAN, ..reference.clone() };
+    assert!(matches!(not_a_number.difference_from(&reference), Some(Difference::L2 { .. })));
 }
 
 #[test]

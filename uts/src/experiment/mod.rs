@@ -1,24 +1,20 @@
 //! `uts experiment`: the experiments of the papers, run here.
 //!
-//! Each job is run several times, the jobs of an experiment one after the other and then all of them
-//! again, so that a slow minute of the machine does not fall on one of them alone; those to be compared run
-//! next to each other. A figure shows the
-//! best run for rates, where only disturbances vary, and else the median, or all runs together.
+//! Each job is run several times. A figure shows the best run for rates, where only disturbances vary, and else the median, or all runs together.
 
 mod catalog;
-mod figure;
 mod run;
 
 pub use catalog::Job;
 use catalog::{EXPERIMENTS, Experiment, Measure};
 use clap::Args;
-use figure::Series;
+use experiments::{Axis, Folder, Labels, Series};
 use run::Outcome;
 pub use run::run as run_job;
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 use thiserror::Error;
 
@@ -43,13 +39,8 @@ pub struct ExperimentOptions {
 #[derive(Debug, Error)]
 pub enum ExperimentError {
     /// No experiment has this name.
-    #[error("no experiment `{name}`; experiments: all, {known}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] experiments::Unknown),
     /// A job failed or found the wrong tree.
     #[error("uts {line}: {why}")]
     Job {
@@ -59,13 +50,8 @@ pub enum ExperimentError {
         why: String,
     },
     /// A file cannot be written.
-    #[error("{file}: {why}")]
-    File {
-        /// Its path.
-        file: String,
-        /// What happened.
-        why: String,
-    },
+    #[error(transparent)]
+    File(#[from] experiments::WriteError),
 }
 
 /// Runs what is asked for.
@@ -74,33 +60,18 @@ pub enum ExperimentError {
 ///
 /// If there is no such experiment, a job fails or a file cannot be written.
 pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
-    let name = options.name.as_str();
-    let chosen: Vec<&Experiment> =
-        EXPERIMENTS.iter().filter(|it| name == "all" || it.name == name).collect();
-    if chosen.is_empty() {
-        let known = EXPERIMENTS.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
-        return Err(ExperimentError::Unknown { name: name.to_owned(), known });
-    }
-    let out = options.out.as_path();
-    std::fs::create_dir_all(out).map_err(|it| file_error(out, &it))?;
-    let mut report = String::new();
+    let chosen = experiments::choose(EXPERIMENTS, |it| it.name, &options.name)?;
+    let mut folder = Folder::create(&options.out)?;
     for experiment in chosen {
         let outcomes = measure(experiment, options.repeat)?;
-        write_table(&out.join(format!("{}.csv", experiment.name)), experiment, &outcomes)?;
+        folder.write_table(experiment.name, &COLUMNS, rows(experiment, &outcomes))?;
         let lines = lines(experiment, &outcomes);
-        let path = out.join(format!("{}.svg", experiment.name));
-        figure::draw(&path, experiment, &lines).map_err(|why| file_error(&path, &why))?;
-        let paragraph = paragraph(experiment, &lines);
-        println!("{paragraph}");
-        report += &paragraph;
-        report.push('\n');
+        let Experiment { title, axis: x, measure, .. } = *experiment;
+        let labels = Labels { title, x, y: measure.axis() };
+        folder.draw(experiment.name, &labels, &lines, Axis::Span)?;
+        folder.add_paragraph(&paragraph(experiment, &lines));
     }
-    let path = out.join("report.md");
-    std::fs::write(&path, report).map_err(|it| file_error(&path, &it))
-}
-
-fn file_error(file: &Path, why: &dyn std::fmt::Display) -> ExperimentError {
-    ExperimentError::File { file: file.display().to_string(), why: why.to_string() }
+    Ok(folder.write_report()?)
 }
 
 /// The outcomes of each job.
@@ -108,16 +79,13 @@ fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, Ex
     let jobs = (experiment.jobs)();
     let shows = std::io::stderr().is_terminal();
     let mut outcomes = vec![Vec::new(); jobs.len()];
-    // Those that a figure shows above each other run next to each other.
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|a, b| jobs[*a].x.total_cmp(&jobs[*b].x));
+    let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
     let all = jobs.len() * repeat as usize;
-    for number in 0..all {
+    for (number, job) in experiments::rounds(&places, repeat as usize).enumerate() {
         if shows {
             // A terminal that cannot be written to shows no progress.
             let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
         }
-        let job = order[number % jobs.len()];
         outcomes[job].push(run::run(&jobs[job])?);
     }
     if shows {
@@ -126,48 +94,44 @@ fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, Ex
     Ok(outcomes)
 }
 
-fn write_table(
-    path: &Path,
-    experiment: &Experiment,
-    outcomes: &[Vec<Outcome>],
-) -> Result<(), ExperimentError> {
-    let write = || -> Result<(), csv::Error> {
-        let mut writer = csv::Writer::from_path(path)?;
-        writer.write_record([
-            "series",
-            "x",
-            "arguments",
-            "run",
-            "seconds",
-            "nodes",
-            "value",
-            "stolen",
-            "failed",
-            "working",
-            "overhead",
-            "searching",
-            "idle",
-        ])?;
-        for (job, runs) in (experiment.jobs)().iter().zip(outcomes) {
-            for (number, outcome) in runs.iter().enumerate() {
-                let value = outcome.value(experiment.measure);
-                let mut record = vec![
-                    job.series.clone(),
-                    job.x.to_string(),
-                    job.arguments.clone(),
-                    number.to_string(),
-                    format!("{:.6}", outcome.seconds),
-                    outcome.nodes.to_string(),
-                    value.map(|it| format!("{it:.3}")).unwrap_or_default(),
-                ];
-                record.extend(outcome.steals.map(|it| it.to_string()));
-                record.extend(outcome.times.map(|it| format!("{it:.6}")));
-                writer.write_record(record)?;
-            }
+/// What stands above the columns of a table.
+const COLUMNS: [&str; 13] = [
+    "series",
+    "x",
+    "arguments",
+    "run",
+    "seconds",
+    "nodes",
+    "value",
+    "stolen",
+    "failed",
+    "working",
+    "overhead",
+    "searching",
+    "idle",
+];
+
+/// The rows of the table: all runs of all jobs.
+fn rows(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (job, runs) in (experiment.jobs)().iter().zip(outcomes) {
+        for (number, outcome) in runs.iter().enumerate() {
+            let value = outcome.value(experiment.measure);
+            let mut row = vec![
+                job.series.clone(),
+                job.x.to_string(),
+                job.arguments.clone(),
+                number.to_string(),
+                format!("{:.6}", outcome.seconds),
+                outcome.nodes.to_string(),
+                value.map(|it| format!("{it:.3}")).unwrap_or_default(),
+            ];
+            row.extend(outcome.steals.map(|it| it.to_string()));
+            row.extend(outcome.times.map(|it| format!("{it:.6}")));
+            rows.push(row);
         }
-        Ok(writer.flush()?)
-    };
-    write().map_err(|it| file_error(path, &it))
+    }
+    rows
 }
 
 /// The points of the figure.

@@ -1,0 +1,88 @@
+//! What the commands have in common that repeat the experiments of a paper: which experiment is asked for,
+//! in which order its jobs run, and the folder with its tables, figures and report.
+//!
+//! ```
+//! use experiments::{Axis, Folder, Labels, rounds};
+//!
+//! let out = std::env::temp_dir().join("experiments-doc");
+//! let mut folder = Folder::create(&out)?;
+//! let sizes = [1.0, 2.0, 4.0];
+//! let mut best = [f64::INFINITY; 3];
+//! for job in rounds(&sizes, 5) {
+//!     let start = std::time::Instant::now();
+//!     std::hint::black_box(vec![1_u8; 1000 * sizes[job] as usize]);
+//!     best[job] = start.elapsed().as_secs_f64().min(best[job]);
+//! }
+//! let rows = sizes.iter().zip(best).map(|(size, seconds)| [size.to_string(), seconds.to_string()]);
+//! folder.write_table("memory", &["kilobytes", "seconds"], rows)?;
+//! let labels = Labels { title: "Memory", x: "kilobytes", y: "seconds" };
+//! let line = ("vec".to_owned(), sizes.into_iter().zip(best).collect());
+//! folder.draw("memory", &labels, &[line], Axis::Listed)?;
+//! folder.add_paragraph("## Memory\n\n![Memory](memory.svg)\n");
+//! folder.write_report()?;
+//! # std::fs::remove_dir_all(out).ok();
+//! # Ok::<(), experiments::WriteError>(())
+//! ```
+
+mod figure;
+mod folder;
+
+pub use figure::{Axis, Labels, Series};
+pub use folder::{Folder, WriteError};
+
+/// No experiment has the name that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no experiment `{name}`; experiments: all, {known}")]
+pub struct Unknown {
+    name: String,
+    known: String,
+}
+
+/// The experiment of a name, or each of them for `all`.
+///
+/// # Errors
+///
+/// [`Unknown`] if none has this name.
+pub fn choose<'a, E>(
+    experiments: &'a [E],
+    name_of: fn(&E) -> &'static str,
+    name: &str,
+) -> Result<Vec<&'a E>, Unknown> {
+    let chosen: Vec<&E> =
+        experiments.iter().filter(|it| name == "all" || name_of(it) == name).collect();
+    if chosen.is_empty() {
+        let known = experiments.iter().map(name_of).collect::<Vec<_>>().join(", ");
+        return Err(Unknown { name: name.to_owned(), known });
+    }
+    Ok(chosen)
+}
+
+/// The order in which jobs run: all of them, and then all of them again, so that a slow minute of the
+/// machine does not fall on one of them alone. Those that a figure shows above each other, as they have the
+/// same place on its horizontal axis, run next to each other.
+pub fn rounds(places: &[f64], times: usize) -> impl Iterator<Item = usize> {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
+    (0..times).flat_map(move |_| order.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_experiment_or_all_are_chosen() {
+        let all = ["ranks", "styles"];
+        let name_of: fn(&&'static str) -> &'static str = |it| *it;
+        assert_eq!(choose(&all, name_of, "styles"), Ok(vec![&"styles"]));
+        assert_eq!(choose(&all, name_of, "all"), Ok(vec![&"ranks", &"styles"]));
+        let error = choose(&all, name_of, "style").map_err(|it| it.to_string());
+        assert_eq!(error, Err("no experiment `style`; experiments: all, ranks, styles".to_owned()));
+    }
+
+    #[test]
+    fn jobs_of_one_place_run_next_to_each_other_and_each_once_in_a_round() {
+        let order: Vec<usize> = rounds(&[1.0, 8.0, 1.0, 4.0], 2).collect();
+        assert_eq!(order, [0, 2, 3, 1, 0, 2, 3, 1]);
+    }
+}
