@@ -7,17 +7,19 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `moves` | broadcast, gather, scatter, allgather, alltoall |
+//! | `rooted` | broadcast, gather, scatter |
+//! | `all_to_all` | allgather, alltoall |
 //! | `reductions` | reduce, allreduce, reduce_scatter, scan |
 //! | `neighbors` | among the neighbours of a topology |
 //! | `parts` | buffers with a part for each rank |
 //! | `inter` | between two groups |
 
+mod all_to_all;
 mod inter;
-mod moves;
 mod neighbors;
 mod parts;
 mod reductions;
+mod rooted;
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -34,8 +36,8 @@ use crate::request::{Buffers, Future_, Request, State};
 use crate::status::Stat;
 
 /// The functions of collective operations.
-pub(crate) const ALL: [&[Export]; 4] =
-    [EXPORTS, moves::EXPORTS, reductions::EXPORTS, neighbors::EXPORTS];
+pub(crate) const ALL: [&[Export]; 5] =
+    [EXPORTS, rooted::EXPORTS, all_to_all::EXPORTS, reductions::EXPORTS, neighbors::EXPORTS];
 
 /// Makes the future of an operation; its arguments are checked.
 pub(crate) type Operation = Box<dyn Fn() -> Future_>;
@@ -48,6 +50,13 @@ fn operation<F: Future<Output = Outcome> + 'static>(
         let future = make();
         Box::pin(async move { future.await.map(|()| Stat::EMPTY) })
     }))
+}
+
+/// Does a small operation on elements without gaps.
+#[inline(always)]
+unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
+    // SAFETY: as the caller promises.
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, combined)? })
 }
 
 /// The blocking form.

@@ -74,11 +74,11 @@ fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
         crate::send::EXPORTS,
         crate::session::EXPORTS,
         crate::status::EXPORTS,
-        crate::topology::EXPORTS,
     ]
     .into_iter()
     .chain(datatype::EXPORTS)
     .chain(collective::ALL)
+    .chain(crate::topology::ALL)
     .chain(crate::window::ALL)
     .flatten()
 }

@@ -2,12 +2,13 @@
 
 use std::ffi::c_void;
 
+use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{In, Out};
 
 use crate::buffer::{Incoming, Outgoing, UNTYPED};
 use crate::datatype::Use;
-use crate::fault::Outcome;
+use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::process::Process;
 
@@ -231,4 +232,25 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
         Ok(Target { at: buf.cast::<u8>().wrapping_offset(at as isize), count, datatype })
     });
     parts.collect()
+}
+
+/// What a rank gives itself is as long as the place that is there for it.
+pub(super) fn expect_equal(sent: usize, room: usize) -> Outcome {
+    if sent > room {
+        refuse!(MPI_ERR_TRUNCATE, "a rank sends {sent} bytes to itself and has room for {room}");
+    }
+    if sent < room {
+        refuse!(MPI_ERR_COUNT, "a rank sends {sent} bytes to itself and expects {room}");
+    }
+    Ok(())
+}
+
+pub(super) unsafe fn rooms(parts: &[Target]) -> Outcome<Vec<Incoming>> {
+    // SAFETY: as the caller promises.
+    parts.iter().map(|part| unsafe { part.room() }).collect()
+}
+
+pub(super) unsafe fn datas(parts: &[Source]) -> Outcome<Vec<Outgoing>> {
+    // SAFETY: as the caller promises.
+    parts.iter().map(|part| unsafe { part.read() }).collect()
 }

@@ -1,18 +1,19 @@
-//! Operations that move data: broadcast, gather, scatter, allgather, alltoall (MPI-4.1 sections 6.4 to 6.8).
+//! Operations that move data from or to one rank: broadcast, gather, scatter (MPI-4.1 sections 6.4 to 6.6).
 
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::algorithms::{Collective, Combined, In, Out, combine_now};
+use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
 
-use super::parts::{Source, Target, input, input_of, output, put, targets, typed_targets};
-use super::{Operation, Root, forms, inter, operation, root_of, three_forms};
+use super::parts::{
+    Source, Target, datas, expect_equal, input, input_of, output, put, rooms, targets,
+};
+use super::{Operation, Root, combined, forms, inter, operation, root_of, three_forms};
 use crate::buffer::{is_in_place, not_in_place};
 use crate::call::Call;
 use crate::communicator::Comm;
-use crate::fault::{Outcome, refuse};
+use crate::fault::Outcome;
 use crate::numbers::Whole;
 
 forms! {
@@ -37,43 +38,10 @@ forms! {
         sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, root: c_int,
     ) = scatterv;
-    MPI_Allgather / MPI_Allgather_c, MPI_Iallgather / MPI_Iallgather_c,
-    MPI_Allgather_init / MPI_Allgather_init_c(
-        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-        recvcount: N, recvtype: MPI_Datatype,
-    ) = allgather;
-    MPI_Allgatherv / MPI_Allgatherv_c, MPI_Iallgatherv / MPI_Iallgatherv_c,
-    MPI_Allgatherv_init / MPI_Allgatherv_init_c(
-        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-        recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-    ) = allgatherv;
-    MPI_Alltoall / MPI_Alltoall_c, MPI_Ialltoall / MPI_Ialltoall_c,
-    MPI_Alltoall_init / MPI_Alltoall_init_c(
-        sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-        recvcount: N, recvtype: MPI_Datatype,
-    ) = alltoall;
-    MPI_Alltoallv / MPI_Alltoallv_c, MPI_Ialltoallv / MPI_Ialltoallv_c,
-    MPI_Alltoallv_init / MPI_Alltoallv_init_c(
-        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
-        recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-    ) = alltoallv;
-    MPI_Alltoallw / MPI_Alltoallw_c, MPI_Ialltoallw / MPI_Ialltoallw_c,
-    MPI_Alltoallw_init / MPI_Alltoallw_init_c(
-        sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
-        sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
-        rdispls: *const D, recvtypes: *const MPI_Datatype,
-    ) = alltoallw;
 }
 
 three_forms!(broadcast<N>(buf: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int),
     now broadcast_now);
-
-/// Does a small operation on elements without gaps.
-#[inline(always)]
-unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
-    // SAFETY: as the caller promises.
-    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, combined)? })
-}
 
 #[inline(always)]
 unsafe fn broadcast_now<N: Whole>(
@@ -168,17 +136,6 @@ unsafe fn gather_now<N: Whole>(
     };
     // SAFETY: as the program promises.
     unsafe { combined(call, &comm, &Combined::gather(Some(at), data, out)) }
-}
-
-/// What a rank gives itself is as long as the place that is there for it.
-fn expect_equal(sent: usize, room: usize) -> Outcome {
-    if sent > room {
-        refuse!(MPI_ERR_TRUNCATE, "a rank sends {sent} bytes to itself and has room for {room}");
-    }
-    if sent < room {
-        refuse!(MPI_ERR_COUNT, "a rank sends {sent} bytes to itself and expects {room}");
-    }
-    Ok(())
 }
 
 unsafe fn gather<N: Whole>(
@@ -315,16 +272,6 @@ unsafe fn gatherv<N: Whole, D: Whole>(
     })
 }
 
-unsafe fn rooms(parts: &[Target]) -> Outcome<Vec<crate::buffer::Incoming>> {
-    // SAFETY: as the caller promises.
-    parts.iter().map(|part| unsafe { part.room() }).collect()
-}
-
-unsafe fn datas(parts: &[Source]) -> Outcome<Vec<crate::buffer::Outgoing>> {
-    // SAFETY: as the caller promises.
-    parts.iter().map(|part| unsafe { part.read() }).collect()
-}
-
 three_forms!(scatter<N>(
     sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
     recvcount: N, recvtype: MPI_Datatype, root: c_int,
@@ -455,310 +402,4 @@ unsafe fn scatterv<N: Whole, D: Whole>(
             }
         }
     })
-}
-
-three_forms!(allgather<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-), now allgather_now);
-
-#[inline(always)]
-unsafe fn allgather_now<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcount: N,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: N,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<bool> {
-    let comm = call.process.comm(comm)?;
-    if comm.is_inter() || is_in_place(sendbuf) {
-        return Ok(false);
-    }
-    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let all = target.times(comm.engine.size as usize);
-    let (Some(data), Some(out)) = (source.direct(), all.direct()) else { return Ok(false) };
-    expect_equal(data.1, target.len())?;
-    // SAFETY: as the program promises.
-    unsafe { combined(call, &comm, &Combined::gather(None, data, Some(out))) }
-}
-
-unsafe fn allgather<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcount: N,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: N,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => target.nth(comm.engine.rank as usize).as_source(),
-        false => {
-            not_in_place(sendbuf)?;
-            Source::of(call.process, sendbuf, sendcount, sendtype)?
-        }
-    };
-    let n = comm.engine.partners().len();
-    if !comm.is_inter() {
-        expect_equal(source.len(), target.len())?;
-    }
-    operation(move || {
-        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
-        async move {
-            // SAFETY: as the program promises.
-            unsafe {
-                if comm.is_inter() {
-                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
-                    return inter::allgather(&comm, &source, &targets, site).await;
-                }
-                let data = source.copy();
-                let room = target.times(n).room()?;
-                let collective = Collective::begin(&comm.engine, site);
-                collective.gather(None, input_of(&data), Some(output(&room))).await?;
-                put(&room);
-                Ok(())
-            }
-        }
-    })
-}
-
-three_forms!(allgatherv<N, D>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-));
-
-unsafe fn allgatherv<N: Whole, D: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcount: N,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const N,
-    displs: *const D,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let n = comm.engine.partners().len();
-    // SAFETY: the program gives arrays of so many.
-    let parts = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
-    let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => parts[comm.engine.rank as usize].as_source(),
-        false => {
-            not_in_place(sendbuf)?;
-            Source::of(call.process, sendbuf, sendcount, sendtype)?
-        }
-    };
-    operation(move || {
-        let (comm, source, parts) = (Rc::clone(&comm), source.clone(), parts.clone());
-        async move {
-            // SAFETY: as the program promises.
-            unsafe {
-                if comm.is_inter() {
-                    return inter::allgather(&comm, &source, &parts, site).await;
-                }
-                let data = source.copy();
-                let rooms = rooms(&parts)?;
-                let outs: Vec<Out> = rooms.iter().map(output).collect();
-                let collective = Collective::begin(&comm.engine, site);
-                collective.gather_parts(None, input_of(&data), Some(&outs)).await?;
-                rooms.iter().for_each(|room| put(room));
-                Ok(())
-            }
-        }
-    })
-}
-
-three_forms!(alltoall<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-), now alltoall_now);
-
-#[inline(always)]
-unsafe fn alltoall_now<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcount: N,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: N,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<bool> {
-    let comm = call.process.comm(comm)?;
-    if comm.is_inter() || is_in_place(sendbuf) {
-        return Ok(false);
-    }
-    let n = comm.engine.size as usize;
-    let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    expect_equal(source.len(), target.len())?;
-    let (all, room) = (source.times(n).as_source(), target.times(n));
-    let (Some(data), Some(out)) = (all.direct(), room.direct()) else { return Ok(false) };
-    // SAFETY: as the program promises.
-    unsafe { combined(call, &comm, &Combined::all_to_all(data, out)) }
-}
-
-unsafe fn alltoall<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcount: N,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: N,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let n = comm.engine.partners().len();
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => target.clone(),
-        false => {
-            not_in_place(sendbuf)?;
-            Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?
-        }
-    };
-    if !comm.is_inter() {
-        expect_equal(source.len(), target.len())?;
-    }
-    let is_copied = is_in_place(sendbuf);
-    operation(move || {
-        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
-        async move {
-            // SAFETY: as the program promises.
-            unsafe {
-                if comm.is_inter() {
-                    let sources: Vec<Source> = (0..n).map(|i| source.nth(i).as_source()).collect();
-                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
-                    return inter::alltoall(&comm, &sources, &targets, site).await;
-                }
-                let all = source.times(n).as_source();
-                let mut data = all.read()?;
-                if is_copied && data.packed.is_none() {
-                    let copy = all.copy();
-                    (data.at, data.packed) = (copy.as_ptr(), Some(copy));
-                }
-                let room = target.times(n).room()?;
-                let collective = Collective::begin(&comm.engine, site);
-                collective.all_to_all(input(&data), output(&room)).await?;
-                put(&room);
-                Ok(())
-            }
-        }
-    })
-}
-
-/// An alltoall with a part of its own for each rank on both sides. In place, what is sent is copied first.
-fn alltoall_of(
-    comm: Rc<Comm>,
-    site: vrt_core::Site,
-    sources: Option<Vec<Source>>,
-    targets: Vec<Target>,
-) -> Outcome<Operation> {
-    operation(move || {
-        let (comm, sources, targets) = (Rc::clone(&comm), sources.clone(), targets.clone());
-        async move {
-            // SAFETY: as the program promises.
-            unsafe {
-                if comm.is_inter() {
-                    let sources = sources.unwrap_or_default();
-                    return inter::alltoall(&comm, &sources, &targets, site).await;
-                }
-                let copies: Vec<Vec<u8>> = match &sources {
-                    Some(_) => Vec::new(),
-                    None => targets.iter().map(|target| target.as_source().copy()).collect(),
-                };
-                let data = sources.as_deref().map(|sources| datas(sources)).transpose()?;
-                let ins: Vec<In> = match &data {
-                    Some(data) => data.iter().map(input).collect(),
-                    None => copies.iter().map(|copy| input_of(copy)).collect(),
-                };
-                let rooms = rooms(&targets)?;
-                let outs: Vec<Out> = rooms.iter().map(output).collect();
-                let collective = Collective::begin(&comm.engine, site);
-                collective.all_to_all_parts(&ins, &outs).await?;
-                rooms.iter().for_each(|room| put(room));
-                Ok(())
-            }
-        }
-    })
-}
-
-three_forms!(alltoallv<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
-    recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-));
-
-unsafe fn alltoallv<N: Whole, D: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let n = comm.engine.partners().len();
-    // SAFETY: the program gives arrays of so many.
-    unsafe {
-        let room = targets(call.process, recvbuf, (recvcounts, rdispls), recvtype, n)?;
-        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
-            true => None,
-            false => {
-                not_in_place(sendbuf)?;
-                let at = sendbuf.cast_mut();
-                let parts = targets(call.process, at, (sendcounts, sdispls), sendtype, n)?;
-                Some(parts.iter().map(Target::as_source).collect())
-            }
-        };
-        alltoall_of(comm, site, sources, room)
-    }
-}
-
-three_forms!(alltoallw<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
-    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
-    rdispls: *const D, recvtypes: *const MPI_Datatype,
-));
-
-unsafe fn alltoallw<N: Whole, D: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtypes: *const MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtypes: *const MPI_Datatype,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let n = comm.engine.partners().len();
-    // SAFETY: the program gives arrays of so many.
-    unsafe {
-        let room = typed_targets(call.process, recvbuf, (recvcounts, rdispls), recvtypes, n)?;
-        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
-            true => None,
-            false => {
-                not_in_place(sendbuf)?;
-                let at = sendbuf.cast_mut();
-                let parts = typed_targets(call.process, at, (sendcounts, sdispls), sendtypes, n)?;
-                Some(parts.iter().map(Target::as_source).collect())
-            }
-        };
-        alltoall_of(comm, site, sources, room)
-    }
 }
