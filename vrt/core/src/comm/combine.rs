@@ -25,8 +25,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::comm::groups::{self, Groups};
-use crate::comm::operator::Operator;
 use crate::comm::parts::{CombineState, EVERYBODY};
+use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
 use crate::net::parcel::{self, Parcel, Topic};
@@ -37,37 +37,6 @@ use crate::pe::{
     copy_short,
 };
 use vrt_slot::Arena;
-
-/// What an operation makes of the contributions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
-    /// Fold them.
-    Reduce(Operator),
-    /// Lay them side by side in rank order.
-    Concatenate,
-    /// Only the root contributes; everybody gets it.
-    Broadcast,
-    /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
-    Exchange,
-}
-
-/// A small collective operation of one rank.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Spec {
-    pub what: What,
-    /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
-    pub root: Option<u32>,
-    pub context: u32,
-    /// The rank in the communicator, the communicator's size and its first rank in the job, which
-    /// the others follow; or [`REGISTERED`](super::groups::REGISTERED).
-    pub rank: u32,
-    pub size: u32,
-    pub first: u32,
-    /// Bytes of a contribution.
-    pub unit: usize,
-    /// What its elements are.
-    pub signature: Signature,
-}
 
 /// Low bits of an operation's number: steps of one operation that are combined one after the other.
 pub(crate) const PHASE_BITS: u32 = 2;
@@ -120,43 +89,6 @@ impl Default for Combining {
             outgoing: Vec::new(),
             groups: Groups::default(),
         }
-    }
-}
-
-/// A rank that wants the result.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Waiting {
-    pub(super) rank: u32,
-    /// Its rank in the communicator.
-    pub(super) place: u32,
-    pub(super) request: u32,
-    #[serde(with = "crate::net::address")]
-    pub(super) out: *mut u8,
-}
-
-/// What somebody else says about an operation that this rank takes part in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Disagreement {
-    fingerprint: u32,
-    unit: u32,
-    signature: Signature,
-}
-
-impl Disagreement {
-    /// What a packet says of its operation.
-    fn of(packet: &Packet) -> Disagreement {
-        Disagreement {
-            fingerprint: packet.tag as u32,
-            unit: packet.request,
-            signature: packet.signature,
-        }
-    }
-
-    /// Says it in a packet.
-    fn write_to(self, packet: &mut Packet) {
-        packet.tag = self.fingerprint as i32;
-        packet.request = self.unit;
-        packet.signature = self.signature;
     }
 }
 
@@ -610,46 +542,6 @@ impl Combining {
             unsafe { copy_short(result.as_ptr(), out, result.len()) };
         }
         core.complete(rank, request);
-    }
-}
-
-impl Spec {
-    /// Whether both mean the same operation.
-    #[inline]
-    fn agrees_with(&self, other: &Spec) -> bool {
-        let same = match (self.what, other.what) {
-            (What::Reduce(one), What::Reduce(other)) => {
-                one.op == other.op && one.scalar == other.scalar
-            }
-            (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
-        };
-        same && self.unit == other.unit
-            && self.signature == other.signature
-            && self.root == other.root
-    }
-
-    /// What all ranks have to agree about, in short.
-    fn disagreement(&self) -> Disagreement {
-        let (kind, operator) = match self.what {
-            What::Reduce(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
-            What::Concatenate => (2, 0),
-            What::Broadcast => (3, 0),
-            What::Exchange => (0, 0),
-        };
-        let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
-        // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
-        let operator = (operator ^ (operator >> 5)) & 0xff;
-        let fingerprint = (kind << 30) | (operator << 22) | root;
-        Disagreement { fingerprint, unit: self.unit as u32, signature: self.signature }
-    }
-
-    /// Bytes of the result.
-    pub(super) fn result_len(&self) -> usize {
-        if matches!(self.what, What::Concatenate) {
-            self.unit * self.size as usize
-        } else {
-            self.unit
-        }
     }
 }
 

@@ -6,8 +6,9 @@
 
 use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{MAX_UNIT, Spec, What, combine};
+use crate::comm::combine::{MAX_UNIT, combine};
 use crate::comm::operator::Operator;
+use crate::comm::spec::{Spec, What};
 use crate::error::{Error, Site};
 use crate::layout::Signature;
 use crate::operation::{self, MayBlock};

@@ -18,7 +18,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::comm::combine::{Combining, Spec};
+use crate::comm::combine::Combining;
+use crate::comm::spec::Spec;
 use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::Shared;
@@ -264,7 +265,7 @@ fn tell_home(core: &mut Core, home: u32, telling: &Telling<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::combine::What;
+    use crate::comm::spec::What;
 
     const CONTEXT: u32 = FIRST_FREE_CONTEXT + 1;
 

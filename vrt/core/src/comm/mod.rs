@@ -13,6 +13,7 @@
 //! | `inter` | communicators between two groups |
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
+//! | `spec` | what a small operation is, and whether two ranks mean the same one |
 //! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
 //! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
@@ -31,6 +32,7 @@ pub mod operator;
 mod parts;
 pub mod reduce_op;
 pub mod shape;
+mod spec;
 pub mod table;
 
 pub use combine::Combining;

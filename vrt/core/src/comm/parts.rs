@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use crate::comm::combine::{Disagreement, Spec, Waiting, What};
 use crate::comm::operator::Pair;
+use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::pe::copy_short;
 
 /// Level of a part that covers everybody.
