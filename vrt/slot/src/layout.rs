@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! near ranges, one per slot, side by side          far ranges      images       outside heaps, a PE
-//! | ... | guard | stack <--top--> header | near heap | ... | far | ... | image | ... | outside | ...
+//! | ... | guard | stack <--top--> header | near heap | (unused) | ... | far | ... | image | ... | outside | ...
 //!                           ^ hot page, staggered
 //! ```
 //!
@@ -50,13 +50,16 @@ pub enum LayoutError {
     Heap(usize),
 }
 
+/// A stack from this size on is that of a slot for which there are addresses enough.
+const LARGE: usize = 512 << 10;
+
 impl SlotSizes {
     fn stack_size(&self, slots: usize) -> Result<usize, LayoutError> {
         match self.stack {
             Some(size) if !(64 << 10..=4 << 30).contains(&size) => Err(LayoutError::Stack(size)),
             Some(size) => Ok(size.next_multiple_of(PAGE)),
             None if slots <= 4_200 => Ok(8 * MIB),
-            None if slots <= 17_000 => Ok(512 << 10),
+            None if slots <= 17_000 => Ok(LARGE),
             None => Ok(96 << 10),
         }
     }
@@ -93,6 +96,8 @@ pub struct Layout {
     pes: usize,
     /// Offset in a near range of the page that holds the top of an unstaggered stack.
     hot: usize,
+    /// Bytes from there to the end of the near heap.
+    above: usize,
     stagger_pages: usize,
 }
 
@@ -108,15 +113,19 @@ impl Layout {
         if !(MIB..=16 << 40).contains(&far) {
             return Err(LayoutError::Heap(far));
         }
-        // A guard of one page is jumped over by a C frame of 200 KB; 1 MiB of addresses is free
-        // where slots are large, and what is over as ranges are powers of two is part of it.
-        let (guard, stagger_pages, near_heap) =
-            if stack >= 512 << 10 { (MIB, 64, 512 << 10) } else { (64 << 10, 13, 24 << 10) };
+        // A guard of one page is jumped over by a C frame of 200 KB; but each page of it costs time when a
+        // rank begins, and an entry of the page table.
+        let (guard, stagger_pages, near_heap) = match stack {
+            MIB.. => (MIB, 64, 512 << 10),
+            LARGE.. => (256 << 10, 64, 512 << 10),
+            _ => (64 << 10, 13, 24 << 10),
+        };
         let below = guard + stack + stagger_pages * PAGE;
-        let near_stride = (below + PAGE + near_heap).next_power_of_two();
-        // The hot page lies as high as the near heap allows, far above a 2 MiB boundary, so that
-        // stack top and first heap pages share a page-table page.
-        let hot = near_stride - near_heap - PAGE;
+        let above = PAGE + near_heap;
+        let near_stride = (below + above).next_power_of_two();
+        // The near heap ends at a 2 MiB boundary, and the hot page lies far above one, so that stack top and
+        // first heap pages share a page-table page. What is over of the range lies above and is not used.
+        let hot = (below + above).next_multiple_of(near_stride.min(2 * MIB)) - above;
         let mut layout = Layout {
             base,
             slots,
@@ -131,6 +140,7 @@ impl Layout {
             outside_stride: (16 * far).clamp(8 * SEGMENT, 64 << 30).next_multiple_of(SEGMENT),
             pes: sizes.pes,
             hot,
+            above,
             stagger_pages,
         };
         layout.rebase(base);
@@ -173,7 +183,8 @@ impl Layout {
         (self.top(slot) & !(PAGE - 1)) - self.stack
     }
 
-    /// Start and length of the guard below the stack: all that the slot's range has there.
+    /// Start and length of the guard below the stack: all that the slot's range has there, at most 2 MiB more
+    /// than a guard needs.
     pub fn guard_of(&self, slot: SlotId) -> (usize, usize) {
         let start = self.base + slot.0 as usize * self.near_stride;
         (start, self.stack_limit(slot) - start)
@@ -182,7 +193,7 @@ impl Layout {
     /// Start and end of the near heap, which begins after a header of `header` bytes.
     pub(crate) fn near_heap(&self, slot: SlotId, header: usize) -> (usize, usize) {
         let start = (self.top(slot) + header).next_multiple_of(16);
-        (start, self.base + (slot.0 as usize + 1) * self.near_stride)
+        (start, self.base + slot.0 as usize * self.near_stride + self.hot + self.above)
     }
 
     /// Start and end of the far heap.
@@ -284,6 +295,7 @@ mod tests {
                 let (heap, heap_end) = l.near_heap(s, 2048);
                 assert!(guard >= l.base + i * l.near_stride && guard >= end, "slot {i} of {l:?}");
                 assert_eq!(guard + len, l.stack_limit(s));
+                assert!((64 << 10..=3 * MIB + (256 << 10)).contains(&len), "{len} in {l:?}");
                 assert!(l.top(s) - l.stack_limit(s) >= l.stack, "the whole stack fits");
                 assert_eq!(l.top(s) % 64, 0);
                 assert!(heap_end - heap >= 16 << 10, "a useful near heap: {}", heap_end - heap);
