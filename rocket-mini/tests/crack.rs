@@ -21,7 +21,10 @@ fn a_crack_has_the_same_bits_in_all_jobs() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["crack", "--size", "9"], 2, "an even number from 8 to 8192");
-    refused(&["crack", "--pressure=-1"], 2, "above 0");
+    refused(&["crack", "--size", "-8"], 2, "invalid value '-8' for '--size <ELEMENTS>'");
+    refused(&["crack", "--steps", "-1"], 2, "-1 is not in 1..");
+    refused(&["crack", "--pressure", "-1"], 2, "above 0");
+    refused(&["crack", "--ranks", "-4"], 2, "invalid value '-4' for '--ranks <N>'");
     refused(&["crack", "--size", "8", "--pes", "1", "--ranks", "9"], 2, "9 ranks cannot each have");
     let long = ["crack", "--size", "16", "--pes", "1", "--ranks", "2", "--steps", "3000"];
     refused(&[&long[..], &["--courant", "3"]].concat(), 1, "the plate blew up before step");

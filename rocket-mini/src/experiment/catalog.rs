@@ -38,7 +38,7 @@ pub struct Job {
     pub x: f64,
     /// The command line.
     pub arguments: String,
-    /// Whether another program computes for a while, on as many cores as one.
+    /// Whether another program computes for a while, on the core of the first PE.
     pub is_disturbed: bool,
 }
 
@@ -82,7 +82,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "external",
         title: "A core shared with another program",
         question: "The paper's workstations have other users, too. From a quarter to half of the time of \
-                   the run as it began, another program computes beside the two PEs.",
+                   the run as it began, another program shares the core of one of the two PEs.",
         shape: Shape::Course,
         jobs: || {
             let line = "jacobi --size 128 --tolerance 0 --max-iterations 2500 --uneven 1:2";

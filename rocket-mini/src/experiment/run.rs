@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rocket_mini::switching::keep_to_first_core;
+
 use super::ExperimentError;
 use super::catalog::Job;
 
@@ -82,10 +84,10 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
     let history = folder.join("course.csv");
     let has_ended = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
-        if let Some((from, length)) = disturbance {
+        let other = disturbance.map(|(from, length)| {
             let has_ended = &has_ended;
-            scope.spawn(move || compute(from, length, has_ended));
-        }
+            scope.spawn(move || compute(from, length, has_ended))
+        });
         let output = Command::new(program)
             .args(job.arguments.split_whitespace())
             .args(["--no-verify", "--no-progress", "--statistics", "--history"])
@@ -93,9 +95,14 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
             .stdin(Stdio::null())
             .output();
         has_ended.store(true, Ordering::Relaxed);
-        output
+        let other = other.map_or(Ok(Ok(())), |thread| thread.join());
+        match other {
+            Ok(Ok(())) => output.map_err(|it| it.to_string()),
+            Ok(Err(why)) => Err(format!("cannot keep the other program on one core: {why}")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     });
-    let output = output.map_err(|it| fail(it.to_string()))?;
+    let output = output.map_err(fail)?;
     let [report, statistics] =
         [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     if !output.status.success() {
@@ -109,8 +116,10 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
         .ok_or_else(|| fail(format!("its report is not understood:\n{report}")))
 }
 
-/// Computes after some seconds, for some seconds, as another program would.
-fn compute(from: f64, length: f64, has_ended: &AtomicBool) {
+/// Computes after some seconds, for some seconds, as another program would that shares the core of the
+/// first PE, which is the first of those that may be used.
+fn compute(from: f64, length: f64, has_ended: &AtomicBool) -> std::io::Result<()> {
+    keep_to_first_core()?;
     let start = Instant::now();
     let seconds = || start.elapsed().as_secs_f64();
     while seconds() < from + length && !has_ended.load(Ordering::Relaxed) {
@@ -120,11 +129,27 @@ fn compute(from: f64, length: f64, has_ended: &AtomicBool) {
             std::hint::spin_loop();
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::sched_getaffinity;
+
     use super::*;
+
+    #[test]
+    fn another_program_keeps_to_one_core_until_the_job_has_ended() {
+        let has_ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                compute(0.0, f64::INFINITY, &has_ended).unwrap();
+                sched_getaffinity(None).unwrap().count()
+            });
+            has_ended.store(true, Ordering::Relaxed);
+            assert_eq!(other.join().unwrap(), 1);
+        });
+    }
 
     #[test]
     fn reports_and_statistics_are_read() {
