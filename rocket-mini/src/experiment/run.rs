@@ -21,6 +21,8 @@ pub struct Outcome {
     pub idle: f64,
     /// Seconds and the steps made by then.
     pub course: Vec<(f64, f64)>,
+    /// What was computed, in a few digits, if the report says so.
+    pub result: Option<String>,
 }
 
 impl Outcome {
@@ -52,10 +54,11 @@ impl Outcome {
 
     /// What a report and the statistics of the PEs say.
     fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
-        let number = |name: &str| -> Option<f64> {
+        let word = |name: &str| {
             let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
-            text.split([' ', ',']).next()?.parse().ok()
+            text.split([' ', ',']).next()
         };
+        let number = |name: &str| -> Option<f64> { word(name)?.parse().ok() };
         let idle: Vec<f64> = (statistics.lines())
             .filter_map(|line| line.split_once("idle ")?.1.split('%').next()?.parse().ok())
             .collect();
@@ -70,7 +73,17 @@ impl Outcome {
             steps: number("steps ").or_else(|| number("iterations "))?,
             idle: idle.iter().sum::<f64>() / (idle.len() as f64).max(1.0),
             course,
+            result: word("checksum ").or_else(|| word("displacement ")).map(str::to_owned),
         })
+    }
+}
+
+/// Whether two results are the same: checksums in all digits, numbers up to the tolerance of a solver.
+pub fn agree(a: &str, b: &str) -> bool {
+    let is_number = |text: &str| text.contains('.');
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) if is_number(a) && is_number(b) => (x - y).abs() <= 1e-5 * x.abs(),
+        _ => a == b,
     }
 }
 
@@ -154,16 +167,24 @@ mod tests {
     #[test]
     fn reports_and_statistics_are_read() {
         let report = "grid           8 x 8\nsteps          40 intervals, 380 steps of the gas\n\
+                      checksum       00ff\n\
                       time           2.5 s, 1e6 cells/s\n";
         let statistics = "vrt: PE 0: in ranks 90.0%, idle 10.0%, 5 switches\n\
                           vrt: PE 1: in ranks 70.0%, idle 30.0%, 5 switches\nvrt: PE 1: largest heap\n";
         let course = "seconds,steps\n0.5,1\n1.5,11\n2.5,41\n";
         let outcome = Outcome::of(report, statistics, course).unwrap();
         assert_eq!((outcome.seconds, outcome.steps, outcome.idle), (2.5, 40.0, 20.0));
-        assert_eq!(outcome.rate(), 16.0);
+        assert_eq!((outcome.rate(), outcome.result.as_deref()), (16.0, Some("00ff")));
         assert_eq!(outcome.rates(2), [(0.5, 10.0), (1.5, 30.0)]);
         let short = Outcome::of("iterations     7, converged\ntime  1 s\n", "", "").unwrap();
         assert_eq!((short.steps, short.rates(3)), (7.0, vec![]));
         assert_eq!(Outcome::of("time           1 s\n", "", ""), None);
+    }
+
+    #[test]
+    fn checksums_agree_in_all_digits_and_displacements_in_some() {
+        assert!(agree("1.000000e-3", "0.001000001") && !agree("1.0e-3", "0.0011"));
+        assert!(agree("1234567890123456", "1234567890123456"));
+        assert!(!agree("1234567890123456", "1234567890123457"));
     }
 }
