@@ -35,3 +35,17 @@ fn a_run_tells_when_it_made_which_step() {
     let nowhere = ["crack", "--size", "8", "--pes", "1", "--ranks", "1", "--history", "/proc/x/y"];
     refused(&nowhere, 1, "cannot write /proc/x/y");
 }
+
+#[test]
+fn tables_without_open_mpi_say_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
+        .args(["experiment", "tables", "--out"])
+        .arg(folder.path())
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("no `mpicc.openmpi`, which the twins in C need"), "{text}");
+}
