@@ -4,6 +4,7 @@ use std::error::Error;
 
 use mpi::topology::SimpleCommunicator;
 use rocket_mini::crack::{self, Run, Settings, solve, solve_alone};
+use rocket_mini::rocket::MIN_POINTS;
 
 use crate::progress::Progress;
 use crate::report::{line, positive};
@@ -32,6 +33,11 @@ pub struct CrackArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0.3, value_parser = positive)]
     courant: f64,
 
+    /// Compute how the propellant warms up where edges are broken, with so many points below a face; the
+    /// cost grows with their cube
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_POINTS)..=4096))]
+    heat: Option<u32>,
+
     /// Offer ranks to the load balancer once in so many steps; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
@@ -47,6 +53,7 @@ impl CrackArgs {
             steps: self.steps.unwrap_or(8 * self.size) as usize,
             pressure: self.pressure,
             courant: self.courant,
+            heat_points: self.heat.map_or(0, |points| points as usize),
             migrate_every: self.migrate_every as usize,
         }
     }
@@ -111,6 +118,10 @@ impl Subcommand for CrackArgs {
                 run.outcome.energy_imbalance()
             ),
         );
+        if settings.heat_points > 0 {
+            let (heat, warming) = (sums.heat, sums.warming);
+            line("heat", format_args!("{heat:.9e}, {warming} edges warm up"));
+        }
         line("checksum", format_args!("{:016x}", run.outcome.checksum));
         let updates = (nx * ny * settings.steps) as f64;
         line(

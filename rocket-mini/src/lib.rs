@@ -9,6 +9,7 @@
 //! | [`face`] | loads and motions between surface meshes that do not match |
 //! | [`rocket`] | gas and propellant, coupled |
 //! | [`crack`] | a crack that pressure drives through a plate |
+//! | [`switching`] | what a switch of ranks takes |
 //!
 //! Each has the physics, which works without ranks, and a run on the ranks of a communicator; the
 //! program `rocket-mini` has a subcommand for each.
@@ -43,3 +44,4 @@ pub mod flow;
 pub mod jacobi;
 pub mod rocket;
 pub mod solid;
+pub mod switching;

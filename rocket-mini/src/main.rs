@@ -12,10 +12,11 @@ mod report;
 mod rocket_command;
 mod solid_command;
 mod subcommand;
+mod switching_command;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use subcommand::launch;
 
 /// Small solvers that run as virtual ranks.
@@ -35,10 +36,12 @@ enum Command {
     Jacobi(jacobi_command::JacobiArgs),
     Rocket(rocket_command::RocketArgs),
     Solid(solid_command::SolidArgs),
+    Switching(switching_command::SwitchingArgs),
 }
 
 fn main() -> ExitCode {
-    match Args::parse().command {
+    let args = Args::from_arg_matches(&command().get_matches()).unwrap_or_else(|it| it.exit());
+    match args.command {
         Command::Crack(args) => launch(args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Face(args) => launch(args),
@@ -46,5 +49,17 @@ fn main() -> ExitCode {
         Command::Jacobi(args) => jacobi_command::launch(args),
         Command::Rocket(args) => launch(args),
         Command::Solid(args) => launch(args),
+        Command::Switching(args) => switching_command::launch(args),
     }
+}
+
+/// The command line. A negative number is a value, which the option before it takes or refuses by
+/// saying what it takes, and not an option that is not known.
+fn command() -> clap::Command {
+    Args::command().mut_subcommands(|subcommand| {
+        subcommand.mut_args(|arg| {
+            let takes_values = arg.get_action().takes_values();
+            arg.allow_negative_numbers(takes_values)
+        })
+    })
 }

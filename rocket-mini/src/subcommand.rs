@@ -143,7 +143,8 @@ fn end<S: Subcommand>(
     (ExitCode::from(status), true)
 }
 
-fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
+/// Prints what was computed, and whether it is right.
+pub fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
     subcommand.report(run);
     if subcommand.verifies() {
         return verdict(subcommand.verify(run));

@@ -11,6 +11,8 @@ fn names_and_folders_that_cannot_be_are_refused() {
     refused(&["experiment", "nonsense", "--out", "/tmp"], 2, "experiments: all, crack, rocket");
     refused(&["experiment", "crack"], 2, "required arguments were not provided");
     refused(&["experiment", "crack", "--out", "/proc/new"], 1, "cannot write /proc/new");
+    let fewer = ["experiment", "crack", "--out", "/tmp", "--repeat", "-1"];
+    refused(&fewer, 2, "-1 is not in 1..=");
     let no_times = ["experiment", "crack", "--out", "/tmp", "--repeat", "0"];
     refused(&no_times, 2, "invalid value '0' for '--repeat <TIMES>'");
 }
@@ -32,4 +34,18 @@ fn a_run_tells_when_it_made_which_step() {
     assert!(steps[0] == 1 && steps.len() > 1, "{text}");
     let nowhere = ["crack", "--size", "8", "--pes", "1", "--ranks", "1", "--history", "/proc/x/y"];
     refused(&nowhere, 1, "cannot write /proc/x/y");
+}
+
+#[test]
+fn tables_without_open_mpi_say_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
+        .args(["experiment", "tables", "--out"])
+        .arg(folder.path())
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("no `mpicc.openmpi`, which the twins in C need"), "{text}");
 }

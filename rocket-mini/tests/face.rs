@@ -23,5 +23,7 @@ fn ranks_may_have_nothing_of_a_mesh() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["face", "--fluid", "0"], 2, "1..=2048");
+    refused(&["face", "--fluid", "-7"], 2, "-7 is not in 1..=2048");
+    refused(&["face", "--rounds", "-1"], 2, "invalid value '-1' for '--rounds <COUNT>'");
     refused(&["face", "--solid", "many"], 2, "invalid value 'many'");
 }

@@ -27,7 +27,9 @@ fn every_problem_is_right() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["flow", "--size", "0"], 2, "4..=100000");
-    refused(&["flow", "--cfl=-1"], 2, "above 0");
+    refused(&["flow", "--size", "-64"], 2, "-64 is not in 4..=100000");
+    refused(&["flow", "--cfl", "-1"], 2, "above 0");
+    refused(&["flow", "--end", "-0.5"], 2, "invalid value '-0.5' for '--end <TIME>'");
     refused(&["flow", "--uneven", "0"], 2, "from 0.01 to 100");
     refused(&["flow", "--end", "soon"], 2, "above 0");
     let sod = ["flow", "--problem", "sod", "--size", "40", "--pes", "1"];

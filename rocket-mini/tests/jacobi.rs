@@ -97,9 +97,11 @@ fn verification_can_be_switched_off() {
 fn wrong_options_name_the_value_and_what_is_allowed() {
     for (options, message) in [
         (&["--size", "0"][..], "1..=8192"),
+        (&["--size", "-9"], "-9 is not in 1..=8192"),
+        (&["--max-iterations", "-1"], "invalid value '-1' for '--max-iterations <COUNT>'"),
+        (&["--tolerance", "-1"], "not negative"),
         (&["--uneven", "2:3"], "from 0 to 1"),
         (&["--uneven", "0.5:x"], "from 1 to 1000000"),
-        (&["--tolerance=-1"], "not negative"),
         (&["--dimensions", "2"], "expected 1 or 3"),
         (&["--wander", "1"], "required arguments were not provided"),
         (&["--uneven", "0.5:2", "--come-and-go", "0"], "above 0"),

@@ -60,7 +60,9 @@ fn pictures_are_written_while_ranks_begin_again_elsewhere() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["rocket", "--size", "3"], 2, "8..=4096");
-    refused(&["rocket", "--ignition=-1"], 2, "not negative");
+    refused(&["rocket", "--size", "-48"], 2, "-48 is not in 8..=4096");
+    refused(&["rocket", "--interval", "-0.1"], 2, "invalid value '-0.1' for '--interval <TIME>'");
+    refused(&["rocket", "--ignition", "-1"], 2, "not negative");
     refused(&["rocket", "--heat", "2"], 2, "16..=4096");
     refused(&["rocket", "--out-every", "3"], 2, "required arguments were not provided");
     refused(
@@ -68,6 +70,8 @@ fn wrong_options_name_the_value_and_what_is_allowed() {
         2,
         "9 ranks cannot each have",
     );
+    let fast = ["rocket", "--size", "16", "--pes", "1", "--ranks", "2", "--interval", "0.5"];
+    refused(&[&fast[..], &["--cfl", "20"]].concat(), 1, "the flow blew up after step");
     let thin = ["rocket", "--size", "8", "--pes", "1", "--ranks", "2", "--interval", "5"];
     refused(&thin, 1, "the propellant has burned through after");
     let out = ["rocket", "--size", "8", "--pes", "1", "--ranks", "1", "--out", "/proc/rocket"];

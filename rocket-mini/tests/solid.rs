@@ -26,8 +26,13 @@ fn every_problem_is_right() {
 #[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["solid", "--size", "1"], 2, "2..=2048");
+    refused(&["solid", "--size", "-32"], 2, "-32 is not in 2..=2048");
+    refused(&["solid", "--steps", "-2"], 2, "invalid value '-2' for '--steps <COUNT>'");
     refused(&["solid", "--tolerance", "0"], 2, "above 0");
+    refused(&["solid", "--tolerance", "nan"], 2, "above 0");
     refused(&["solid", "--pes", "1", "--ranks", "9", "--size", "8"], 2, "9 ranks cannot each have");
+    let never = ["solid", "--size", "8", "--pes", "1", "--ranks", "2", "--tolerance", "1e-300"];
+    refused(&never, 1, "conjugate gradients left a residual of NaN");
     let cantilever = ["solid", "--problem", "cantilever", "--pes", "1", "--ranks", "2"];
     refused(&[&cantilever[..], &["--max-iterations", "3"]].concat(), 1, "after 3 iterations");
 }

@@ -5,7 +5,8 @@
 //! vertex and hang together through bonded edges are one node: they have one acceleration. Where the
 //! stress across an edge exceeds the strength of the material, the edge is no longer bonded: its two
 //! sides hold each other by a traction that falls as they part (Camacho and Ortiz, Int. J. Solids
-//! Structures 33, 1996), until it is broken and the gas pushes them apart.
+//! Structures 33, 1996), until it is broken and the gas pushes them apart. There the gas also ignites
+//! them, and the propellant warms up, which is costly: the load grows where the crack has been.
 //!
 //! The bits of all displacements are the same for any number of ranks: what happens at a vertex follows
 //! from the displacements of the four elements around it, in one order.
@@ -14,9 +15,11 @@
 //! |---|---|
 //! | `plate` | elements, edges, forces, a step: of a strip of columns with a ghost column on either side |
 //! | `edge` | the cohesive law |
+//! | `faces` | how propellant warms up where edges are broken |
 //! | `run` | the run on ranks, what it gives, and whether it is right |
 
 mod edge;
+mod faces;
 mod plate;
 mod run;
 
@@ -37,6 +40,9 @@ pub struct Settings {
     pub pressure: f64,
     /// The length of a step, in times in which a wave crosses an element.
     pub courant: f64,
+    /// Points of the temperatures below a face that gas has ignited, [`crate::rocket::MIN_POINTS`] at
+    /// least; none are computed with 0.
+    pub heat_points: usize,
     /// Steps after which ranks offer themselves to be moved; never with 0.
     pub migrate_every: usize,
 }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::edge::{Edge, STRENGTH};
+use super::faces::Faces;
 use super::{DENSITY, NOTCH, SIZE, Settings, lame};
 use crate::jacobi::cell_checksum;
 
@@ -41,6 +42,8 @@ pub struct Plate {
     stiffness: Vec<[f64; 8]>,
     /// What the gas has done.
     work: f64,
+    /// The faces of edges that it has broken.
+    faces: Faces,
 }
 
 /// Sums over the elements of a strip.
@@ -62,6 +65,10 @@ pub struct Sums {
     pub edges: [f64; 3],
     /// How far along the plate the farthest broken edge ends.
     pub tip: f64,
+    /// Edges whose faces are warming up.
+    pub warming: f64,
+    /// The heat below faces above that of cold propellant, for one of both and per width of the plate.
+    pub heat: f64,
 }
 
 /// The sides of an edge as corners of its elements: two ends, each with the corner of the element
@@ -80,7 +87,14 @@ impl Plate {
                 column[ny / 2 - 1].above = Edge::notch();
             }
         }
-        Self { settings, strip, columns, stiffness: stiffness(), work: 0.0 }
+        Self {
+            settings,
+            strip,
+            columns,
+            stiffness: stiffness(),
+            work: 0.0,
+            faces: Faces::default(),
+        }
     }
 
     /// The displacements of the first (side 0) or the last (side 1) column, for the neighbour there.
@@ -112,6 +126,10 @@ impl Plate {
         let dt = self.settings.dt();
         let h = self.settings.spacing();
         let mass = DENSITY * h * h / 4.0;
+        let heat_points = self.settings.heat_points;
+        if heat_points > 0 {
+            self.faces.warm(self.settings.pressure, dt, heat_points);
+        }
         // A vertex has four elements around it: left and right, below and above. Those beyond the
         // plate are none.
         for x in 0..self.columns.len() - 1 {
@@ -247,6 +265,11 @@ impl Plate {
                             self.work += half * gas * (apart[0] - before[end]);
                         }
                     }
+                    let number = self.strip.start + x;
+                    let is_exposed = is_gas && self.settings.heat_points > 0;
+                    if is_exposed && own.contains(&x) && !self.is_notch(number, y, is_right) {
+                        self.faces.expose((number - 1, y, is_right));
+                    }
                     let element = &mut self.columns[x][y];
                     *(if is_right { &mut element.right } else { &mut element.above }) = edge;
                 }
@@ -258,6 +281,12 @@ impl Plate {
     fn edge(&self, x: usize, y: usize, is_right: bool) -> Edge {
         let element = &self.columns[x][y];
         if is_right { element.right } else { element.above }
+    }
+
+    /// Whether an edge is of the notch; columns are counted from 1.
+    fn is_notch(&self, column: usize, y: usize, is_right: bool) -> bool {
+        let [nx, ny] = self.settings.elements();
+        !is_right && y == ny / 2 - 1 && column as f64 <= NOTCH * nx as f64
     }
 
     /// How far the sides of an edge are apart at an end: along its normal and across it.
@@ -276,9 +305,11 @@ impl Plate {
     /// The sums over the strip's own elements and their edges. Ghost columns must be those of now.
     pub fn sums(&self) -> Sums {
         let mut sums = Sums { work: self.work, ..Sums::default() };
-        let [nx, ny] = self.settings.elements();
+        let [_, ny] = self.settings.elements();
         let h = self.settings.spacing();
         let mass = DENSITY * h * h / 4.0;
+        sums.warming = self.faces.warming() as f64;
+        sums.heat = h * self.faces.stored().map(|(_, heat)| heat).sum::<f64>();
         for x in 1..self.columns.len() - 1 {
             for y in 0..ny {
                 let element = &self.columns[x][y];
@@ -304,9 +335,7 @@ impl Plate {
                             sums.work += 0.5 * h * self.settings.pressure * (apart - opening[end]);
                         }
                     }
-                    let is_notch =
-                        !is_right && y == ny / 2 - 1 && number as f64 <= NOTCH * nx as f64;
-                    if is_notch {
+                    if self.is_notch(number, y, is_right) {
                         continue;
                     }
                     for (end, sides) in ends.into_iter().enumerate() {
@@ -327,9 +356,10 @@ impl Plate {
         sums
     }
 
-    /// The sum of [`cell_checksum`]s of the bits of all displacements of the strip's own elements.
+    /// The sum of [`cell_checksum`]s of the bits of all displacements of the strip's own elements, and of
+    /// the heat below their faces.
     pub fn checksum(&self) -> u64 {
-        let [_, ny] = self.settings.elements();
+        let [nx, ny] = self.settings.elements();
         let mut sum: u64 = 0;
         for (x, column) in self.own().enumerate() {
             for (y, element) in column.iter().enumerate() {
@@ -338,6 +368,10 @@ impl Plate {
                     sum = sum.wrapping_add(cell_checksum(number + at, *u));
                 }
             }
+        }
+        for ((x, y, is_right), heat) in self.faces.stored() {
+            let number = 8 * nx * ny + 2 * (x * ny + y) + usize::from(is_right);
+            sum = sum.wrapping_add(cell_checksum(number as u64, heat));
         }
         sum
     }

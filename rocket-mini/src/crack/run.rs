@@ -88,7 +88,7 @@ pub fn solve(
     }
     let seconds = mpi::time() - state.start;
     exchange(world, &mut state.plate);
-    let mut row = [0.0; 10];
+    let mut row = [0.0; 12];
     let sums = state.plate.sums();
     world.all_reduce_into(&sums.to_row()[..], &mut row[..], SystemOperation::sum());
     let mut tip = 0.0;
@@ -151,16 +151,21 @@ fn exchange(world: &SimpleCommunicator, plate: &mut Plate) {
 
 impl Sums {
     /// What is added up over strips.
-    fn to_row(self) -> [f64; 10] {
+    fn to_row(self) -> [f64; 12] {
         let Self { elastic, kinetic, dissipated, work, momentum, momenta, edges, .. } = self;
+        let Self { warming, heat, .. } = self;
         let ([mx, my], [inserted, broken, astray]) = (momentum, edges);
-        [elastic, kinetic, dissipated, work, mx, my, momenta, inserted, broken, astray]
+        [
+            elastic, kinetic, dissipated, work, mx, my, momenta, inserted, broken, astray, warming,
+            heat,
+        ]
     }
 
-    fn from_row(row: [f64; 10], tip: f64) -> Self {
-        let [elastic, kinetic, dissipated, work, mx, my, momenta, inserted, broken, astray] = row;
+    fn from_row(row: [f64; 12], tip: f64) -> Self {
+        let [elastic, kinetic, dissipated, work, mx, my, momenta, ..] = row;
+        let [.., inserted, broken, astray, warming, heat] = row;
         let (momentum, edges) = ([mx, my], [inserted, broken, astray]);
-        Self { elastic, kinetic, dissipated, work, momentum, momenta, edges, tip }
+        Self { elastic, kinetic, dissipated, work, momentum, momenta, edges, tip, warming, heat }
     }
 }
 

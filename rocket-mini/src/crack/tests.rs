@@ -6,7 +6,14 @@ use mpi::traits::*;
 use super::*;
 
 fn settings(size: usize) -> Settings {
-    Settings { size, steps: 6 * size, pressure: 1.5, courant: 0.3, migrate_every: 0 }
+    Settings {
+        size,
+        steps: 6 * size,
+        pressure: 1.5,
+        courant: 0.3,
+        heat_points: 0,
+        migrate_every: 0,
+    }
 }
 
 #[test]
@@ -54,9 +61,10 @@ fn pressure_drives_the_crack_straight_on_and_energy_is_kept() {
 
 #[test]
 fn any_number_of_ranks_computes_the_bits_of_one_strip() {
-    let settings = Settings { pressure: 3.0, migrate_every: 30, ..settings(32) };
+    let settings = Settings { pressure: 3.0, heat_points: 24, migrate_every: 30, ..settings(32) };
     let alone = solve_alone(&settings).unwrap();
     assert!(alone.sums.edges[0] > 0.0);
+    assert!(alone.sums.warming > 0.0 && alone.sums.heat > 0.0, "{alone:?}");
     for ranks in [1, 2, 7, 32] {
         mpi::run_local(ranks, |world: &SimpleCommunicator| {
             let run = solve(world, &settings, |_| ()).unwrap();
@@ -98,4 +106,18 @@ fn what_is_wrong_is_found() {
         Err(Wrong::Momentum { .. })
     ));
     assert!(matches!(verdict(|o| o.sums.work *= 2.0), Err(Wrong::Energy { .. })));
+}
+
+#[test]
+fn faces_of_broken_edges_warm_up_and_nothing_else_changes() {
+    let settings = settings(64);
+    let cold = solve_alone(&settings).unwrap();
+    let warm = solve_alone(&Settings { heat_points: 32, ..settings }).unwrap();
+    assert_eq!((cold.sums.warming, cold.sums.heat), (0.0, 0.0));
+    // Edges that broke in the last step have not been ignited yet, and none has settled.
+    let broken = warm.sums.edges[1];
+    assert!(warm.sums.warming > 0.0 && broken - warm.sums.warming <= 1.0, "{warm:?}");
+    let mechanics = Sums { warming: 0.0, heat: 0.0, ..warm.sums };
+    assert_eq!(mechanics, cold.sums);
+    assert_ne!(warm.checksum, cold.checksum, "heat is part of it");
 }

@@ -18,18 +18,31 @@ pub struct Experiment {
 /// What a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A point for each job: its rate, relative to the first of its line if `is_relative`.
+    /// A point for each job.
     Points {
         /// What the horizontal axis shows.
         axis: &'static str,
-        /// Whether rates are shown relative to those of the first job.
-        is_relative: bool,
+        /// What the vertical axis shows.
+        value: Value,
     },
     /// A line for each job: its rate as time passes.
     Course,
 }
 
-/// A run of the program.
+/// What a point shows of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Steps a second.
+    Rate,
+    /// The same, relative to the first job of the line.
+    RelativeRate,
+    /// Nanoseconds of a step.
+    Nanoseconds,
+    /// Seconds of the run; lines come in pairs, of this program's code and of its twin.
+    Seconds,
+}
+
+/// A run of the program, or of a twin.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The line of the figure that it belongs to.
@@ -38,12 +51,14 @@ pub struct Job {
     pub x: f64,
     /// The command line.
     pub arguments: String,
-    /// Whether another program computes for a while, on as many cores as one.
+    /// As how many processes on Open MPI, if it is the command line of a twin.
+    pub twin_processes: Option<u32>,
+    /// Whether another program computes for a while, on the core of the first PE.
     pub is_disturbed: bool,
 }
 
 fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
-    Job { series: series.into(), x, arguments, is_disturbed: false }
+    Job { series: series.into(), x, arguments, twin_processes: None, is_disturbed: false }
 }
 
 /// How jobs are balanced that are.
@@ -65,10 +80,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "crack",
         title: "Figure 1: a crack that spreads",
         question: "In the paper the throughput of the crack's code falls as elements are added where it \
-                   spreads, and recovers when the balancer has moved chunks. 32 ranks on 2 PEs; the \
-                   program is the same in both runs.",
+                   spreads, and recovers when the balancer has moved chunks. Here the gas ignites the \
+                   faces of the crack, and the propellant below them warms up: work that is added where \
+                   the crack has been, until it is a multiple of that of the plate. 32 ranks on 2 PEs; \
+                   the program is the same in both runs.",
         shape: Shape::Course,
-        jobs: || with_and_without("crack --size 384 --pressure 4 --steps 3000", false),
+        jobs: || with_and_without("crack --size 192 --pressure 4 --heat 1024 --steps 2000", false),
     },
     Experiment {
         name: "rocket",
@@ -82,7 +99,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "external",
         title: "A core shared with another program",
         question: "The paper's workstations have other users, too. From a quarter to half of the time of \
-                   the run as it began, another program computes beside the two PEs.",
+                   the run as it began, another program shares the core of one of the two PEs.",
         shape: Shape::Course,
         jobs: || {
             let line = "jacobi --size 128 --tolerance 0 --max-iterations 2500 --uneven 1:2";
@@ -94,7 +111,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Figure 2: virtual ranks for each PE",
         question: "In the paper more chunks than processors are faster than one each, up to a point: \
                    smaller chunks fit caches and wait less, and more of them cost more messages.",
-        shape: Shape::Points { axis: "ranks per PE", is_relative: true },
+        shape: Shape::Points { axis: "ranks per PE", value: Value::RelativeRate },
         jobs: || {
             let codes = [
                 ("flow", "flow --size 128 --end 0.1"),
@@ -113,11 +130,63 @@ pub const EXPERIMENTS: &[Experiment] = &[
         },
     },
     Experiment {
+        name: "switching",
+        title: "Figure 3: a switch, over the depth of the stack",
+        question: "In the paper, threads whose stack is copied with each switch take longer the more of \
+                   it is in use; those with a stack at an address of their own (isomalloc) take as long \
+                   as threads that cannot move. Here: 16 ranks of one PE, whose slots are never copied; \
+                   the same, and so many bytes copied out and in with each switch; and 16 threads of the \
+                   operating system on one core, which hand over by a condition variable.",
+        shape: Shape::Points { axis: "bytes of the stack in use", value: Value::Nanoseconds },
+        jobs: || {
+            let mut jobs = Vec::new();
+            for depth in [256_u32, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18] {
+                let copied = ((1_u32 << 26) / depth).clamp(1000, 50_000);
+                for (stacks, switches) in [("slots", 50_000), ("copied", copied), ("threads", 5000)]
+                {
+                    let line = format!(
+                        "switching --stacks {stacks} --depth {depth} --switches {switches} --pes 1 \
+                         --ranks 16 --threads 16"
+                    );
+                    jobs.push(job(stacks, depth.into(), line));
+                }
+            }
+            jobs
+        },
+    },
+    Experiment {
+        name: "tables",
+        title: "Tables 1 and 2: one rank on each PE, and the same in C on Open MPI",
+        question: "In the paper the converted codes with one rank on each processor take as long as the \
+                   original ones on MPI. Here `flow` and `solid` against their twins in C, of which that \
+                   of `flow` has to find the same bits and that of `solid` the same displacements; medians \
+                   of all runs.",
+        shape: Shape::Points { axis: "processes", value: Value::Seconds },
+        jobs: || {
+            let codes = [
+                ("flow", "flow --size 128 --end 0.2", "flow 128 200"),
+                ("solid", "solid --size 96 --steps 10", "solid 96 10"),
+            ];
+            let mut jobs = Vec::new();
+            for (series, line, twin) in codes {
+                for processes in [1, 2] {
+                    let x = f64::from(processes);
+                    let arguments =
+                        format!("{line} --pes {processes} --ranks {processes} --migrate-every 0");
+                    jobs.push(job(series, x, arguments));
+                    let twin = job(format!("{series} on Open MPI"), x, twin.to_owned());
+                    jobs.push(Job { twin_processes: Some(processes), ..twin });
+                }
+            }
+            jobs
+        },
+    },
+    Experiment {
         name: "styles",
         title: "Figure 4: blocking ranks and a loop over events",
         question: "The paper compares blocking ranks with message-driven chunks on one processor, for \
                    cuts along one axis and along three: both are as fast for a reasonable number of chunks.",
-        shape: Shape::Points { axis: "chunks on one PE", is_relative: false },
+        shape: Shape::Points { axis: "chunks on one PE", value: Value::Rate },
         jobs: || {
             let mut jobs = Vec::new();
             for dimensions in [1, 3] {

@@ -1,28 +1,33 @@
 //! `rocket-mini experiment`: the figures of the paper, made here.
 //!
-//! A figure shows the best run of each, as disturbances only slow it down.
+//! A figure shows the best run of each, as disturbances only slow it down; comparisons of programs show
+//! medians.
 
 mod catalog;
+mod paragraph;
 mod run;
+mod twins;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use catalog::{EXPERIMENTS, Experiment, Job, Shape};
-use experiments::{Axis, Folder, Labels, Series};
-use run::{Disturbance, Outcome};
+use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
+use experiments::{Axis, Folder};
+use paragraph::{labels, lines, paragraph};
+use run::{Disturbance, Outcome, agree};
+use twins::Twins;
 
 use crate::progress::Progress;
 
 /// Make figures of the paper: for each a CSV table, an SVG figure and a paragraph, which report.md
 /// collects.
 ///
-/// Every job is a run of this program that its paragraph or table names. The exit status is 1 when a
+/// Every job is a run of this program that its paragraph or table names, or of a twin of it in C, for
+/// which Open MPI's mpicc.openmpi and mpirun.openmpi are needed. The exit status is 1 when a
 /// job fails or a file cannot be written, and 2 when there is no such experiment.
 #[derive(clap::Args)]
 pub struct ExperimentArgs {
-    /// Which: all, or crack, rocket, external, ratios, styles
+    /// Which: all, or crack, rocket, external, ratios, switching, tables, styles
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -53,6 +58,35 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
+    /// What compiles or runs twins is missing.
+    #[error(
+        "no `{program}`, which the twins in C need: install Open MPI (openmpi-bin and libopenmpi-dev), \
+         or name another experiment"
+    )]
+    NoOpenMpi {
+        /// The program.
+        program: &'static str,
+    },
+    /// A twin cannot be compiled or run.
+    #[error("{line}: {why}")]
+    Twin {
+        /// Its command line.
+        line: String,
+        /// What happened.
+        why: String,
+    },
+    /// Runs that must compute the same did not.
+    #[error("`{line}` found {found} and `{other}` found {expected}")]
+    Different {
+        /// A command line.
+        line: String,
+        /// What it found.
+        found: String,
+        /// Another.
+        other: String,
+        /// What that found.
+        expected: String,
+    },
     /// A file cannot be written.
     #[error(transparent)]
     File(#[from] experiments::WriteError),
@@ -75,14 +109,24 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
     let mut progress = Progress::new(!args.no_progress, None);
     for experiment in chosen {
         let jobs = (experiment.jobs)();
+        let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
+        if has_twins
+            && args.name == "all"
+            && let Some(program) = twins::missing()
+        {
+            let why = format!("left out, as there is no `{program}` (Open MPI).");
+            eprintln!("rocket-mini: {}: {why}", experiment.name);
+            folder.add_paragraph(&format!("## {}\n\nThis is {why}\n", experiment.title));
+            continue;
+        }
         let runs = measure(experiment, &jobs, args, &mut progress)?;
         folder.write_table(experiment.name, &COLUMNS, rows(&jobs, &runs))?;
-        let best: Vec<&Outcome> = runs.iter().filter_map(|runs| best(runs)).collect();
-        let lines = lines(experiment, &jobs, &best);
+        let shown: Vec<&Outcome> = runs.iter().filter_map(|runs| shown(experiment, runs)).collect();
+        let lines = lines(experiment, &jobs, &shown);
         let is_course = experiment.shape == Shape::Course;
         let axis = if is_course { Axis::FromZero } else { Axis::Listed };
         folder.draw(experiment.name, &labels(experiment), &lines, axis)?;
-        folder.add_paragraph(&paragraph(experiment, &jobs, &best, &lines));
+        folder.add_paragraph(&paragraph(experiment, &jobs, &shown, &lines));
     }
     Ok(folder.write_report()?)
 }
@@ -94,6 +138,8 @@ fn measure(
     args: &ExperimentArgs,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
+    let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
+    let twins = has_twins.then(|| Twins::compile(&args.out)).transpose()?;
     let mut runs: Vec<Vec<Outcome>> = vec![Vec::new(); jobs.len()];
     let mut disturbance: Disturbance = None;
     if let Some(first) = jobs.iter().find(|job| job.is_disturbed) {
@@ -104,15 +150,41 @@ fn measure(
     let all = jobs.len() * args.repeat as usize;
     for (number, at) in experiments::rounds(&places, args.repeat as usize).enumerate() {
         progress.show(|| format!("{}: run {} of {all}", experiment.name, number + 1));
-        let disturbance = disturbance.filter(|_| jobs[at].is_disturbed);
-        runs[at].push(run::run(&jobs[at], &args.out, disturbance)?);
+        let job = &jobs[at];
+        let outcome = match (&twins, job.twin_processes) {
+            (Some(twins), Some(processes)) => twins.run(&job.arguments, processes)?,
+            _ => run::run(job, &args.out, disturbance.filter(|_| job.is_disturbed))?,
+        };
+        runs[at].push(outcome);
     }
     progress.clear();
+    if has_twins {
+        compare(jobs, &runs)?;
+    }
     Ok(runs)
 }
 
-fn best(runs: &[Outcome]) -> Option<&Outcome> {
-    runs.iter().max_by(|a, b| a.rate().total_cmp(&b.rate()))
+/// Compares what runs of a code found with what those of its twin did, which stands behind it.
+fn compare(jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), ExperimentError> {
+    for (jobs, runs) in jobs.chunks(2).zip(runs.chunks(2)) {
+        let ([ours, twin], [found, expected]) = (jobs, runs) else { continue };
+        let text = |run: &Outcome| run.result.clone().unwrap_or_default();
+        for (found, expected) in found.iter().map(text).zip(expected.iter().map(text)) {
+            if !agree(&found, &expected) {
+                let (line, other) = (ours.arguments.clone(), twin.arguments.clone());
+                return Err(ExperimentError::Different { line, found, other, expected });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The run that stands for all of a job: the best, or where programs are compared the one in the middle.
+fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome> {
+    let mut sorted: Vec<&Outcome> = runs.iter().collect();
+    sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let is_compared = matches!(experiment.shape, Shape::Points { value: Value::Seconds, .. });
+    sorted.get(if is_compared { sorted.len() / 2 } else { 0 }).copied()
 }
 
 /// What stands above the columns of a table.
@@ -137,99 +209,6 @@ fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 8]
     })
 }
 
-fn labels(experiment: &Experiment) -> Labels<'static> {
-    let (x, y) = match experiment.shape {
-        Shape::Points { axis, is_relative: true } => (axis, "rate, relative to the first"),
-        Shape::Points { axis, is_relative: false } => (axis, "iterations/s"),
-        Shape::Course => ("seconds", "steps/s"),
-    };
-    Labels { title: experiment.title, x, y }
-}
-
-/// How many rates a line has that shows a course.
-const PARTS: usize = 40;
-
-fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
-    let mut lines: Vec<Series> = Vec::new();
-    for (job, outcome) in jobs.iter().zip(best) {
-        if experiment.shape == Shape::Course {
-            lines.push((job.series.clone(), outcome.rates(PARTS)));
-            continue;
-        }
-        let point = (job.x, outcome.rate());
-        match lines.iter_mut().find(|line| line.0 == job.series) {
-            Some((_, points)) => points.push(point),
-            None => lines.push((job.series.clone(), vec![point])),
-        }
-    }
-    if let Shape::Points { is_relative: true, .. } = experiment.shape {
-        for (_, points) in &mut lines {
-            let first = points[0].1;
-            points.iter_mut().for_each(|point| point.1 /= first);
-        }
-    }
-    lines
-}
-
-/// The experiment in words: what was known, what was found.
-fn paragraph(experiment: &Experiment, jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
-    let Experiment { name, title, question, .. } = experiment;
-    let mut text = format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\n");
-    // Writing to a string cannot fail.
-    if experiment.shape == Shape::Course {
-        text += "| | steps/s, mean | in the first quarter | in the last | idle | command line |\n";
-        text += "|---|---|---|---|---|---|\n";
-        for ((job, outcome), (series, points)) in jobs.iter().zip(best).zip(lines) {
-            let quarter = PARTS / 4;
-            let mean = |points: &[(f64, f64)]| {
-                points.iter().map(|it| it.1).sum::<f64>() / points.len().max(1) as f64
-            };
-            let _ = writeln!(
-                text,
-                "| {series} | {:.1} | {:.1} | {:.1} | {:.1}% | `{}` |",
-                outcome.rate(),
-                mean(&points[..quarter.min(points.len())]),
-                mean(&points[points.len().saturating_sub(quarter)..]),
-                outcome.idle,
-                job.arguments
-            );
-        }
-        if let [still, balanced, ..] = best {
-            let gain = balanced.rate() / still.rate();
-            let _ = writeln!(
-                text,
-                "\nBalancing makes it {gain:.2} times as fast; without idle time the balanced run would \
-                 take {:.0}% of its time.",
-                100.0 - balanced.idle
-            );
-        }
-        return text;
-    }
-    text += "| | highest at | idle there | lowest at | idle there | highest / lowest |\n";
-    text += "|---|---|---|---|---|---|\n";
-    for (series, points) in lines {
-        let idle = |x: f64| {
-            let at = jobs.iter().position(|job| job.series == *series && job.x == x);
-            at.map_or(f64::NAN, |at| best[at].idle)
-        };
-        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
-        let Some((most, least)) = ends else { continue };
-        let _ = writeln!(
-            text,
-            "| {series} | {:.2} at {} | {:.1}% | {:.2} at {} | {:.1}% | {:.2} |",
-            most.1,
-            most.0,
-            idle(most.0),
-            least.1,
-            least.0,
-            idle(least.0),
-            most.1 / least.1
-        );
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,7 +217,7 @@ mod tests {
     fn every_job_is_a_line_that_the_program_takes() {
         use clap::Parser;
         for experiment in EXPERIMENTS {
-            for job in (experiment.jobs)() {
+            for job in (experiment.jobs)().iter().filter(|job| job.twin_processes.is_none()) {
                 let line = format!("rocket-mini {} --history h", job.arguments);
                 let parsed = crate::Args::try_parse_from(line.split_whitespace());
                 assert!(parsed.is_ok(), "{line}");
@@ -246,17 +225,30 @@ mod tests {
         }
     }
 
+    fn outcome(seconds: f64, result: &str) -> Outcome {
+        let result = Some(result.to_owned());
+        Outcome { seconds, steps: 1.0, idle: 0.0, course: vec![], result }
+    }
+
+    fn named(name: &str) -> &'static Experiment {
+        EXPERIMENTS.iter().find(|it| it.name == name).unwrap()
+    }
+
     #[test]
-    fn points_are_relative_to_the_first_and_paragraphs_have_the_extremes() {
-        let outcome =
-            |seconds: f64, idle: f64| Outcome { seconds, steps: 10.0, idle, course: vec![] };
-        let experiment = EXPERIMENTS.iter().find(|it| it.name == "ratios").unwrap();
-        let jobs: Vec<Job> = (experiment.jobs)().into_iter().take(3).collect();
-        let outcomes = [outcome(1.0, 5.0), outcome(0.5, 1.0), outcome(4.0, 60.0)];
-        let best: Vec<&Outcome> = outcomes.iter().collect();
-        let lines = lines(experiment, &jobs, &best);
-        assert_eq!(lines[0].1, [(1.0, 1.0), (2.0, 2.0), (4.0, 0.25)]);
-        let text = paragraph(experiment, &jobs, &best, &lines);
-        assert!(text.contains("| flow | 2.00 at 2 | 1.0% | 0.25 at 4 | 60.0% | 8.00 |"), "{text}");
+    fn the_best_run_is_shown_or_the_middle_one_of_a_comparison() {
+        let runs = [3.0, 1.0, 2.0].map(|seconds| outcome(seconds, ""));
+        assert_eq!(shown(named("crack"), &runs).unwrap().seconds, 1.0);
+        assert_eq!(shown(named("tables"), &runs).unwrap().seconds, 2.0);
+    }
+
+    #[test]
+    fn a_twin_that_finds_something_else_is_an_error() {
+        let jobs: Vec<Job> = (named("tables").jobs)().into_iter().take(2).collect();
+        assert!(jobs[0].twin_processes.is_none() && jobs[1].twin_processes.is_some());
+        let same = vec![vec![outcome(1.0, "00ff")]; 2];
+        assert!(compare(&jobs, &same).is_ok());
+        let other = vec![vec![outcome(1.0, "00ff")], vec![outcome(1.0, "00fe")]];
+        let error = compare(&jobs, &other).unwrap_err().to_string();
+        assert!(error.contains("found 00ff and `flow 128 200` found 00fe"), "{error}");
     }
 }

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rocket_mini::switching::keep_to_first_core;
+
 use super::ExperimentError;
 use super::catalog::Job;
 
@@ -19,6 +21,8 @@ pub struct Outcome {
     pub idle: f64,
     /// Seconds and the steps made by then.
     pub course: Vec<(f64, f64)>,
+    /// What was computed, in a few digits, if the report says so.
+    pub result: Option<String>,
 }
 
 impl Outcome {
@@ -50,10 +54,11 @@ impl Outcome {
 
     /// What a report and the statistics of the PEs say.
     fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
-        let number = |name: &str| -> Option<f64> {
+        let word = |name: &str| {
             let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
-            text.split([' ', ',']).next()?.parse().ok()
+            text.split([' ', ',']).next()
         };
+        let number = |name: &str| -> Option<f64> { word(name)?.parse().ok() };
         let idle: Vec<f64> = (statistics.lines())
             .filter_map(|line| line.split_once("idle ")?.1.split('%').next()?.parse().ok())
             .collect();
@@ -68,7 +73,17 @@ impl Outcome {
             steps: number("steps ").or_else(|| number("iterations "))?,
             idle: idle.iter().sum::<f64>() / (idle.len() as f64).max(1.0),
             course,
+            result: word("checksum ").or_else(|| word("displacement ")).map(str::to_owned),
         })
+    }
+}
+
+/// Whether two results are the same: checksums in all digits, numbers up to the tolerance of a solver.
+pub fn agree(a: &str, b: &str) -> bool {
+    let is_number = |text: &str| text.contains('.');
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) if is_number(a) && is_number(b) => (x - y).abs() <= 1e-5 * x.abs(),
+        _ => a == b,
     }
 }
 
@@ -82,10 +97,10 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
     let history = folder.join("course.csv");
     let has_ended = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
-        if let Some((from, length)) = disturbance {
+        let other = disturbance.map(|(from, length)| {
             let has_ended = &has_ended;
-            scope.spawn(move || compute(from, length, has_ended));
-        }
+            scope.spawn(move || compute(from, length, has_ended))
+        });
         let output = Command::new(program)
             .args(job.arguments.split_whitespace())
             .args(["--no-verify", "--no-progress", "--statistics", "--history"])
@@ -93,9 +108,14 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
             .stdin(Stdio::null())
             .output();
         has_ended.store(true, Ordering::Relaxed);
-        output
+        let other = other.map_or(Ok(Ok(())), |thread| thread.join());
+        match other {
+            Ok(Ok(())) => output.map_err(|it| it.to_string()),
+            Ok(Err(why)) => Err(format!("cannot keep the other program on one core: {why}")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     });
-    let output = output.map_err(|it| fail(it.to_string()))?;
+    let output = output.map_err(fail)?;
     let [report, statistics] =
         [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     if !output.status.success() {
@@ -109,8 +129,10 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
         .ok_or_else(|| fail(format!("its report is not understood:\n{report}")))
 }
 
-/// Computes after some seconds, for some seconds, as another program would.
-fn compute(from: f64, length: f64, has_ended: &AtomicBool) {
+/// Computes after some seconds, for some seconds, as another program would that shares the core of the
+/// first PE, which is the first of those that may be used.
+fn compute(from: f64, length: f64, has_ended: &AtomicBool) -> std::io::Result<()> {
+    keep_to_first_core()?;
     let start = Instant::now();
     let seconds = || start.elapsed().as_secs_f64();
     while seconds() < from + length && !has_ended.load(Ordering::Relaxed) {
@@ -120,25 +142,49 @@ fn compute(from: f64, length: f64, has_ended: &AtomicBool) {
             std::hint::spin_loop();
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::sched_getaffinity;
+
     use super::*;
+
+    #[test]
+    fn another_program_keeps_to_one_core_until_the_job_has_ended() {
+        let has_ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                compute(0.0, f64::INFINITY, &has_ended).unwrap();
+                sched_getaffinity(None).unwrap().count()
+            });
+            has_ended.store(true, Ordering::Relaxed);
+            assert_eq!(other.join().unwrap(), 1);
+        });
+    }
 
     #[test]
     fn reports_and_statistics_are_read() {
         let report = "grid           8 x 8\nsteps          40 intervals, 380 steps of the gas\n\
+                      checksum       00ff\n\
                       time           2.5 s, 1e6 cells/s\n";
         let statistics = "vrt: PE 0: in ranks 90.0%, idle 10.0%, 5 switches\n\
                           vrt: PE 1: in ranks 70.0%, idle 30.0%, 5 switches\nvrt: PE 1: largest heap\n";
         let course = "seconds,steps\n0.5,1\n1.5,11\n2.5,41\n";
         let outcome = Outcome::of(report, statistics, course).unwrap();
         assert_eq!((outcome.seconds, outcome.steps, outcome.idle), (2.5, 40.0, 20.0));
-        assert_eq!(outcome.rate(), 16.0);
+        assert_eq!((outcome.rate(), outcome.result.as_deref()), (16.0, Some("00ff")));
         assert_eq!(outcome.rates(2), [(0.5, 10.0), (1.5, 30.0)]);
         let short = Outcome::of("iterations     7, converged\ntime  1 s\n", "", "").unwrap();
         assert_eq!((short.steps, short.rates(3)), (7.0, vec![]));
         assert_eq!(Outcome::of("time           1 s\n", "", ""), None);
+    }
+
+    #[test]
+    fn checksums_agree_in_all_digits_and_displacements_in_some() {
+        assert!(agree("1.000000e-3", "0.001000001") && !agree("1.0e-3", "0.0011"));
+        assert!(agree("1234567890123456", "1234567890123456"));
+        assert!(!agree("1234567890123456", "1234567890123457"));
     }
 }

@@ -26,7 +26,7 @@ mod run;
 mod snapshot;
 mod surface;
 
-pub use heat::MIN_POINTS;
+pub use heat::{Heat, MIN_POINTS};
 pub use picture::{WriteError, write_picture, write_vtk};
 pub use run::{Outcome, Run, Wrong, solve};
 pub use snapshot::{Cell, Hexahedron, Snapshot};

@@ -185,7 +185,7 @@ impl Body {
         });
         let enough = precision.tolerance * precision.tolerance * size.max(square);
         let mut iterations = 0;
-        while square > enough {
+        while square > enough || square.is_nan() {
             if iterations == precision.max_iterations || !square.is_finite() {
                 let residual = (square / size.max(f64::MIN_POSITIVE)).sqrt();
                 return Err(Error::NotConverged { iterations, residual });
