@@ -1,6 +1,7 @@
 //! `uts experiment`: the experiments of the papers, run here.
 //!
-//! Each job is run several times. A figure shows the best run for rates, where only disturbances vary, and else the median, or all runs together.
+//! Each job is run several times. A figure shows the best run for rates, where only disturbances vary, and
+//! else the median, or all runs together.
 
 mod catalog;
 mod run;

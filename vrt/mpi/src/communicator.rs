@@ -200,7 +200,7 @@ functions! {
 }
 
 /// Gives the program a number.
-unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
+pub(crate) unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for it.
     unsafe { to.write(value) };
     Ok(())
@@ -245,18 +245,37 @@ unsafe fn compare(call: Call, one: MPI_Comm, other: MPI_Comm, result: *mut c_int
 }
 
 /// Waits for the making of a communicator, and gives the program a handle of it.
-unsafe fn made(
+///
+/// # Safety
+/// There is room for a handle.
+pub(crate) unsafe fn made(
     call: Call,
     comm: &Comm,
     make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    // SAFETY: as the caller promises.
+    unsafe { made_with(call, comm, make, |_| (), new) }
+}
+
+/// [`made`], of a communicator that is not finished when the engine has made it.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn made_with(
+    call: Call,
+    comm: &Comm,
+    make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
+    finish: impl FnOnce(&mut Comm),
     new: *mut MPI_Comm,
 ) -> Outcome {
     let engine = operation::drive(call.may_block(), make)?;
     let handle = match engine {
         None => MPI_COMM_NULL,
         Some(engine) => {
-            let made = Comm::new(engine);
+            let mut made = Comm::new(engine);
             made.errhandler.replace(comm.errhandler.borrow().clone());
+            finish(&mut made);
             MPI_Comm(call.process.comms.add(made))
         }
     };

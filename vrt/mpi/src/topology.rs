@@ -15,12 +15,10 @@ use std::ffi::c_int;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
-use vrt_core::comm::handle::CommunicatorHandle;
 use vrt_core::comm::shape::{Edge, Shape};
-use vrt_core::operation;
 
 use crate::call::{Call, Export, functions};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, give, made_with};
 use crate::fault::Outcome;
 
 /// The functions of topologies.
@@ -43,12 +41,6 @@ unsafe fn topo_test(call: Call, comm: MPI_Comm, kind: *mut c_int) -> Outcome {
     unsafe { give(found, kind) }
 }
 
-unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
-    // SAFETY: the program gives room for a number.
-    unsafe { to.write(value) };
-    Ok(())
-}
-
 /// Numbers to the program, as many as it has room for.
 unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
     for (at, value) in values.iter().take(room).enumerate() {
@@ -68,19 +60,8 @@ unsafe fn make(
     let color = shape.as_ref().map(|_| 0);
     let shape = shape.unwrap_or(Shape::Plain);
     let split = create::split(&comm.engine, color, comm.engine.rank, shape, *call.site);
-    let engine: Option<CommunicatorHandle> = operation::drive(call.may_block(), split)?;
-    let handle = match engine {
-        None => MPI_COMM_NULL,
-        Some(engine) => {
-            let mut made = Comm::new(engine);
-            made.errhandler.replace(comm.errhandler.borrow().clone());
-            finish(&mut made);
-            MPI_Comm(call.process.comms.add(made))
-        }
-    };
-    // SAFETY: the program gives room for a handle.
-    unsafe { new.write(handle) };
-    Ok(())
+    // SAFETY: as the caller promises.
+    unsafe { made_with(call, comm, split, finish, new) }
 }
 
 fn edges_of(ranks: &[i32]) -> Vec<Edge> {

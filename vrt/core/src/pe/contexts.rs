@@ -28,7 +28,7 @@ pub(crate) struct ContextUse {
 }
 
 /// No communicator has it: contexts come in fours, and the last four are never given out.
-const NO_CONTEXT: u32 = u32::MAX;
+pub(super) const NO_CONTEXT: u32 = u32::MAX;
 
 impl Default for Begun {
     fn default() -> Self {

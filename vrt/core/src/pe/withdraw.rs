@@ -17,6 +17,7 @@
 use crate::mailbox::Pattern;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::Core;
+use crate::pe::contexts::NO_CONTEXT;
 use crate::pe::receive::UnexpectedPayload;
 use crate::pe::requests::Request;
 use crate::pe::send::WITHDRAWN;
@@ -42,7 +43,7 @@ impl Core {
         let mut packet = Packet::new(Kind::Withdraw, me, to);
         packet.sequence = state.peers.number_control(to);
         // No receive asks for it.
-        packet.context = NOBODY;
+        packet.context = NO_CONTEXT;
         packet.source = sent.source;
         packet.tag = sent.tag;
         packet.request = request;
@@ -73,7 +74,3 @@ impl Core {
         self.post(&answer);
     }
 }
-
-/// The context of a packet that no receive matches: contexts come in fours, and the last four are never
-/// given out.
-const NOBODY: u32 = u32::MAX;

@@ -8,9 +8,9 @@ use vrt_core::comm::create;
 use vrt_core::comm::shape::{Edge, Neighbors, Shape};
 use vrt_core::operation;
 
-use super::{edges_of, give, give_all, make};
+use super::{edges_of, give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, give};
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
 use crate::numbers;

@@ -6,9 +6,9 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::shape::{Neighbors, Shape};
 
-use super::{edges_of, give, give_all, make};
+use super::{edges_of, give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, give};
 use crate::fault::{Outcome, refuse};
 use crate::numbers;
 

@@ -6,11 +6,10 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
 use vrt_core::comm::shape::{Grid, Shape};
-use vrt_core::operation;
 
-use super::{give, give_all, make};
+use super::{give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, give, made};
 use crate::fault::{Outcome, refuse};
 use crate::numbers;
 
@@ -228,18 +227,8 @@ unsafe fn cart_sub(
     }
     let shape = Shape::Cartesian(part);
     let split = create::split(&comm.engine, Some(color as u32), key, shape, *call.site);
-    let engine = operation::drive(call.may_block(), split)?;
-    let handle = match engine {
-        None => MPI_COMM_NULL,
-        Some(engine) => {
-            let made = Comm::new(engine);
-            made.errhandler.replace(comm.errhandler.borrow().clone());
-            MPI_Comm(call.process.comms.add(made))
-        }
-    };
     // SAFETY: the program gives room for a handle.
-    unsafe { new.write(handle) };
-    Ok(())
+    unsafe { made(call, &comm, split, new) }
 }
 
 unsafe fn cart_get(
