@@ -70,7 +70,7 @@ fn row_json(figures: &Figures) -> Value {
         "name": row.name,
         "title": row.title,
         "target": target(row),
-        "seconds": figures.vrt_seconds(),
+        if row.unit == Unit::Memory { "bytes" } else { "seconds" }: figures.vrt_seconds(),
         "reference": match row.reference {
             Reference::None => Value::Null,
             Reference::OpenMpi { .. } => "Open MPI".into(),
@@ -89,7 +89,7 @@ fn line(figures: &Figures) -> String {
     let shown = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| figure(row.unit, s));
     let ratio = figures.ratio().map_or("-".to_owned(), |ratio| {
         let ratio = match row.unit {
-            Unit::Time => ratio,
+            Unit::Time | Unit::Memory => ratio,
             Unit::Bandwidth(_) => 1.0 / ratio,
         };
         format!("{ratio:.3}")
@@ -111,6 +111,7 @@ fn line(figures: &Figures) -> String {
 fn target(row: &Row) -> String {
     match row.target {
         Target::Seconds(most) => format!("<= {}", time(most)),
+        Target::Bytes(most) => format!("<= {}", memory(most)),
         Target::TimesReference(most) => format!("<= {most}x"),
         Target::TimesReferenceBandwidth(least) => format!(">= {least}x"),
     }
@@ -120,7 +121,12 @@ fn figure(unit: Unit, seconds: f64) -> String {
     match unit {
         Unit::Time => time(seconds),
         Unit::Bandwidth(bytes) => format!("{:.2} GB/s", bytes / seconds * 1e-9),
+        Unit::Memory => memory(seconds),
     }
+}
+
+fn memory(bytes: f64) -> String {
+    format!("{:.1} KiB", bytes / 1024.0)
 }
 
 fn time(seconds: f64) -> String {

@@ -24,6 +24,8 @@ pub(super) struct Row {
 pub(super) enum Target {
     /// An operation takes at most so many seconds.
     Seconds(f64),
+    /// A rank has at most so many bytes.
+    Bytes(f64),
     /// An operation takes at most so many times the reference's seconds.
     TimesReference(f64),
     /// The bandwidth is at least so many times the reference's.
@@ -37,6 +39,8 @@ pub(super) enum Unit {
     Time,
     /// As bandwidth of an operation that moves so many bytes.
     Bandwidth(f64),
+    /// As memory of a rank; the figures are its bytes, not seconds.
+    Memory,
 }
 
 /// The other program of a row.
@@ -585,7 +589,7 @@ impl Target {
     /// not there. `ratio` is that of the seconds, ours by theirs.
     pub fn is_met(self, seconds: f64, ratio: Option<f64>) -> Option<bool> {
         match self {
-            Self::Seconds(most) => Some(seconds <= most),
+            Self::Seconds(most) | Self::Bytes(most) => Some(seconds <= most),
             Self::TimesReference(most) => ratio.map(|ratio| ratio <= most),
             Self::TimesReferenceBandwidth(least) => ratio.map(|ratio| 1.0 / ratio >= least),
         }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Error;
-use super::rows::{Program, Reference, Row};
+use super::rows::{Program, Reference, Row, Unit};
 use crate::measure::{Measured, median};
 
 /// Where the programs are, and how often they run.
@@ -27,7 +27,7 @@ pub(super) struct Runner {
 #[derive(Debug)]
 pub(super) struct Figures {
     pub row: Row,
-    /// Seconds of an operation in each run of vrt's program.
+    /// Seconds of an operation, or bytes of a rank, in each run of vrt's program.
     pub vrt: Vec<f64>,
     /// Seconds of an operation in each run of the other one.
     pub reference: Vec<f64>,
@@ -57,6 +57,14 @@ impl Figures {
     }
 }
 
+/// What a row shows of what a program measured; not a number if it did not measure that.
+fn value(unit: Unit, measured: &Measured) -> f64 {
+    match unit {
+        Unit::Time | Unit::Bandwidth(_) => measured.seconds,
+        Unit::Memory => measured.bytes_per_rank.unwrap_or(f64::NAN),
+    }
+}
+
 /// Seconds after which a program is given up.
 const TIME_LIMIT: u64 = 120;
 
@@ -70,7 +78,7 @@ impl Runner {
         let mut figures = Figures { row: row.clone(), vrt: Vec::new(), reference: Vec::new() };
         for _ in 0..self.pairs {
             let ours = run_program(self.vrt_command(&row.vrt))?;
-            figures.vrt.push(ours.seconds);
+            figures.vrt.push(value(row.unit, &ours));
             let reference = match &row.reference {
                 Reference::OpenMpi { program, processes } if self.with_open_mpi => {
                     self.open_mpi_command(program, *processes)
@@ -79,7 +87,7 @@ impl Runner {
                 Reference::OpenMpi { .. } | Reference::None => continue,
             };
             let theirs = run_program(reference)?;
-            figures.reference.push(theirs.seconds);
+            figures.reference.push(value(row.unit, &theirs));
             if !solved_alike(&ours, &theirs) {
                 return Err(Error::Disagree {
                     row: row.name,

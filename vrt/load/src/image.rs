@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::file::MappedFile;
-use crate::layout::{Code, Content, Layout, PAGE, add_range};
+use crate::layout::{Code, Content, Layout, PAGE, joined};
 use crate::memory::{Template, pages_of};
 use crate::thread_block::ThreadBlock;
 use crate::thread_pointer;
@@ -88,12 +88,6 @@ impl Shape {
         let data: Vec<_> = data.collect();
         let mut all: Vec<_> = self.layout.code_content.iter().map(of_code).collect();
         all.extend_from_slice(&data);
-        let joined = |mut ranges: Vec<Range<usize>>| {
-            ranges.sort_unstable_by_key(|pages| pages.start);
-            let mut joined = Vec::new();
-            ranges.into_iter().for_each(|pages| add_range(&mut joined, pages));
-            joined
-        };
         Written { data: joined(data), all: joined(all) }
     }
 

@@ -1,4 +1,5 @@
-//! Where everything lies in an image: modules one behind the other, the thread block at the end.
+//! Where everything lies in an image: modules one behind the other, the thread block at the end or around
+//! them.
 //!
 //! An image is whole pages. Its pages are either *code*, which is equal in all images and comes
 //! from files (segments that are only read count as code), or *data*, which is written; no page is
@@ -46,6 +47,7 @@ pub(crate) struct Content {
 pub(crate) struct Place {
     /// What is added to an address of the module to have its offset in the image.
     pub bias: usize,
+    /// From its first page to the last byte of its memory.
     pub span: Range<usize>,
     /// Its writable memory, as offsets in the image.
     pub writable: Vec<Range<usize>>,
@@ -80,9 +82,9 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Puts modules one behind the other.
-    pub fn new(modules: &[Elf]) -> Result<Layout, LoadError> {
-        let mut layout = Layout { alignment: PAGE, ..Layout::default() };
+    /// Puts modules one behind the other, from an offset on that is a multiple of their alignments.
+    pub fn new(modules: &[Elf], start: usize) -> Result<Layout, LoadError> {
+        let mut layout = Layout { alignment: PAGE, len: start, ..Layout::default() };
         for (number, module) in modules.iter().enumerate() {
             layout.add(number, module)?;
         }
@@ -106,7 +108,9 @@ impl Layout {
         if end < start || end > isize::MAX as usize {
             return Err(module.malformed("its segments are larger than memory"));
         }
-        let mut place = Place { bias, span: start..end, writable: Vec::new() };
+        let memory = last.header.p_vaddr(ENDIAN) + last.header.p_memsz(ENDIAN);
+        let span = start..bias.wrapping_add(memory as usize);
+        let mut place = Place { bias, span, writable: Vec::new() };
         for segment in &segments {
             self.add_segment(number, module, segment, &mut place)?;
         }
@@ -165,15 +169,21 @@ impl Layout {
         Ok(())
     }
 
-    /// How many mappings an image costs: each piece of code is one, and so is each piece between.
+    /// How many mappings an image costs, one of many side by side: each piece of code is one, and so is each
+    /// piece between. What lies behind the last code is one with what lies in front of the next image's.
     pub fn mappings(&self, len: usize) -> usize {
-        let mut mappings = self.code.len();
-        let mut end = 0;
-        for code in &self.code {
-            mappings += usize::from(code.offset > end);
-            end = code.offset + code.len;
-        }
-        mappings + usize::from(len > end)
+        let (Some(first), Some(last)) = (self.code.first(), self.code.last()) else { return 1 };
+        let between = self.code.windows(2);
+        let between = between.filter(|code| code[0].offset + code[0].len < code[1].offset).count();
+        let outside = first.offset > 0 || last.offset + last.len < len;
+        self.code.len() + between + usize::from(outside)
+    }
+
+    /// Where the last module's memory ends if the page of its end is one of data.
+    pub fn end_of_data(&self) -> Option<usize> {
+        let of_modules = self.places.iter().flat_map(|place| &place.writable);
+        let end = of_modules.map(|part| part.end).max()?;
+        (end.next_multiple_of(PAGE) == self.len).then_some(end)
     }
 }
 
@@ -193,6 +203,14 @@ pub(crate) fn add_range(ranges: &mut Vec<Range<usize>>, pages: Range<usize>) {
         Some(last) if last.end >= pages.start => last.end = last.end.max(pages.end),
         _ => ranges.push(pages),
     }
+}
+
+/// The same pages as ranges in ascending order.
+pub(crate) fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|pages| pages.start);
+    let mut joined = Vec::new();
+    ranges.into_iter().for_each(|pages| add_range(&mut joined, pages));
+    joined
 }
 
 /// A segment with the pages that it lies in, as addresses of the module.
@@ -240,6 +258,9 @@ mod tests {
         let two = vec![code(0, PAGE), code(PAGE, PAGE), code(3 * PAGE, PAGE)];
         assert_eq!(layout(two.clone()).mappings(4 * PAGE), 4);
         assert_eq!(layout(two).mappings(5 * PAGE), 5);
+        // What is in front of the code joins what is behind that of the image before.
+        let around = layout(vec![code(PAGE, PAGE)]);
+        assert_eq!((around.mappings(2 * PAGE), around.mappings(3 * PAGE)), (2, 2));
     }
 
     #[test]

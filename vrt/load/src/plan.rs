@@ -13,7 +13,7 @@ use crate::closure::{Closure, Linkage};
 use crate::elf::{ENDIAN, Elf};
 use crate::file::MappedFile;
 use crate::image::{self, Shape, Written};
-use crate::layout::{Code, Layout, Place, add_range};
+use crate::layout::{Code, Layout, Place, joined};
 use crate::lifecycle::Lifecycle;
 use crate::memory::Template;
 use crate::own_locals::OwnLocals;
@@ -106,24 +106,21 @@ impl Plan {
         }
         let closure = Closure::open(program, options)?;
         let elves = closure.files.iter().map(Elf::parse).collect::<Result<Vec<_>, _>>()?;
-        let layout = Layout::new(&elves)?;
-        let entry = entry(&elves[0], &layout.places[0])?;
         let locals = ThreadLocals::new(&elves, options.thread_reserve)?;
         let block = ThreadBlock::new(ProcessThread::measure(), options.thread_reserve, &locals);
+        let (layout, thread_pointer, len) = block.with(|start| Layout::new(&elves, start))?;
+        let entry = entry(&elves[0], &layout.places[0])?;
         let mut relocated = Relocated::new(&elves, &layout, &locals, &block, options)?;
         let order = closure.initialization_order();
         let lifecycle = Lifecycle::new(&elves, &layout.places, &order)?;
-        let (thread_pointer, len) = block.place(layout.len);
         let template = Template::default();
         let mut shape = Shape { layout, block, thread_pointer, len, template };
         shape.set_memory(&relocated, &elves)?;
         if resolvers::run(&shape, &closure.files, &order, &mut relocated)? {
             shape.set_memory(&relocated, &elves)?;
         }
-        let mut data = shape.layout.data.clone();
-        for pages in shape.block.pages(thread_pointer) {
-            add_range(&mut data, pages);
-        }
+        let data = shape.layout.data.iter().cloned().chain(shape.block.pages(thread_pointer));
+        let data = joined(data.collect());
         let modules = elves.iter().zip(&closure.linkages).zip(&shape.layout.places);
         let modules = modules.map(|((elf, linkage), place)| Module::new(elf, linkage, place));
         let modules = modules.collect();
@@ -142,9 +139,9 @@ impl Plan {
             let architecture = std::env::consts::ARCH;
             return Err(LoadError::UnsupportedArchitecture { architecture });
         }
-        let layout = Layout::new(&[])?;
+        let layout = Layout::new(&[], 0)?;
         let block = ThreadBlock::of_process(ProcessThread::measure(), OwnLocals::find(is_own)?);
-        let (thread_pointer, len) = block.place(0);
+        let (thread_pointer, len) = block.behind(0);
         let shape = Shape { layout, block, thread_pointer, len, template: Template::default() };
         Ok(Plan {
             files: Vec::new(),

@@ -14,6 +14,8 @@
 //! their thread-locals there, at the same distances in all images, so that all relocations for them
 //! are constants.
 //!
+//! Modules of a small image lie in what of the reserve is unused.
+//!
 //! The program is the nearest, because the linker put its distances into its code.
 
 use std::ops::Range;
@@ -24,7 +26,7 @@ use object::read::elf::ProgramHeader;
 
 use crate::LoadError;
 use crate::elf::{ENDIAN, Elf};
-use crate::layout::{PAGE, add_range};
+use crate::layout::{Layout, PAGE, add_range};
 use crate::memory::{Template, pages_of};
 use crate::own_locals::OwnLocals;
 use crate::process_thread::ProcessThread;
@@ -151,22 +153,55 @@ impl ThreadBlock {
         self.process.offset_of(address)
     }
 
+    /// Puts a block and modules, for which there is a layout from an offset on, together: the layout, the
+    /// offset of the thread pointer, and the end of the image, whole pages.
+    ///
+    /// Small modules lie in the block's reserve if the control block fits into what is over of their last page,
+    /// which saves a page; the block lies behind others.
+    pub fn with(
+        &self,
+        layout: impl Fn(usize) -> Result<Layout, LoadError>,
+    ) -> Result<(Layout, usize, usize), LoadError> {
+        let modules = layout(0)?;
+        if let Some(pointer) = self.pointer_in_last_page(&modules) {
+            let start = self.below.saturating_sub(pointer).next_multiple_of(modules.alignment);
+            let modules = layout(start)?;
+            let len = modules.len;
+            return Ok((modules, start + pointer, len));
+        }
+        let (pointer, len) = self.behind(modules.len);
+        Ok((modules, pointer, len))
+    }
+
+    /// Where the thread pointer can be in the last page of modules that are shorter than the reserve.
+    fn pointer_in_last_page(&self, modules: &Layout) -> Option<usize> {
+        let end = modules.end_of_data()?;
+        let pointer = self.last_pointer(modules.len);
+        let fits = end + self.private <= pointer && pointer <= self.reserve;
+        (fits && modules.alignment.is_multiple_of(self.alignment)).then_some(pointer)
+    }
+
+    /// The thread pointer of a block that ends at or a little in front of `end`.
+    fn last_pointer(&self, end: usize) -> usize {
+        let tail = self.process.control.next_multiple_of(64);
+        end.saturating_sub(tail) & !(self.alignment - 1)
+    }
+
     /// Puts a block behind `start` bytes of an image: the offset of the thread pointer, and the end
     /// of the image, whole pages.
     ///
     /// The control block ends where the image does, so that it shares its page with the
     /// thread-locals.
-    pub fn place(&self, start: usize) -> (usize, usize) {
+    pub fn behind(&self, start: usize) -> (usize, usize) {
         let tail = self.process.control.next_multiple_of(64);
         let mut end = (start + self.below + tail).next_multiple_of(PAGE);
-        let pointer = |end: usize| (end - tail) & !(self.alignment - 1);
-        if pointer(end) < start + self.below {
+        if self.last_pointer(end) < start + self.below {
             end += self.alignment.next_multiple_of(PAGE);
         }
-        (pointer(end), end)
+        (self.last_pointer(end), end)
     }
 
-    /// The pages of a block that are written, for a thread pointer.
+    /// The pages of a block that are written, for a thread pointer, in ascending order.
     pub fn pages(&self, pointer: usize) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let of_process = pointer - self.process.locals.max(self.reserve)..pointer - self.reserve;
@@ -258,6 +293,7 @@ impl ThreadBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Place;
 
     #[test]
     fn blocks_are_aligned_as_in_their_files() {
@@ -281,13 +317,44 @@ mod tests {
     }
 
     #[test]
+    fn small_modules_lie_in_the_reserve() {
+        let mut process = ProcessThread::default();
+        (process.room, process.locals, process.control) = (68_000, 66_500, 2304);
+        let locals = ThreadLocals { alignment: 64, len: 100, ..ThreadLocals::default() };
+        let block = ThreadBlock::new(process, 65_536, &locals);
+        // Code, and data up to so many bytes of the last of `pages` pages.
+        let modules = |pages: usize, used: usize, start: usize| {
+            let data = start + PAGE..start + (pages - 1) * PAGE + used;
+            let writable = std::iter::once(data).collect();
+            let span = start..start + pages * PAGE;
+            let place = Place { bias: start, span: span.clone(), writable };
+            let (places, len) = (vec![place], span.end);
+            Layout { places, len, alignment: PAGE, ..Layout::default() }
+        };
+        let place = |pages, used| block.with(|start| Ok(modules(pages, used, start))).unwrap();
+        let (layout, pointer, len) = place(4, 500);
+        let start = layout.places[0].span.start;
+        assert_eq!((start % PAGE, pointer % 64, len), (0, 0, start + 4 * PAGE));
+        assert!(pointer >= block.below && pointer + 2304 <= len, "the block is in the image");
+        assert!(pointer - 65_536 <= start, "what the process uses is in front of the modules");
+        assert!(pointer - 100 >= start + 3 * PAGE + 500, "thread-locals are behind their data");
+        assert_eq!(block.pages(pointer).len(), 2);
+        // No room in the last page; longer than the reserve.
+        for (pages, used) in [(4, 1700), (17, 500)] {
+            let (layout, pointer, len) = place(pages, used);
+            assert_eq!(layout.places[0].span.start, 0);
+            assert!(pointer - block.below >= pages * PAGE && len > pages * PAGE);
+        }
+    }
+
+    #[test]
     fn a_block_ends_with_the_image() {
         let mut process = ProcessThread::default();
         (process.room, process.control) = (70_000, 2304);
         for alignment in [64, 256, 4096] {
             let locals = ThreadLocals { alignment, len: 100, ..ThreadLocals::default() };
             let block = ThreadBlock::new(process.clone(), 65_536, &locals);
-            let (pointer, end) = block.place(5 * PAGE);
+            let (pointer, end) = block.behind(5 * PAGE);
             assert!(pointer.is_multiple_of(alignment) && end.is_multiple_of(PAGE));
             assert!(pointer >= 5 * PAGE + block.below && pointer + 2304 <= end);
         }

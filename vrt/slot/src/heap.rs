@@ -57,6 +57,12 @@ impl SlotRanges {
         }
     }
 
+    /// How much of the near range is handed out for a request: as much again as before. Not all at once,
+    /// because the allocator writes to the end of what it gets, which costs a page; it joins what follows.
+    fn near_step(&self, size: usize) -> usize {
+        size.max(self.near.get().0 - self.near_start)
+    }
+
     /// What has been handed out.
     fn used(&self) -> [std::ops::Range<usize>; 2] {
         let near_start = self.near_start.next_multiple_of(16);
@@ -71,9 +77,9 @@ unsafe impl Allocator for SlotRanges {
         let (near, near_end) = self.near.get();
         let near_start = near.next_multiple_of(16);
         if near_start + size <= near_end {
-            // The rest of the near range at once: it is one segment, its pages come lazily.
-            self.near.set((near_end, near_end));
-            return (near_start as *mut u8, near_end - near_start, 0);
+            let end = (near_start + self.near_step(size)).next_multiple_of(PAGE).min(near_end);
+            self.near.set((end, near_end));
+            return (near_start as *mut u8, end - near_start, 0);
         }
         let (far, far_end) = self.far.get();
         let step = self.far_step(size);
@@ -308,6 +314,24 @@ mod tests {
             }
             prop_assert_eq!((heap.blocks, heap.bytes), (0, 0));
         }
+    }
+
+    #[test]
+    fn a_small_heap_touches_only_what_it_needs() {
+        let (mut near, mut far) = (vec![0; 512 << 10], vec![0; 1 << 20]);
+        let mut heap = heap(&mut near, &mut far);
+        let (start, end) = (heap.used()[0].start, near.as_ptr() as usize + near.len());
+        let mut ends = vec![];
+        for _ in 0..400 {
+            // SAFETY: never freed.
+            assert!(!unsafe { heap.allocate(16, 1000) }.is_null());
+            ends.push(heap.used()[0].end);
+        }
+        assert!(ends[0] - start <= 2 * PAGE && ends[399] <= end, "{} bytes", ends[0] - start);
+        assert!(ends[399] - start >= 400 * 1000, "the near range is used first");
+        assert!(heap.used()[1].is_empty());
+        ends.dedup();
+        assert!(ends.len() < 10, "{} steps", ends.len());
     }
 
     #[test]

@@ -95,14 +95,13 @@ fn beside_open_mpi() -> Vec<Row> {
 
 /// What an image costs.
 fn costs() -> Vec<Row> {
-    let row = |name, title, most, vrt| Row {
-        name,
-        title,
-        target: Target::Seconds(most),
-        unit: Unit::Time,
-        vrt,
-        reference: Reference::None,
+    let of = |target, unit| {
+        move |name, title, vrt| Row { name, title, target, unit, vrt, reference: Reference::None }
     };
+    let row = |name, title, most, vrt| of(Target::Seconds(most), Unit::Time)(name, title, vrt);
+    let memory = |name, title, most, vrt| of(Target::Bytes(most), Unit::Memory)(name, title, vrt);
+    const SHARED: &str = "--pes 2 --ranks 4000 --share libc.so,libm.so";
+    const OWN: &str = "--pes 2 --ranks 1000";
     vec![
         row(
             "c-calls",
@@ -115,6 +114,24 @@ fn costs() -> Vec<Row> {
             "C program: 100,000 ranks begin and meet",
             3.0,
             image("--pes 2 --ranks 100000 --share libc.so,libm.so", "start", "start"),
+        ),
+        row(
+            "c++-start",
+            "C++, own libraries: 1,000 ranks begin and meet",
+            0.3,
+            image(OWN, "start-cxx", "start-cxx"),
+        ),
+        memory(
+            "c-memory",
+            "C program: memory of a rank, with page tables",
+            32.0 * 1024.0,
+            image(SHARED, "start", "start"),
+        ),
+        memory(
+            "c++-memory",
+            "C++, own libraries: memory of a rank",
+            200.0 * 1024.0,
+            image(OWN, "start-cxx", "start-cxx"),
         ),
     ]
 }
