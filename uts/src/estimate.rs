@@ -195,13 +195,15 @@ pub struct Estimated<'l> {
     /// Nodes of a subtree that is being looked at.
     rest: u64,
     counts: Counts,
+    abandoned: bool,
 }
 
 impl<'l> Estimated<'l> {
     /// A process that has no work yet.
     #[must_use]
     pub fn new(law: &'l Law) -> Self {
-        Self { law, branches: Vec::new(), open: 0, rest: 0, counts: Counts::default() }
+        let counts = Counts::default();
+        Self { law, branches: Vec::new(), open: 0, rest: 0, counts, abandoned: false }
     }
 
     fn push(&mut self, branch: Branch) {
@@ -313,7 +315,20 @@ impl OpenNodes for Estimated<'_> {
     }
 
     fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
-        branches.into_iter().for_each(|it| self.push(it));
+        for branch in branches {
+            if self.abandoned {
+                self.counts.left += branch.nodes();
+            } else {
+                self.push(branch);
+            }
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.abandoned = true;
+        self.counts.left += self.open();
+        (self.open, self.rest) = (0, 0);
+        self.branches.clear();
     }
 
     fn deal(&mut self, others: usize) -> Vec<Vec<Branch>> {

@@ -136,7 +136,7 @@ fn search<N: OpenNodes>(
     costs: Costs,
     most: u64,
 ) -> Result<Simulated, SimulationError> {
-    let Plan { algorithm, termination, sharing } = plan;
+    let Plan { algorithm, termination, sharing, .. } = plan;
     let all = 0..processes;
     match algorithm {
         Algorithm::Share => {
