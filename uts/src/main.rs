@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     match &options.command {
         Some(Command::Experiment(options)) => {
             let result = experiment::run(options);
-            let usage = matches!(result, Err(ExperimentError::Unknown { .. }));
+            let usage = result.as_ref().is_err_and(ExperimentError::is_usage);
             return ended(result, usage);
         }
         Some(Command::Simulate(options)) => {
