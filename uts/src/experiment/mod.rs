@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `catalog`, `sweep` | runs of this program over the values of a parameter |
 //! | `beside`, `reference` | this program beside the authors' own |
+//! | `scaling` | the papers' figures over numbers of processes, simulated |
 //! | `run` | running a job |
 
 mod beside;
 mod catalog;
 mod reference;
 mod run;
+mod scaling;
 mod sweep;
 
 pub use catalog::Job;
@@ -24,7 +26,8 @@ use thiserror::Error;
 /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md.
 #[derive(Args, Clone, Debug)]
 pub struct ExperimentOptions {
-    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees, beside
+    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees,
+    /// scaling, beside
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -95,6 +98,14 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
+    /// A simulation found the wrong tree, or there is no such one.
+    #[error("simulation of {what}: {why}")]
+    Simulation {
+        /// Of what.
+        what: String,
+        /// What happened.
+        why: String,
+    },
     /// A file cannot be written.
     #[error(transparent)]
     File(#[from] experiments::WriteError),
@@ -106,7 +117,8 @@ impl ExperimentError {
         match self {
             Self::Unknown(_) | Self::NoReference => true,
             Self::ReferenceUnused(_) | Self::MissingReference { .. } => true,
-            Self::Job { .. } | Self::Reference { .. } | Self::File(_) => false,
+            Self::Job { .. } | Self::Reference { .. } => false,
+            Self::Simulation { .. } | Self::File(_) => false,
         }
     }
 }
@@ -115,6 +127,7 @@ impl ExperimentError {
 #[derive(Clone, Copy, Debug)]
 enum Any {
     Sweep(&'static Experiment),
+    Scaling,
     Beside,
 }
 
@@ -122,6 +135,7 @@ impl Any {
     fn name(&self) -> &'static str {
         match self {
             Self::Sweep(experiment) => experiment.name,
+            Self::Scaling => "scaling",
             Self::Beside => "beside",
         }
     }
@@ -135,7 +149,7 @@ impl Any {
 pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
     let ExperimentOptions { name, repeat, .. } = options;
     let sweeps = EXPERIMENTS.iter().map(Any::Sweep);
-    let all: Vec<Any> = sweeps.chain([Any::Beside]).collect();
+    let all: Vec<Any> = sweeps.chain([Any::Scaling, Any::Beside]).collect();
     let chosen = experiments::choose(&all, Any::name, name)?;
     // Before hours are spent on the others.
     let reference = match &options.reference {
@@ -150,6 +164,7 @@ pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
     for experiment in chosen {
         match (experiment, &reference) {
             (Any::Sweep(experiment), _) => sweep::run(experiment, *repeat, &mut folder)?,
+            (Any::Scaling, _) => scaling::run(&mut folder)?,
             (Any::Beside, Some(reference)) => {
                 beside::run(reference, options.quick, *repeat, &mut folder)?;
             }
