@@ -64,6 +64,7 @@ fn both_programs_take_turns_and_claims_hold_or_not() {
         .filter(|line| line.ends_with("| hold |") || line.ends_with("| NOT |"))
         .collect();
     assert_eq!(claims.len(), 28, "{stdout}");
+    assert!(stdout.contains("Only to see whether everything runs"), "{stdout}");
     // Theirs are as slow as nothing is.
     let beside = claims.iter().filter(|it| it.contains("/ uts-seq") || it.contains("/ uts-mpi-ws"));
     assert!(beside.clone().count() == 12 && beside.clone().all(|it| it.ends_with("| hold |")));

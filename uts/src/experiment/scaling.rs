@@ -121,7 +121,7 @@ fn figures() -> Vec<Figure> {
     };
     let lines_2012 = |interval, tree, mpi, gpi| {
         use Algorithm::{Hierarchical, Steal, Steal2007};
-        let (all, fewer): (&[u32], &[u32]) = (&[96, 384, 768, 3072], &[96, 384, 768]);
+        let (all, fewer): (&[u32], &[u32]) = (&[96, 384, 768, 3072], &[48, 96, 384, 768]);
         vec![
             line_2012(Hierarchical, interval, tree, &[20], all, Some(gpi)),
             line_2012(Steal2007, interval, tree, &[20], fewer, Some(mpi)),
@@ -404,13 +404,14 @@ fn in_words(line: &Line, figure: &Figure, best: &[Point]) -> String {
             let Some((few, many)) = on(32).zip(on(64)) else {
                 return format!("- {name}: 32 and 64 processes were not both over.\n");
             };
+            let (gain, efficiency) = (many.rate() / few.rate(), many.efficiency(&figure.costs));
+            let beyond = on(128).map_or(String::new(), |it| {
+                format!(", and 128 have {:.2} times that of 64", it.rate() / many.rate())
+            });
             format!(
-                "- {name}: 64 processes have {:.2} times the rate of 32, an efficiency of {:.1}% (chunks of {} \
-                 and {} nodes).\n",
-                many.rate() / few.rate(),
-                many.efficiency(&figure.costs),
-                many.chunk,
-                few.chunk
+                "- {name}: 64 processes have {gain:.2} times the rate of 32, an efficiency of \
+                 {efficiency:.1}% (with chunks of {} nodes){beyond}.\n",
+                many.chunk
             )
         }
         Shows::Efficiency => {
@@ -508,13 +509,18 @@ mod tests {
             Point { processes, chunk, nodes, seconds, failed, events }
         };
         let found = Found {
-            points: vec![point(32, 0.05, 5), point(64, 0.08, 5), point(64, 0.04, 10)],
+            points: vec![
+                point(32, 0.05, 5),
+                point(64, 0.08, 5),
+                point(64, 0.04, 10),
+                point(128, 0.08, 5),
+            ],
             not_over: vec![],
         };
         let figure = Figure { shows: Shows::Rate, ..figure(vec![]) };
         let text = in_words(&line(Algorithm::Share, &[]), &figure, &found.best());
         let expected = "- share, T3: 64 processes have 1.25 times the rate of 32, an efficiency of 12.6% \
-                        (chunks of 10 and 5 nodes).\n";
+                        (with chunks of 10 nodes), and 128 have 0.50 times that of 64.\n";
         assert_eq!(text, expected);
     }
 }
