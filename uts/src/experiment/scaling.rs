@@ -415,8 +415,8 @@ fn in_words(line: &Line, figure: &Figure, best: &[Point]) -> String {
             )
         }
         Shows::Efficiency => {
-            let pairs = best.iter().filter_map(|many| Some((on(many.processes / 8)?, many)));
-            let Some((few, many)) = pairs.last() else {
+            let mut pairs = best.iter().filter_map(|many| Some((on(many.processes / 8)?, many)));
+            let Some((few, many)) = pairs.next_back() else {
                 return format!(
                     "- {name}: no number of processes and eight times as many were over.\n"
                 );
