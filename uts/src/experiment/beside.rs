@@ -26,6 +26,9 @@ const NAME: &str = "beside";
 /// `static` does not share.)
 const ALGORITHMS: [&str; 4] = ["steal", "steal-2007", "hierarchical", "shared-2006"];
 
+/// No algorithm: one thread.
+const SEQUENTIAL: &str = "sequential";
+
 /// What is run.
 #[derive(Clone, Debug, PartialEq)]
 enum Program {
@@ -57,8 +60,11 @@ impl Run {
 /// One rate is so many times another, or more.
 #[derive(Clone, Debug)]
 struct Claim {
+    tree: &'static str,
+    /// One of [`ALGORITHMS`], or [`SEQUENTIAL`].
+    algorithm: &'static str,
     /// Which two.
-    what: String,
+    what: &'static str,
     /// The numbers of the runs.
     runs: [usize; 2],
     least: f64,
@@ -79,37 +85,36 @@ impl Plan {
         for tree in ["T1", "T3"] {
             let reference = Program::Sequential;
             let ours = Program::Ours("--sequential".to_owned());
-            plan.claim(tree, "sequential / uts-seq", ours, reference, 10.0);
+            plan.claim([tree, SEQUENTIAL, "uts / uts-seq"], ours, reference, 10.0);
         }
         for tree in if quick { ["T1", "T3"] } else { ["T1L", "T3L"] } {
             for algorithm in ALGORITHMS {
                 let ours = |pes: u32, ranks: u32| {
                     Program::Ours(format!("--algorithm {algorithm} --pes {pes} --ranks {ranks}"))
                 };
-                let what = |of: &str| format!("{algorithm}, {of}");
-                plan.claim(tree, what("2 PEs / 1 PE"), ours(2, 2), ours(1, 1), 1.95);
+                let what = |of| [tree, algorithm, of];
+                plan.claim(what("2 PEs / 1 PE"), ours(2, 2), ours(1, 1), 1.95);
                 let reference = Program::Parallel;
-                plan.claim(tree, what("2 PEs / uts-mpi-ws"), ours(2, 2), reference, 11.0);
+                plan.claim(what("2 PEs / uts-mpi-ws"), ours(2, 2), reference, 11.0);
                 let many = what("32 ranks per PE / 1 per PE");
-                plan.claim(tree, many, ours(2, 64), ours(2, 2), 0.98);
+                plan.claim(many, ours(2, 64), ours(2, 2), 0.98);
             }
             let ours = Program::Ours("--kernel plain --pes 2 --ranks 2".to_owned());
-            let what = "without lanes, 2 PEs / uts-mpi-ws";
-            plan.claim(tree, what, ours, Program::Parallel, 2.0);
+            let what = [tree, ALGORITHMS[0], "without lanes, 2 PEs / uts-mpi-ws"];
+            plan.claim(what, ours, Program::Parallel, 2.0);
         }
         plan
     }
 
     fn claim(
         &mut self,
-        tree: &'static str,
-        what: impl Into<String>,
+        [tree, algorithm, what]: [&'static str; 3],
         ours: Program,
         other: Program,
         least: f64,
     ) {
         let runs = [ours, other].map(|program| self.number(Run { tree, program }));
-        self.claims.push(Claim { what: format!("{tree}: {}", what.into()), runs, least });
+        self.claims.push(Claim { tree, algorithm, what, runs, least });
     }
 
     /// The number of a run, which is added if it is new.
@@ -143,7 +148,7 @@ pub fn run(
     let found = ratios(&plan, &times);
     let labels = Labels {
         title: TITLE,
-        x: "claim (its number in the table)",
+        x: "algorithm (0 none; 1 steal, 2 steal-2007, 3 hierarchical, 4 shared-2006)",
         y: "ratio of rates / least ratio that is claimed",
     };
     folder.draw(NAME, &labels, &lines(&plan, &found), Axis::Listed)?;
@@ -227,21 +232,20 @@ fn ratios(plan: &Plan, times: &[Vec<f64>]) -> Vec<Spread> {
     plan.claims.iter().filter_map(ratio).collect()
 }
 
+/// Of each kind of claim, how far it holds with each algorithm.
 fn lines(plan: &Plan, found: &[Spread]) -> Vec<Series> {
-    let line = |name: &str, of: fn(&Spread) -> f64| {
-        let points = plan.claims.iter().zip(found).enumerate();
-        let point = |(at, (claim, spread)): (usize, (&Claim, &Spread))| {
-            (1.0 + at as f64, of(spread) / claim.least)
-        };
-        (name.to_owned(), points.map(point).collect())
-    };
-    let ends = (1.0, plan.claims.len() as f64);
-    vec![
-        line("median", |it| it.median),
-        line("least", |it| it.least),
-        line("most", |it| it.most),
-        ("claimed".to_owned(), vec![(ends.0, 1.0), (ends.1, 1.0)]),
-    ]
+    let mut lines: Vec<Series> = Vec::new();
+    for (claim, ratio) in plan.claims.iter().zip(found) {
+        let place = ALGORITHMS.iter().position(|it| *it == claim.algorithm).map_or(0, |it| it + 1);
+        let point = (place as f64, ratio.median / claim.least);
+        let name = format!("{}, {}", claim.tree, claim.what);
+        match lines.iter_mut().find(|it| it.0 == name) {
+            Some((_, points)) => points.push(point),
+            None => lines.push((name, vec![point])),
+        }
+    }
+    lines.push(("claimed".to_owned(), vec![(0.0, 1.0), (ALGORITHMS.len() as f64, 1.0)]));
+    lines
 }
 
 fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
@@ -260,9 +264,14 @@ fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
         }
     );
     // Writing to a string cannot fail.
-    for (number, (Claim { what, least, .. }, ratio)) in plan.claims.iter().zip(found).enumerate() {
+    for (number, (claim, ratio)) in plan.claims.iter().zip(found).enumerate() {
+        let Claim { tree, algorithm, what, least, .. } = claim;
         let verdict = if ratio.median >= *least { "hold" } else { "NOT" };
-        let _ = writeln!(text, "| {} | {what} | {ratio:.2} | {least} | {verdict} |", number + 1);
+        let _ = writeln!(
+            text,
+            "| {} | {tree}: {algorithm}, {what} | {ratio:.2} | {least} | {verdict} |",
+            number + 1
+        );
     }
     text += "\n| run | million nodes/s |\n|---|---|\n";
     for (run, times) in plan.runs.iter().zip(times) {
@@ -298,24 +307,29 @@ mod tests {
     fn a_claim_holds_by_the_median_of_the_ratios_of_the_rounds() {
         let mut plan = Plan::default();
         let ours = || Program::Ours("--sequential".to_owned());
-        plan.claim("T1", "ten times", ours(), Program::Sequential, 10.0);
-        plan.claim("T1", "twelve times", ours(), Program::Sequential, 12.0);
+        let what = |what| ["T1", SEQUENTIAL, what];
+        plan.claim(what("ten times"), ours(), Program::Sequential, 10.0);
+        plan.claim(what("twelve times"), ours(), Program::Sequential, 12.0);
         // The machine is slow in the second round: both are.
         let times = [vec![0.1, 0.2, 0.1], vec![1.1, 2.2, 0.5]];
         let found = ratios(&plan, &times);
         assert!((found[0].median - 11.0).abs() < 1e-9 && (found[0].least - 5.0).abs() < 1e-9);
         let text = paragraph(&plan, &times, &found);
         assert!(
-            text.contains("| 1 | T1: ten times | 11.00 (5.00 to 11.00) | 10 | hold |"),
+            text.contains("| 1 | T1: sequential, ten times | 11.00 (5.00 to 11.00) | 10 | hold |"),
             "{text}"
         );
         assert!(
-            text.contains("| 2 | T1: twelve times | 11.00 (5.00 to 11.00) | 12 | NOT |"),
+            text.contains(
+                "| 2 | T1: sequential, twelve times | 11.00 (5.00 to 11.00) | 12 | NOT |"
+            ),
             "{text}"
         );
         assert!(text.contains("| `uts-seq, T1` | 3.8 (1.9 to 8.3) |"), "{text}");
         let lines = lines(&plan, &found);
-        assert!((lines[0].1[0].1 - 1.1).abs() < 1e-9);
+        let (name, points) = &lines[0];
+        assert!(name == "T1, ten times" && points[0].0 == 0.0 && (points[0].1 - 1.1).abs() < 1e-9);
+        assert_eq!(lines[2], ("claimed".to_owned(), vec![(0.0, 1.0), (4.0, 1.0)]));
         assert_eq!(rows(&plan, &times).len(), 6);
     }
 }
