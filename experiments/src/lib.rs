@@ -1,5 +1,5 @@
 //! What the commands have in common that repeat the experiments of a paper: which experiment is asked for,
-//! in which order its jobs run, and the folder with its tables, figures and report.
+//! in which order its jobs run, the spread of what they give, and the folder with its tables, figures and report.
 //!
 //! ```
 //! use experiments::{Axis, Folder, Labels, rounds};
@@ -26,9 +26,11 @@
 
 mod figure;
 mod folder;
+mod spread;
 
 pub use figure::{Axis, Labels, Series};
 pub use folder::{Folder, WriteError};
+pub use spread::Spread;
 
 /// No experiment has the name that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

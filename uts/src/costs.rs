@@ -8,6 +8,7 @@
 //! [`Machine`]s, of which one asks and the other refuses or gives.
 
 use crate::{
+    budget::Budget,
     frontier::{Branch, Counts, Frontier, OpenNodes},
     lanes::Kernel,
     machine::{Machine, Message, Traffic},
@@ -236,7 +237,7 @@ fn steals(world: &SimpleCommunicator, granted: bool) -> f64 {
         world.barrier();
         let machine = Stealing::new(world, granted, STEALS);
         let began = mpi::time();
-        parallel::run(world, machine, |_| {});
+        parallel::run(world, machine, Budget::new(world, None), |_| {});
         least = least.min((mpi::time() - began) * 1e9 / STEALS as f64);
     }
     least
@@ -285,6 +286,8 @@ impl Machine for Stealing {
     }
 
     fn explore(&mut self) {}
+
+    fn abandon(&mut self) {}
 
     fn receive(&mut self, _from: usize, message: Message) {
         match message {

@@ -14,6 +14,8 @@ pub struct Row {
     pub leaves: u64,
     /// Depth of the deepest.
     pub depth: u64,
+    /// Open nodes that it gave up at the limit.
+    pub left: u64,
     /// Chunks that it released.
     pub released: u64,
     /// Chunks that it took back.
@@ -52,6 +54,7 @@ pub fn table(ranks: &[RankStatistics], seconds: f64) -> Result<Vec<u8>, csv::Err
             nodes: counts.nodes,
             leaves: counts.leaves,
             depth: counts.depth,
+            left: counts.left,
             released: traffic.releases,
             acquired: traffic.acquired,
             stolen: traffic.steals,

@@ -11,13 +11,15 @@
 //!   `(open + m - 1) / open * parents / (left - 1)`. So exactly the published nodes are found, in an order
 //!   with the law of such a tree.
 //! * **Geometric trees of fixed shape.** The upper levels are the tree's own, by its digests; below them
-//!   nodes have children by the same law; a node [`LEVELS`] above the last level stands for the whole
-//!   subtree below it, with a size that was measured by searching as many such subtrees. (What is open in it
-//!   is counted by its mean, and cannot be given away.)
+//!   nodes have children by the same law; a node [`LEVELS`] above the last level, or more in a very deep
+//!   tree, stands for the whole subtree below it, with a size that was measured by searching as many such
+//!   subtrees. Nodes are taken sixteen at a time, as in a [`Frontier`]: so many of them are open at a time,
+//!   and chunks can be given away, as there. (What is open in the subtrees is counted by its mean, and
+//!   cannot be given away.)
 
 use crate::{
     frontier::{Branch, Counts, Frontier, OpenNodes},
-    lanes::Kernel,
+    lanes::{Kernel, LANES},
     machine::mix,
     named::Named,
     rng::{RANDOM_VALUES, State},
@@ -26,8 +28,10 @@ use crate::{
 use std::cell::Cell;
 use thiserror::Error;
 
-/// Levels of the subtrees that are not looked into.
-pub const LEVELS: u32 = 5;
+/// Levels of the subtrees that are not looked into, at least.
+pub const LEVELS: u32 = 3;
+/// Levels above them, at most: a tree has some hundred million nodes there.
+const MOST_LEVELS_ABOVE: u32 = 13;
 /// Levels of a tree that are its own.
 const OWN_LEVELS: u32 = 10;
 /// Subtrees that are searched to know their sizes.
@@ -57,7 +61,7 @@ enum LawKind {
         cut: u32,
         /// Nodes and leaves of subtrees that were searched.
         sizes: Vec<(u64, u64)>,
-        /// Nodes of them that are open at a time, on the average.
+        /// Nodes that are open in those of sixteen nodes, on the average.
         open: u64,
     },
 }
@@ -86,8 +90,11 @@ impl Law {
                 LawKind::Walk { nodes, left: Cell::new(nodes), open: Cell::new(0) }
             }
             (Kind::Geometric, Shape::Fixed) if parameters.depth > LEVELS => {
-                let (sizes, open) = sample(parameters, kernel).map_err(|()| no_law)?;
-                LawKind::Subtrees { cut: parameters.depth - LEVELS, sizes, open }
+                let cut = (parameters.depth - LEVELS).min(MOST_LEVELS_ABOVE);
+                let depth = parameters.depth - cut;
+                let below = Parameters { depth, ..parameters };
+                let (sizes, open) = sample(below, kernel).map_err(|()| no_law)?;
+                LawKind::Subtrees { cut, sizes, open }
             }
             _ => return Err(no_law),
         };
@@ -165,22 +172,37 @@ impl Law {
     }
 }
 
-/// Sizes of the last levels of such a tree, and how many nodes of them are open.
+/// Nodes and leaves of such trees, and how many nodes are open in sixteen of them that are searched at once.
 fn sample(parameters: Parameters, kernel: Kernel) -> Result<(Vec<(u64, u64)>, u64), ()> {
-    let (mut sizes, mut open, mut looks) = (Vec::new(), 0, 0);
-    let tree = Tree::new(Parameters { depth: LEVELS, ..parameters }).map_err(|_| ())?;
-    for seed in 0..SAMPLES {
-        let root = State::root(seed);
+    let tree = Tree::new(parameters).map_err(|_| ())?;
+    let below = |seed| {
+        let state = State::root(seed);
+        Branch { state, depth: 1, next: 0, end: tree.children(0, state.random()) }
+    };
+    // What was counted, and how many nodes were open at each look.
+    let search = |branches: Vec<Branch>| {
         let mut frontier = Frontier::new(&tree, kernel);
-        let children = tree.children(0, root.random());
-        frontier.add([Branch { state: root, depth: 1, next: 0, end: children }]);
+        frontier.add(branches);
+        let (mut open, mut looks) = (0, 0);
         while frontier.open() > 0 {
             frontier.explore(1);
             open += frontier.open();
             looks += 1;
         }
-        let Counts { nodes, leaves, .. } = frontier.counts();
-        sizes.push((nodes + 1, leaves + u64::from(children == 0)));
+        (frontier.counts(), open, looks)
+    };
+    let seeds: Vec<u32> = (0..SAMPLES).collect();
+    let size = |seed: &u32| {
+        let branch = below(*seed);
+        let (Counts { nodes, leaves, .. }, ..) = search(vec![branch]);
+        (nodes + 1, leaves + u64::from(branch.nodes() == 0))
+    };
+    let sizes = seeds.iter().map(size).collect();
+    let (mut open, mut looks) = (0, 0);
+    for seeds in seeds.chunks(LANES) {
+        let (_, these, number) = search(seeds.iter().map(|it| below(*it)).collect());
+        open += these;
+        looks += number;
     }
     Ok((sizes, open / looks.max(1)))
 }
@@ -195,13 +217,15 @@ pub struct Estimated<'l> {
     /// Nodes of a subtree that is being looked at.
     rest: u64,
     counts: Counts,
+    abandoned: bool,
 }
 
 impl<'l> Estimated<'l> {
     /// A process that has no work yet.
     #[must_use]
     pub fn new(law: &'l Law) -> Self {
-        Self { law, branches: Vec::new(), open: 0, rest: 0, counts: Counts::default() }
+        let counts = Counts::default();
+        Self { law, branches: Vec::new(), open: 0, rest: 0, counts, abandoned: false }
     }
 
     fn push(&mut self, branch: Branch) {
@@ -249,34 +273,46 @@ impl<'l> Estimated<'l> {
             if nodes == 0 {
                 return;
             }
-            let Some(top) = self.branches.last_mut() else { return };
-            let (depth, parent, index) = (top.depth, top.state, top.next);
-            top.next += 1;
-            if top.next == top.end {
-                self.branches.pop();
+            let (mut batch, mut number) = ([(0, State([0; 5]), 0); LANES], 0);
+            while let (true, Some(top)) = (number < LANES, self.branches.last_mut()) {
+                batch[number] = (top.depth, top.state, top.next);
+                number += 1;
+                top.next += 1;
+                if top.next == top.end {
+                    self.branches.pop();
+                }
             }
-            self.open -= 1;
-            if depth >= cut {
-                // The remainder of a division by a length.
-                let (size, leaves) = sizes[(self.law.draw() % sizes.len() as u64) as usize];
-                self.rest = size;
-                self.counts.leaves += leaves;
-                continue;
+            if number == 0 {
+                return;
             }
-            nodes -= 1;
-            self.counts.nodes += 1;
-            let (random, state) = if depth <= OWN_LEVELS {
-                let state = parent.child(index);
-                (state.random(), Some(state))
-            } else {
-                ((self.law.draw() % u64::from(RANDOM_VALUES)) as u32, None)
-            };
-            let children = self.law.tree.children(depth, random);
-            self.counts.leaves += u64::from(children == 0);
-            let mut branch = self.branch(depth + 1, children.into());
-            branch.state = state.unwrap_or(branch.state);
-            self.push(branch);
+            self.open -= number as u64;
+            for &(depth, parent, index) in &batch[..number] {
+                if depth >= cut {
+                    // The remainder of a division by a length.
+                    let (size, leaves) = sizes[(self.law.draw() % sizes.len() as u64) as usize];
+                    self.rest += size;
+                    self.counts.leaves += leaves;
+                    continue;
+                }
+                nodes = nodes.saturating_sub(1);
+                self.counts.nodes += 1;
+                self.look_at(depth, parent, index);
+            }
         }
+    }
+
+    /// Looks at a node that is drawn, or one of the tree's own.
+    fn look_at(&mut self, depth: u32, parent: State, index: u32) {
+        let own = (depth <= OWN_LEVELS).then(|| parent.child(index));
+        let random = match own {
+            Some(state) => state.random(),
+            None => (self.law.draw() % u64::from(RANDOM_VALUES)) as u32,
+        };
+        let children = self.law.tree.children(depth, random);
+        self.counts.leaves += u64::from(children == 0);
+        let mut branch = self.branch(depth + 1, children.into());
+        branch.state = own.unwrap_or(branch.state);
+        self.push(branch);
     }
 }
 
@@ -313,7 +349,20 @@ impl OpenNodes for Estimated<'_> {
     }
 
     fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
-        branches.into_iter().for_each(|it| self.push(it));
+        for branch in branches {
+            if self.abandoned {
+                self.counts.left += branch.nodes();
+            } else {
+                self.push(branch);
+            }
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.abandoned = true;
+        self.counts.left += self.open();
+        (self.open, self.rest) = (0, 0);
+        self.branches.clear();
     }
 
     fn deal(&mut self, others: usize) -> Vec<Vec<Branch>> {

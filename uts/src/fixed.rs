@@ -94,6 +94,10 @@ impl Machine for Fixed<'_> {
         self.frontier.explore(self.interval);
     }
 
+    fn abandon(&mut self) {
+        self.frontier.abandon();
+    }
+
     fn receive(&mut self, from: usize, message: Message) {
         unreachable!("{message:?} from rank {from}: nothing is sent in this search");
     }
@@ -111,6 +115,7 @@ impl Machine for Fixed<'_> {
             leaves: top.leaves + below.leaves,
             depth: top.depth.max(below.depth),
             most_open: top.most_open.max(below.most_open),
+            left: below.left,
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Counts {
     pub depth: u64,
     /// Most nodes that were open at the same time.
     pub most_open: u64,
+    /// Open nodes that were given up, as the search had reached its limit.
+    pub left: u64,
 }
 
 /// The open nodes of one searcher, and what it has counted: real ones in a [`Frontier`], or such as
@@ -96,6 +98,9 @@ pub trait OpenNodes {
     /// Takes away the oldest open nodes, so many of them, or all if there are fewer.
     #[must_use]
     fn take_bottom(&mut self, nodes: u64) -> Vec<Branch>;
+
+    /// Gives up all open nodes, and from now on those that are added.
+    fn abandon(&mut self);
 }
 
 /// The open nodes of one searcher, and what it has counted.
@@ -108,6 +113,7 @@ pub struct Frontier<'t> {
     bottom: usize,
     open: u64,
     counts: Counts,
+    abandoned: bool,
 }
 
 /// A branch with more children than this for each party is divided, not dealt whole.
@@ -121,7 +127,8 @@ impl<'t> Frontier<'t> {
     #[must_use]
     pub fn new(tree: &'t Tree, kernel: Kernel) -> Self {
         let counts = Counts::default();
-        Self { tree, kernel, branches: Vec::new(), bottom: 0, open: 0, counts }
+        let abandoned = false;
+        Self { tree, kernel, branches: Vec::new(), bottom: 0, open: 0, counts, abandoned }
     }
 
     /// Fills lanes with the next children of the topmost branches; gives their number.
@@ -224,7 +231,11 @@ impl OpenNodes for Frontier<'_> {
 
     fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
         for branch in branches {
-            self.push(branch);
+            if self.abandoned {
+                self.counts.left += branch.nodes();
+            } else {
+                self.push(branch);
+            }
         }
         self.note_open();
     }
@@ -282,6 +293,13 @@ impl OpenNodes for Frontier<'_> {
             self.bottom = 0;
         }
         taken
+    }
+
+    fn abandon(&mut self) {
+        self.abandoned = true;
+        self.counts.left += std::mem::take(&mut self.open);
+        self.branches.clear();
+        self.bottom = 0;
     }
 }
 
@@ -393,6 +411,19 @@ mod tests {
         assert_eq!(frontier.open(), 969 + 2);
         assert_eq!(ends(&frontier.take_bottom(2000)), [(31, 1000), (0, 2)]);
         assert_eq!((frontier.open(), frontier.take_bottom(1)), (0, vec![]));
+    }
+
+    #[test]
+    fn what_is_abandoned_is_counted_and_what_comes_later_too() {
+        let tree = tree();
+        let mut frontier = Frontier::new(&tree, Kernel::PLAIN);
+        frontier.add([branch(0, 8), branch(5, 6)]);
+        frontier.abandon();
+        assert_eq!((frontier.open(), frontier.counts().left), (0, 9));
+        frontier.add([branch(0, 20)]);
+        frontier.explore(100);
+        let Counts { nodes, left, .. } = frontier.counts();
+        assert_eq!((frontier.open(), nodes, left), (0, 0, 29));
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! stays so. It is this program's only deviation in the second level.)
 
 use crate::{
+    budget::Budget,
     frontier::{Branch, Frontier, OpenNodes},
     lanes::Kernel,
     machine::Traffic,
@@ -74,6 +75,7 @@ pub(crate) fn search(
     tree: &Tree,
     kernel: Kernel,
     sharing: Sharing,
+    mut budget: Budget,
     mut progress: impl FnMut(Progress),
 ) -> RankStatistics {
     let mut thief = Thief::new(world, sharing.chunk as usize);
@@ -89,6 +91,9 @@ pub(crate) fn search(
             clock.enter(State::Working);
             frontier.explore(sharing.interval.first());
             progress(Progress { counts: frontier.counts(), traffic: thief.traffic });
+            if budget.is_spent(frontier.counts().nodes) {
+                frontier.abandon();
+            }
             if frontier.open() > 2 * sharing.chunk && thief.stack.has_room() {
                 clock.enter(State::Overhead);
                 let chunk = frontier.take_bottom(sharing.chunk);
@@ -104,6 +109,7 @@ pub(crate) fn search(
     }
     clock.enter(State::Idle);
     world.barrier();
+    budget.close();
     thief.stack.close();
     RankStatistics { counts: frontier.counts(), traffic: thief.traffic, times: clock.stop() }
 }

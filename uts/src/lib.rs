@@ -22,6 +22,7 @@
 //! | [`sharing`] | work sharing with a manager |
 //! | [`fixed`] | no sharing at all |
 //! | [`termination`] | when the search has ended |
+//! | [`budget`] | a limit of nodes, after which ranks stop |
 //! | [`steal_stack`] | chunks that others can take one-sidedly |
 //! | [`shared_2006`], [`hierarchical`] | the algorithms on these |
 //! | [`parallel`] | the search by many ranks: messages, and which algorithm |
@@ -46,6 +47,7 @@
 //! # Ok::<(), ParameterError>(())
 //! ```
 
+pub mod budget;
 pub mod costs;
 pub mod estimate;
 pub mod fixed;

@@ -146,6 +146,9 @@ pub trait Machine {
     /// Looks at the nodes of one poll interval.
     fn explore(&mut self);
 
+    /// Gives up the open nodes, and from now on all that come: the search has reached its limit.
+    fn abandon(&mut self);
+
     /// Takes in a message from another rank.
     fn receive(&mut self, from: usize, message: Message);
 

@@ -3,6 +3,7 @@
 mod costs_command;
 mod csv_text;
 mod experiment;
+mod interruption;
 mod options;
 mod partial;
 mod report;
@@ -11,13 +12,15 @@ mod uts_text;
 
 use clap::Parser;
 use experiment::ExperimentError;
+use interruption::Interruption;
 use mpi::traits::*;
 use options::{Command, Options, OptionsError};
 use partial::Board;
-use report::Report;
+use report::{Outcome, Report};
 use simulate::SimulateError;
 use std::{
     io::{IsTerminal, Write},
+    ops::ControlFlow,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -33,10 +36,15 @@ use uts::{
 };
 use uts_text::UtsText;
 
+/// Hashes of a sequential search between two looks for an interruption, at most: some hundredths of a second.
+const MOST_HASHES: u64 = 1 << 22;
+
 /// Exit status when a tree has the wrong size.
 const WRONG: u8 = 1;
 /// Exit status when the command line makes no sense.
 const USAGE: u8 = 2;
+/// Exit status of a search that stopped at its limit.
+const LIMITED: u8 = 3;
 /// Exit status of a job that was interrupted by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
@@ -45,7 +53,7 @@ fn main() -> ExitCode {
     match &options.command {
         Some(Command::Experiment(options)) => {
             let result = experiment::run(options);
-            let usage = matches!(result, Err(ExperimentError::Unknown { .. }));
+            let usage = result.as_ref().is_err_and(ExperimentError::is_usage);
             return ended(result, usage);
         }
         Some(Command::Simulate(options)) => {
@@ -71,7 +79,7 @@ fn main() -> ExitCode {
     let (as_rank, board) = (job.clone(), job.board.clone());
     let status = mpi::launch(options.vrt.clone(), move || as_rank.run_as_rank(&board));
     if status == ExitCode::from(INTERRUPTED) {
-        job.report_partial(&options, began.elapsed().as_secs_f64());
+        job.report_interrupted(began.elapsed().as_secs_f64());
     }
     status
 }
@@ -112,18 +120,29 @@ impl Job {
 
     fn run_sequentially(&self) -> ExitCode {
         let mut progress = Progress::new(self.shows_progress());
+        let interruption = Interruption::watch();
         let start = Instant::now();
         let interval = match self.plan.sharing.interval {
             Interval::Fixed(nodes) => nodes,
             Interval::Adaptive => Plan::default().sharing.interval.first(),
         };
-        let counts =
-            sequential::search(&self.tree, self.kernel, interval, |counts| progress.show(counts));
+        // So that an interruption does not wait for long.
+        let interval = interval.min(MOST_HASHES / u64::from(self.tree.parameters().granularity));
+        let counts = sequential::search(&self.tree, self.kernel, interval, |counts| {
+            progress.show(counts);
+            let enough = self.plan.limit.is_some_and(|it| counts.nodes >= it);
+            if enough || interruption.came() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
         let working = start.elapsed().as_secs_f64();
         progress.clear();
         let times = Times { seconds: [working, 0.0, 0.0, 0.0], sessions: [1, 0, 0, 0] };
         let mine = RankStatistics { counts, times, ..RankStatistics::default() };
-        self.report("one thread, no ranks".to_owned(), &[mine], 1, working)
+        // One that came behind the last node interrupts nothing.
+        let interrupted = interruption.came() && counts.left > 0;
+        self.report("one thread, no ranks".to_owned(), &[mine], 1, working, interrupted)
     }
 
     fn run_as_rank(&self, board: &Board) -> ExitCode {
@@ -147,12 +166,12 @@ impl Job {
             return ExitCode::SUCCESS;
         };
         let pes = mpi::environment::pes() as u32;
-        self.report(self.how(ranks.len(), pes), &ranks, pes, seconds)
+        self.report(self.how(ranks.len(), pes), &ranks, pes, seconds, false)
     }
 
     /// How the tree is searched, in a line.
     fn how(&self, ranks: usize, pes: u32) -> String {
-        let Plan { algorithm, termination, sharing } = self.plan;
+        let Plan { algorithm, termination, sharing, limit } = self.plan;
         let mut how = format!("{ranks} ranks, {pes} PEs");
         if self.plan.algorithm != Algorithm::Steal || termination != Plan::default().termination {
             how += &format!(", {}, {}", algorithm.name(), termination.name());
@@ -168,59 +187,69 @@ impl Job {
                 how += &format!(", amount {}", sharing.amount.name());
             }
         }
+        if let Some(nodes) = limit {
+            how += &format!(", limit {nodes} nodes");
+        }
         how
     }
 
     /// Says what was found until the job was interrupted.
-    fn report_partial(&self, options: &Options, seconds: f64) {
-        let Some(ranks) = self.board.read(options.vrt.ranks() as usize) else {
+    fn report_interrupted(&self, seconds: f64) {
+        let vrt = &self.options.vrt;
+        // The number of ranks is not negative, and fits.
+        let Some(ranks) = self.board.read(vrt.ranks() as usize) else {
             eprintln!("uts: nothing was found before the interruption");
             return;
         };
-        let how = self.how(ranks.len(), options.vrt.pes());
-        let (pes, verbose) = (options.vrt.pes(), self.options.verbose);
-        let heading = self.heading(&how);
-        let report = Report { heading, ranks: &ranks, pes, seconds, published: None, verbose };
-        // There is nobody left to be told of a failure to write.
-        let _ = std::io::stdout().lock().write_all(report.print_partial().as_bytes());
+        self.report(self.how(ranks.len(), vrt.pes()), &ranks, vrt.pes(), seconds, true);
     }
 
-    fn heading(&self, how: &str) -> Vec<String> {
-        vec![
+    fn report(
+        &self,
+        how: String,
+        ranks: &[RankStatistics],
+        pes: u32,
+        seconds: f64,
+        interrupted: bool,
+    ) -> ExitCode {
+        let (published, verbose) = (self.published(), self.options.verbose);
+        let heading = vec![
             format!("tree {}", self.tree.parameters()),
             format!("{how}, kernel {}", self.kernel.name()),
-        ]
-    }
-
-    fn report(&self, how: String, ranks: &[RankStatistics], pes: u32, seconds: f64) -> ExitCode {
-        let published = self.published();
-        let verbose = self.options.verbose;
-        let heading = self.heading(&how);
-        let report = Report { heading, ranks, pes, seconds, published, verbose };
-        let (mut text, ok) = report.print();
-        let verdict = text.lines().last().unwrap_or_default().to_owned();
-        if let Some(verbosity) = self.options.uts_text {
-            let (parameters, plan) = (*self.tree.parameters(), self.plan);
-            text = UtsText { parameters, plan, ranks, seconds }.print(verbosity) + &verdict + "\n";
-        }
-        let mut text = text.into_bytes();
-        if self.options.csv {
-            if !ok {
-                eprintln!("uts: {}", verdict);
+        ];
+        let report = Report { heading, ranks, pes, seconds, published, verbose, interrupted };
+        let (verdict, outcome) = report.verdict();
+        let text = if self.options.csv {
+            if outcome != Outcome::Right {
+                eprintln!("uts: {verdict}");
             }
-            text = match csv_text::table(ranks, seconds) {
+            match csv_text::table(ranks, seconds) {
                 Ok(table) => table,
                 Err(error) => {
                     eprintln!("uts: the table cannot be made: {error}");
                     return ExitCode::FAILURE;
                 }
+            }
+        } else {
+            let text = match self.options.uts_text {
+                Some(verbosity) => {
+                    let (parameters, plan) = (*self.tree.parameters(), self.plan);
+                    UtsText { parameters, plan, ranks, seconds }.print(verbosity)
+                }
+                None => report.print(),
             };
-        }
+            (text + &verdict + "\n").into_bytes()
+        };
         if let Err(error) = std::io::stdout().lock().write_all(&text) {
             eprintln!("uts: the result cannot be written: {error}");
             return ExitCode::FAILURE;
         }
-        if ok { ExitCode::SUCCESS } else { ExitCode::from(WRONG) }
+        match outcome {
+            Outcome::Right => ExitCode::SUCCESS,
+            Outcome::Wrong => ExitCode::from(WRONG),
+            Outcome::Limited => ExitCode::from(LIMITED),
+            Outcome::Interrupted => ExitCode::from(INTERRUPTED),
+        }
     }
 
     fn shows_progress(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::{
 use clap::{ArgGroup, Parser, Subcommand};
 use thiserror::Error;
 use uts::{
+    budget,
     lanes::Kernel,
     named::{self, NAMED},
     plan::{Algorithm, Amount, Interval, Plan, PlanError, Sharing, Victims},
@@ -75,9 +76,11 @@ pub struct Options {
     )]
     shift: Option<f64>,
 
-    /// Search a tree that may have no end (q m is 1 or more), until it ends or Ctrl-C is pressed
-    #[arg(long)]
-    endless: bool,
+    /// Stop after about so many nodes, looked at by all ranks together: what was found until then is
+    /// printed, marked PARTIAL, and the exit status is 3. Trees that may have no end (q m is 1 or more) need
+    /// a limit
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
 
     /// How often each node is computed anew: more work, the same tree
     #[arg(short, long, value_name = "TIMES", default_value_t = 1)]
@@ -176,7 +179,7 @@ pub enum OptionsError {
     /// Nobody knows whether the tree has an end.
     #[error(
         "q is {probability} and m is {children}: q m is 1 or more, so the tree may have no end; allowed are \
-         smaller ones, or --endless: then Ctrl-C ends the search, and prints what was found until then"
+         smaller ones, or --limit NODES: then the search stops after about so many nodes"
     )]
     Endless {
         /// q.
@@ -243,7 +246,7 @@ impl Options {
         let parameters = *tree.parameters();
         // Some of those with published sizes are such trees, and have an end.
         let may_be_endless = parameters.may_be_endless() && named::published(&parameters).is_none();
-        if may_be_endless && !self.endless {
+        if may_be_endless && self.limit.is_none() {
             let Parameters { probability, children, .. } = parameters;
             return Err(OptionsError::Endless { probability, children });
         }
@@ -288,6 +291,8 @@ impl Options {
         if interval == Interval::Adaptive && !adapts {
             return Err(OptionsError::Adaptive { algorithm: self.algorithm.name() });
         }
+        // Not much more than the limit is to be looked at.
+        let interval = self.limit.map_or(interval, |it| interval.at_most(budget::grain(it, ranks)));
         let plan = Plan {
             termination: self.termination.unwrap_or(default.termination),
             sharing: Sharing {
@@ -298,6 +303,7 @@ impl Options {
                 amount: self.amount.unwrap_or(sharing.amount),
                 ..sharing
             },
+            limit: self.limit,
             ..default
         };
         plan.check(ranks)?;
@@ -417,6 +423,7 @@ mod tests {
             (&["-r", "-1"], &["-1"]),
             (&["-c", "0"], &["0", "--chunk", "1.."]),
             (&["-i", "many"], &["'many'", "--poll-interval", "1 or more, or adaptive"]),
+            (&["--limit", "0"], &["0", "--limit", "1.."]),
             (&["-i", "0"], &["'0'", "--poll-interval", "1 or more, or adaptive"]),
             (&["--algorithm", "luck"], &["'luck'", "steal, share, steal-2007, hierarchical"]),
             (&["--termination", "soon"], &["'soon'", "token, counting, quiescence"]),
@@ -438,8 +445,11 @@ mod tests {
         assert_eq!(tree(&["-q", "1.5"]), "probability 1.5: allowed is 0 to 1");
         let endless = ["-t", "0", "-q", "0.6", "-m", "2"];
         let text = tree(&endless);
-        assert!(text.starts_with("q is 0.6 and m is 2") && text.contains("--endless"), "{text}");
-        let wanted = parse(&[&endless[..], &["--endless"]].concat()).expect("sound");
+        assert!(
+            text.starts_with("q is 0.6 and m is 2") && text.contains("--limit NODES"),
+            "{text}"
+        );
+        let wanted = parse(&[&endless[..], &["--limit", "1000"]].concat()).expect("sound");
         assert!(wanted.tree().is_ok());
         let kernel = parse(&["--kernel", "fast"]).expect("sound for the parser").kernel();
         let text = kernel.expect_err("must be refused").to_string();
@@ -474,5 +484,8 @@ mod tests {
         let Sharing { victims, amount, interval, .. } = steal.sharing;
         let expected = (Victims::Random, Amount::Chunk, Interval::Adaptive);
         assert_eq!((victims, amount, interval), expected);
+        let limited = plan("--limit 6400 -i 4000");
+        let expected = (Some(6400), Interval::Fixed(100));
+        assert_eq!((limited.limit, limited.sharing.interval), expected);
     }
 }

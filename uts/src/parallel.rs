@@ -9,6 +9,7 @@
 //! for each other.
 
 use crate::{
+    budget::Budget,
     fixed::Fixed,
     frontier::{Branch, Counts, Frontier},
     hierarchical,
@@ -59,7 +60,8 @@ pub struct Progress {
 ///
 /// All ranks must call this, with the same arguments but for `progress`, which is called once in
 /// every poll interval in which the rank has work. No other message may be in flight on `world`
-/// meanwhile. None of the search is afterwards.
+/// meanwhile. None of the search is afterwards. With a limit ([`Plan::limit`]) not all of the tree is
+/// searched; what was known and not searched is in [`Counts::left`].
 ///
 /// # Panics
 ///
@@ -77,19 +79,27 @@ pub fn search(
     if let Err(error) = plan.check(ranks) {
         panic!("rank {rank} in search: {error}");
     }
-    let Plan { algorithm, termination, sharing } = plan;
+    let Plan { algorithm, termination, sharing, limit } = plan;
+    let budget = Budget::new(world, limit);
     match algorithm {
         Algorithm::Steal | Algorithm::Steal2007 => {
             let searcher =
                 Searcher::new(Frontier::new(tree, kernel), rank, ranks, sharing, termination);
-            run(world, searcher, progress)
+            run(world, searcher, budget, progress)
         }
         Algorithm::Share => {
-            run(world, Sharer::new(Frontier::new(tree, kernel), rank, ranks, sharing), progress)
+            let sharer = Sharer::new(Frontier::new(tree, kernel), rank, ranks, sharing);
+            run(world, sharer, budget, progress)
         }
-        Algorithm::Static => run(world, Fixed::new(tree, kernel, rank, ranks, sharing), progress),
-        Algorithm::Shared2006 => shared_2006::search(world, tree, kernel, sharing, progress),
-        Algorithm::Hierarchical => hierarchical::search(world, tree, kernel, sharing, progress),
+        Algorithm::Static => {
+            run(world, Fixed::new(tree, kernel, rank, ranks, sharing), budget, progress)
+        }
+        Algorithm::Shared2006 => {
+            shared_2006::search(world, tree, kernel, sharing, budget, progress)
+        }
+        Algorithm::Hierarchical => {
+            hierarchical::search(world, tree, kernel, sharing, budget, progress)
+        }
     }
 }
 
@@ -97,6 +107,7 @@ pub fn search(
 pub(crate) fn run(
     world: &SimpleCommunicator,
     machine: impl Machine,
+    mut budget: Budget,
     mut progress: impl FnMut(Progress),
 ) -> RankStatistics {
     let mut party = Party { world, machine, sums: None };
@@ -113,6 +124,9 @@ pub(crate) fn run(
             party.machine.explore();
             let (counts, traffic) = (party.machine.counts(), party.machine.traffic());
             progress(Progress { counts, traffic });
+            if budget.is_spent(counts.nodes) {
+                party.machine.abandon();
+            }
             if alone || !party.has_message() {
                 continue;
             }
@@ -127,6 +141,7 @@ pub(crate) fn run(
     clock.enter(State::Idle);
     // The end does not reach all ranks at once, and rank 0 must not begin another search before.
     world.barrier();
+    budget.close();
     let (counts, traffic) = (party.machine.counts(), party.machine.traffic());
     RankStatistics { counts, traffic, times: clock.stop() }
 }
@@ -302,7 +317,7 @@ mod tests {
                 for &termination in algorithm.terminations() {
                     let interval = Interval::Fixed(interval);
                     let sharing = Sharing { chunk, interval, ..algorithm.defaults() };
-                    let plan = Plan { algorithm, termination, sharing };
+                    let plan = Plan { algorithm, termination, sharing, limit: None };
                     if plan.check(ranks).is_err() {
                         continue;
                     }
@@ -319,6 +334,34 @@ mod tests {
                     });
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_limited_search_loses_no_chunk_and_leaves_no_message_behind() {
+        let tree = Tree::new(Parameters {
+            kind: Kind::Binomial,
+            branching: 100.0,
+            probability: 0.6,
+            children: 2,
+            ..Parameters::default()
+        })
+        .expect("a sound tree");
+        for algorithm in Algorithm::ALL {
+            let sharing =
+                Sharing { chunk: 4, interval: Interval::Fixed(32), ..algorithm.defaults() };
+            let plan = Plan { sharing, limit: Some(20_000), ..Plan::of(algorithm) };
+            mpi::run_local(7, |world| {
+                for _ in 0..2 {
+                    let mine = search(world, &tree, Kernel::fastest(), plan, |_| {});
+                    if let Some(all) = gather(world, &mine) {
+                        let totals = Totals::new(&all);
+                        assert_eq!(totals.differs_from(None), None, "{plan:?}");
+                        let Totals { nodes, left, .. } = totals;
+                        assert!((20_000..25_000).contains(&nodes) && left > 0, "{totals:?}");
+                    }
+                }
+            });
         }
     }
 

@@ -32,7 +32,7 @@ impl Board {
 
     /// A writer for a rank. It borrows: a rank with a clone of what was there before it could not move.
     pub fn note(&self, rank: usize) -> Note<'_> {
-        Note { file: self.0.as_deref(), place: (rank * BYTES) as u64, last: Instant::now() }
+        Note { file: self.0.as_deref(), place: (rank * BYTES) as u64, last: None }
     }
 
     /// What so many ranks have written; nothing if no rank has.
@@ -59,17 +59,17 @@ impl Board {
 pub struct Note<'b> {
     file: Option<&'b File>,
     place: u64,
-    last: Instant,
+    last: Option<Instant>,
 }
 
 impl Note<'_> {
     /// Writes what was done so far, if it is time.
     pub fn write(&mut self, Progress { counts, traffic }: Progress) {
         let Some(file) = self.file else { return };
-        if self.last.elapsed() < PERIOD {
+        if self.last.is_some_and(|it| it.elapsed() < PERIOD) {
             return;
         }
-        self.last = Instant::now();
+        self.last = Some(Instant::now());
         let times = Times::default();
         let words = RankStatistics { counts, traffic, times }.to_words();
         let bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();

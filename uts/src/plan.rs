@@ -169,6 +169,16 @@ impl Interval {
         }
     }
 
+    /// The interval if it must not be longer than so many nodes.
+    #[must_use]
+    pub fn at_most(self, nodes: u64) -> Self {
+        match self {
+            Self::Fixed(interval) => Self::Fixed(interval.min(nodes)),
+            Self::Adaptive if nodes < Self::MOST => Self::Fixed(nodes),
+            Self::Adaptive => self,
+        }
+    }
+
     /// The interval after one in which no message came.
     #[must_use]
     pub fn next(self, last: u64) -> u64 {
@@ -227,6 +237,9 @@ pub struct Plan {
     pub termination: Termination,
     /// When ranks share work.
     pub sharing: Sharing,
+    /// All ranks stop after they have looked at about so many nodes together: at no fewer, if the tree has
+    /// so many, and at some intervals of each rank more. (Simulations go on.)
+    pub limit: Option<u64>,
 }
 
 impl Default for Plan {
@@ -271,7 +284,7 @@ impl Plan {
     #[must_use]
     pub fn of(algorithm: Algorithm) -> Self {
         let termination = algorithm.terminations()[0];
-        Self { algorithm, termination, sharing: algorithm.defaults() }
+        Self { algorithm, termination, sharing: algorithm.defaults(), limit: None }
     }
 
     /// Checks that there is such a search on so many ranks.
@@ -280,7 +293,7 @@ impl Plan {
     ///
     /// If there is none, and why.
     pub fn check(&self, ranks: usize) -> Result<(), PlanError> {
-        let Self { algorithm, termination, sharing } = *self;
+        let Self { algorithm, termination, sharing, .. } = *self;
         let allowed = algorithm.terminations();
         if !allowed.contains(&termination) {
             let names: Vec<&str> = allowed.iter().map(|it| it.name()).collect();
@@ -337,5 +350,13 @@ mod tests {
         }
         assert_eq!(interval, 16_384);
         assert_eq!(Interval::Fixed(7).next(7), 7);
+    }
+
+    #[test]
+    fn intervals_can_be_bounded() {
+        assert_eq!(Interval::Fixed(512).at_most(100), Interval::Fixed(100));
+        assert_eq!(Interval::Fixed(512).at_most(1000), Interval::Fixed(512));
+        assert_eq!(Interval::Adaptive.at_most(100), Interval::Fixed(100));
+        assert_eq!(Interval::Adaptive.at_most(1 << 16), Interval::Adaptive);
     }
 }

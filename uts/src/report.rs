@@ -21,26 +21,49 @@ pub struct Report<'a> {
     pub published: Option<Published>,
     /// Whether to list every rank.
     pub verbose: bool,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+}
+
+/// What comes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The tree is the published one, as far as is known.
+    Right,
+    /// It is not, or nodes were lost.
+    Wrong,
+    /// The search stopped at its limit: nothing can be said of the tree.
+    Limited,
+    /// It was interrupted.
+    Interrupted,
 }
 
 impl Report<'_> {
-    /// The text, and whether the tree is the published one, as far as is known.
-    pub fn print(&self) -> (String, bool) {
-        let wrong = Totals::new(self.ranks).differs_from(self.published);
-        let verdict = match &wrong {
-            Some(expected) => format!("WRONG: expected {expected}"),
-            None if self.published.is_none() => "ok (no size was published for this tree)".into(),
-            None => "ok".into(),
-        };
-        (self.lines().join("\n") + "\n" + &verdict + "\n", wrong.is_none())
+    /// The last line, and what it means.
+    pub fn verdict(&self) -> (String, Outcome) {
+        let totals = Totals::new(self.ranks);
+        let (nodes, left) = (totals.nodes, totals.left);
+        if self.interrupted {
+            let text = "PARTIAL: interrupted before the tree was searched";
+            return (text.to_owned(), Outcome::Interrupted);
+        }
+        if left > 0 {
+            let text = format!(
+                "PARTIAL: stopped at the limit, after {nodes} nodes; {left} open ones were left"
+            );
+            return (text, Outcome::Limited);
+        }
+        match totals.differs_from(self.published) {
+            Some(expected) => (format!("WRONG: expected {expected}"), Outcome::Wrong),
+            None if self.published.is_none() => {
+                ("ok (no size was published for this tree)".to_owned(), Outcome::Right)
+            }
+            None => ("ok".to_owned(), Outcome::Right),
+        }
     }
 
-    /// The text for a run that was interrupted.
-    pub fn print_partial(&self) -> String {
-        self.lines().join("\n") + "\nPARTIAL: interrupted before the tree was searched\n"
-    }
-
-    fn lines(&self) -> Vec<String> {
+    /// The text, without the last line.
+    pub fn print(&self) -> String {
         let totals = Totals::new(self.ranks);
         let mut lines = self.heading.clone();
         lines.push(format!(
@@ -60,7 +83,7 @@ impl Report<'_> {
         if self.verbose {
             lines.push(table(self.ranks));
         }
-        lines
+        lines.join("\n") + "\n"
     }
 }
 
@@ -126,21 +149,27 @@ mod tests {
     use uts::frontier::Counts;
 
     fn rank(nodes: u64) -> RankStatistics {
-        let counts = Counts { nodes, leaves: nodes / 2, depth: 3, most_open: 2 };
+        let counts = Counts { nodes, leaves: nodes / 2, depth: 3, most_open: 2, left: 0 };
         RankStatistics { counts, ..RankStatistics::default() }
     }
 
-    fn report(published: Option<Published>, verbose: bool) -> (String, bool) {
-        let ranks = [rank(100), rank(300)];
-        let heading = vec!["tree".to_owned()];
-        Report { heading, ranks: &ranks, pes: 2, seconds: 0.5, published, verbose }.print()
+    /// Text and verdict of such a report, and what it means.
+    fn print(report: Report<'_>) -> (String, Outcome) {
+        let (verdict, outcome) = report.verdict();
+        (report.print() + &verdict, outcome)
+    }
+
+    fn report(published: Option<Published>, verbose: bool) -> (String, Outcome) {
+        let (heading, ranks) = (vec!["tree".to_owned()], &[rank(100), rank(300)]);
+        let (seconds, interrupted) = (0.5, false);
+        print(Report { heading, ranks, pes: 2, seconds, published, verbose, interrupted })
     }
 
     #[test]
     fn right_sizes_are_ok() {
         let published = Published { nodes: 400, depth: Some(3), leaves: Some(200) };
-        let (text, ok) = report(Some(published), false);
-        assert!(ok);
+        let (text, outcome) = report(Some(published), false);
+        assert_eq!(outcome, Outcome::Right);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "tree");
         assert_eq!(lines[1], "nodes 400, depth 3, leaves 200 (50.00%)");
@@ -153,27 +182,49 @@ mod tests {
     #[test]
     fn wrong_sizes_are_named() {
         let published = Published { nodes: 401, depth: Some(3), leaves: None };
-        let (text, ok) = report(Some(published), false);
-        assert!(!ok && text.ends_with("\nWRONG: expected nodes 401\n"), "{text}");
+        let (text, outcome) = report(Some(published), false);
+        assert_eq!(outcome, Outcome::Wrong);
+        assert!(text.ends_with("\nWRONG: expected nodes 401"), "{text}");
     }
 
     #[test]
     fn unknown_trees_say_so_and_verbose_lists_ranks() {
-        let (text, ok) = report(None, true);
-        assert!(ok && text.ends_with("\nok (no size was published for this tree)\n"));
+        let (text, outcome) = report(None, true);
+        assert_eq!(outcome, Outcome::Right);
+        assert!(text.ends_with("\nok (no size was published for this tree)"));
         let row = text.lines().find(|line| line.starts_with("     1"));
         assert!(row.is_some_and(|row| row.contains(" 300 ") && row.ends_with(" 75.00")), "{text}");
     }
 
     #[test]
-    fn a_partial_result_says_that_it_is() {
-        let ranks = [rank(100)];
-        let heading = vec!["tree".to_owned()];
-        let (pes, seconds) = (1, 0.5);
-        let report =
-            Report { heading, ranks: &ranks, pes, seconds, published: None, verbose: false };
-        let text = report.print_partial();
-        assert!(text.contains("nodes 100, ") && !text.contains("ok"));
-        assert!(text.ends_with("\nPARTIAL: interrupted before the tree was searched\n"));
+    fn a_partial_result_says_that_it_is_and_has_no_verdict() {
+        let published = Some(Published { nodes: 400, depth: None, leaves: None });
+        let mut ranks = [rank(100), rank(50)];
+        ranks[1].counts.left = 7;
+        for (interrupted, expected, last) in [
+            (true, Outcome::Interrupted, "interrupted before the tree was searched"),
+            (
+                false,
+                Outcome::Limited,
+                "stopped at the limit, after 150 nodes; 7 open ones were left",
+            ),
+        ] {
+            let (heading, pes, seconds) = (vec!["tree".to_owned()], 1, 0.5);
+            let ranks = &ranks;
+            let (text, outcome) = print(Report {
+                heading,
+                ranks,
+                pes,
+                seconds,
+                published,
+                verbose: false,
+                interrupted,
+            });
+            assert_eq!(outcome, expected);
+            assert!(
+                text.contains("\nnodes 150, ") && !text.contains("ok") && !text.contains("WRONG")
+            );
+            assert!(text.ends_with(&format!("\nPARTIAL: {last}")), "{text}");
+        }
     }
 }

@@ -296,6 +296,10 @@ impl<N: OpenNodes> Machine for Searcher<N> {
         self.interval = self.sharing.interval.next(self.interval);
     }
 
+    fn abandon(&mut self) {
+        self.frontier.abandon();
+    }
+
     fn receive(&mut self, from: usize, message: Message) {
         self.interval = self.sharing.interval.first();
         let Some(message) = self.detector.receive(message, &mut self.outbox) else { return };

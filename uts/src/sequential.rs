@@ -5,19 +5,23 @@ use crate::{
     lanes::Kernel,
     tree::Tree,
 };
+use std::ops::ControlFlow;
 
-/// Searches the tree; calls `progress` after about every `interval` nodes.
+/// Searches the tree; calls `progress` after about every `interval` nodes, and stops when that says so: then
+/// open nodes are given up ([`Counts::left`]).
 pub fn search(
     tree: &Tree,
     kernel: Kernel,
     interval: u64,
-    mut progress: impl FnMut(Counts),
+    mut progress: impl FnMut(Counts) -> ControlFlow<()>,
 ) -> Counts {
     let mut frontier = Frontier::new(tree, kernel);
     frontier.start();
     while frontier.open() > 0 {
         frontier.explore(interval.max(1));
-        progress(frontier.counts());
+        if progress(frontier.counts()).is_break() {
+            frontier.abandon();
+        }
     }
     frontier.counts()
 }
@@ -58,9 +62,21 @@ mod tests {
         for (parameters, expected) in cases {
             let tree = Tree::new(parameters).expect("a sound tree");
             for kernel in Kernel::available() {
-                let Counts { nodes, depth, leaves, .. } = search(&tree, kernel, 100, |_| {});
+                let Counts { nodes, depth, leaves, .. } =
+                    search(&tree, kernel, 100, |_| ControlFlow::Continue(()));
                 assert_eq!((nodes, depth, leaves), expected, "{parameters}, {}", kernel.name());
             }
         }
+    }
+
+    #[test]
+    fn a_search_stops_when_it_is_told_to_and_counts_what_is_left() {
+        let tree = Tree::new(Parameters::default()).expect("a sound tree");
+        let stop = |counts: Counts| match counts.nodes {
+            0..500 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        };
+        let counts = search(&tree, Kernel::PLAIN, 32, stop);
+        assert!((500..600).contains(&counts.nodes) && counts.left > 0, "{counts:?}");
     }
 }

@@ -16,6 +16,7 @@
 //! compare-and-swap that takes it off whether that was the case: then it stays.
 
 use crate::{
+    budget::Budget,
     frontier::{Branch, Frontier, OpenNodes},
     lanes::Kernel,
     machine::{Traffic, mix},
@@ -45,6 +46,7 @@ pub(crate) fn search(
     tree: &Tree,
     kernel: Kernel,
     sharing: Sharing,
+    mut budget: Budget,
     mut progress: impl FnMut(Progress),
 ) -> RankStatistics {
     let (rank, ranks) = (world.rank(), world.size());
@@ -63,6 +65,9 @@ pub(crate) fn search(
             clock.enter(State::Working);
             frontier.explore(sharing.interval.first());
             progress(Progress { counts: frontier.counts(), traffic });
+            if budget.is_spent(frontier.counts().nodes) {
+                frontier.abandon();
+            }
             if frontier.open() > 2 * sharing.chunk && stack.has_room() {
                 clock.enter(State::Overhead);
                 let chunk = frontier.take_bottom(sharing.chunk);
@@ -93,6 +98,7 @@ pub(crate) fn search(
         }
     }
     world.barrier();
+    budget.close();
     stack.close();
     RankStatistics { counts: frontier.counts(), traffic, times: clock.stop() }
 }

@@ -92,6 +92,10 @@ impl<N: OpenNodes> Machine for Sharer<N> {
         }
     }
 
+    fn abandon(&mut self) {
+        self.frontier.abandon();
+    }
+
     fn receive(&mut self, from: usize, message: Message) {
         match (&mut self.role, message) {
             (Role::Worker { waiting, .. }, Message::Work(branches)) => {

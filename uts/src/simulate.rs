@@ -7,7 +7,10 @@ use crate::{
     options::{algorithm, interval, termination},
 };
 use clap::Args;
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    ops::ControlFlow,
+};
 use thiserror::Error;
 use uts::{
     estimate::{Law, NoLaw},
@@ -257,7 +260,7 @@ fn measured_node(kernel: Kernel) -> Result<f64, SimulateError> {
     let tree = Tree::new(find("T1")?.parameters)?;
     let times = (0..3).map(|_| {
         let began = std::time::Instant::now();
-        let counts = sequential::search(&tree, kernel, 1 << 20, |_| {});
+        let counts = sequential::search(&tree, kernel, 1 << 20, |_| ControlFlow::Continue(()));
         began.elapsed().as_secs_f64() * 1e9 / counts.nodes as f64
     });
     Ok(times.fold(f64::INFINITY, f64::min))

@@ -79,12 +79,12 @@ pub struct RankStatistics {
 
 impl RankStatistics {
     /// Numbers in the transmitted form.
-    pub const WORDS: usize = 22;
+    pub const WORDS: usize = 23;
 
     /// The statistics as numbers.
     #[must_use]
     pub fn to_words(self) -> [u64; Self::WORDS] {
-        let Counts { nodes, leaves, depth, most_open } = self.counts;
+        let Counts { nodes, leaves, depth, most_open, left } = self.counts;
         let it = self.traffic;
         let [a, b, c, d] = self.times.seconds.map(f64::to_bits);
         let [e, f, g, h] = self.times.sessions;
@@ -93,6 +93,7 @@ impl RankStatistics {
             leaves,
             depth,
             most_open,
+            left,
             it.steals,
             it.acquired,
             it.failed_steals,
@@ -122,6 +123,7 @@ impl RankStatistics {
             leaves,
             depth,
             most_open,
+            left,
             steals,
             acquired,
             failed_steals,
@@ -142,7 +144,7 @@ impl RankStatistics {
             h,
         ] = words;
         Self {
-            counts: Counts { nodes, leaves, depth, most_open },
+            counts: Counts { nodes, leaves, depth, most_open, left },
             traffic: Traffic {
                 steals,
                 acquired,
@@ -184,6 +186,8 @@ pub struct Totals {
     pub depth: u64,
     /// Number of nodes without children.
     pub leaves: u64,
+    /// Open nodes that were given up at the limit: if there are some, it is not the whole tree.
+    pub left: u64,
     /// Of the chunks that were put: their number, their open nodes, their identities added up.
     put: [u64; 3],
     /// The same of the chunks that were got.
@@ -199,6 +203,7 @@ impl Totals {
             nodes: sum(|it| it.counts.nodes),
             depth: ranks.iter().map(|it| it.counts.depth).max().unwrap_or(0),
             leaves: sum(|it| it.counts.leaves),
+            left: sum(|it| it.counts.left),
             put: ranks.iter().fold([0; 3], |[chunks, nodes, identities], it| {
                 let it = it.traffic;
                 let identities = identities.wrapping_add(it.put);
@@ -253,7 +258,7 @@ mod tests {
 
     fn rank(nodes: u64, depth: u64) -> RankStatistics {
         RankStatistics {
-            counts: Counts { nodes, leaves: 2, depth, most_open: 1 },
+            counts: Counts { nodes, leaves: 2, depth, most_open: 1, left: 0 },
             traffic: Traffic { nodes_released: 5, nodes_stolen: 5, ..Traffic::default() },
             times: Times { seconds: [0.5, 0.0, 0.25, 1.0], sessions: [1, 2, 3, 4] },
         }

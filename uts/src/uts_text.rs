@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_line_and_the_text_have_the_programs_form() {
-        let counts = Counts { nodes: 600, leaves: 300, depth: 3, most_open: 2 };
+        let counts = Counts { nodes: 600, leaves: 300, depth: 3, most_open: 2, left: 0 };
         let ranks = [RankStatistics { counts, ..RankStatistics::default() }; 2];
         let (parameters, plan) = (Parameters::default(), Plan::default());
         let text = UtsText { parameters, plan, ranks: &ranks, seconds: 0.5 };

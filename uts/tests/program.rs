@@ -1,10 +1,6 @@
 //! Runs the program as users do, on two PEs, and reads what it prints.
 
-use std::{
-    io::Read,
-    process::{Command, Output, Stdio},
-    time::Duration,
-};
+use std::process::{Command, Output};
 
 /// Runs `uts` with these arguments, separated by spaces.
 fn uts(arguments: &str) -> Output {
@@ -164,27 +160,6 @@ fn parameters_of_stealing_change_no_count() {
 }
 
 #[test]
-fn an_interrupted_run_says_what_it_found_and_that_it_is_not_all() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_uts"))
-        .args("--tree T1WL --pes 2 --ranks 4 --no-progress".split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program can be started");
-    std::thread::sleep(Duration::from_millis(700));
-    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(interrupted.is_ok_and(|it| it.success()));
-    let mut text = String::new();
-    let stdout = child.stdout.as_mut().expect("it is a pipe");
-    stdout.read_to_string(&mut text).expect("it is text");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{text}");
-    assert!(text.ends_with("\nPARTIAL: interrupted before the tree was searched\n"), "{text}");
-    let nodes = text.lines().find_map(|line| line.strip_prefix("nodes ")?.split(',').next());
-    let nodes: Option<u64> = nodes.and_then(|it| it.parse().ok());
-    assert!(nodes.is_some_and(|it| it > 0), "{text}");
-}
-
-#[test]
 fn the_benchmarks_own_text_is_there_at_every_verbosity() {
     let job = "-t 1 -a 3 -d 6 -r 19 --pes 2 --ranks 2";
     let line = success(&format!("{job} --uts-text 0"));
@@ -246,6 +221,12 @@ fn nonsense_is_a_usage_error_that_says_what_is_allowed() {
         ("-r 2147483648", "seed 2147483648: allowed is 0 to 2147483647"),
         ("--kernel quantum", "no kernel `quantum` on this processor; kernels: auto,"),
         ("--chunk 0", "0 is not in 1.."),
+        (
+            "-t 0 -q 0.5 -m 2",
+            "the tree may have no end; allowed are smaller ones, or --limit NODES",
+        ),
+        ("--limit 0", "0 is not in 1.."),
+        ("--limit many", "'many' for '--limit <NODES>'"),
         ("--algorithm share --ranks 1", "allowed are 2 or more, one of which is the manager"),
         ("--algorithm static --termination token", "with static there is quiescence"),
         ("--algorithm shared-2006 --ranks 2 -c 9999", "chunk 9999 with algorithm shared-2006"),

@@ -1,28 +1,33 @@
 //! `uts experiment`: the experiments of the papers, run here.
 //!
-//! Each job is run several times. A figure shows the best run for rates, where only disturbances vary, and
-//! else the median, or all runs together.
+//! | file | experiments |
+//! |---|---|
+//! | `catalog`, `sweep` | runs of this program over the values of a parameter |
+//! | `beside`, `reference` | this program beside the authors' own |
+//! | `scaling` | the papers' figures over numbers of processes, simulated |
+//! | `run` | running a job |
 
+mod beside;
 mod catalog;
+mod reference;
 mod run;
+mod scaling;
+mod sweep;
 
 pub use catalog::Job;
-use catalog::{EXPERIMENTS, Experiment, Measure};
+use catalog::{EXPERIMENTS, Experiment};
 use clap::Args;
-use experiments::{Axis, Folder, Labels, Series};
-use run::Outcome;
+use experiments::Folder;
+use reference::Reference;
 pub use run::run as run_job;
-use std::{
-    fmt::Write as _,
-    io::{IsTerminal, Write as _},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md.
 #[derive(Args, Clone, Debug)]
 pub struct ExperimentOptions {
-    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees
+    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees,
+    /// scaling, beside
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -34,6 +39,24 @@ pub struct ExperimentOptions {
     #[arg(long, value_name = "TIMES", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+
+    /// For `beside`: the folder with the authors' programs, uts-seq and uts-mpi-ws (or uts-mpi-ws-nt, which
+    /// does not trace), as their makefile builds them
+    #[arg(long, value_name = "DIR")]
+    reference: Option<PathBuf>,
+
+    /// For `beside`: what starts processes of MPI, before `-n 2 PROGRAM`
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "reference",
+        default_value = "mpirun.openmpi --allow-run-as-root --bind-to core"
+    )]
+    mpirun: String,
+
+    /// For `beside`: take T1 and T3 in place of T1L and T3L, to see whether everything runs
+    #[arg(long, requires = "reference")]
+    quick: bool,
 }
 
 /// Why there is no report.
@@ -50,9 +73,72 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
+    /// There is nothing to stand beside.
+    #[error(
+        "experiment beside without --reference DIR: allowed is a folder with the authors' programs \
+         uts-seq and uts-mpi-ws"
+    )]
+    NoReference,
+    /// Another experiment has no use for the authors' programs.
+    #[error("--reference with experiment {0}: allowed with beside and all")]
+    ReferenceUnused(String),
+    /// The authors' program is not there.
+    #[error("no program {} in {}: allowed is a folder with uts-seq and uts-mpi-ws", .program, .folder.display())]
+    MissingReference {
+        /// Its name.
+        program: &'static str,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// The authors' program failed or found the wrong tree.
+    #[error("{line}: {why}")]
+    Reference {
+        /// Its command line.
+        line: String,
+        /// What happened.
+        why: String,
+    },
+    /// A simulation found the wrong tree, or there is no such one.
+    #[error("simulation of {what}: {why}")]
+    Simulation {
+        /// Of what.
+        what: String,
+        /// What happened.
+        why: String,
+    },
     /// A file cannot be written.
     #[error(transparent)]
     File(#[from] experiments::WriteError),
+}
+
+impl ExperimentError {
+    /// Whether something else was meant, or could have been.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Unknown(_) | Self::NoReference => true,
+            Self::ReferenceUnused(_) | Self::MissingReference { .. } => true,
+            Self::Job { .. } | Self::Reference { .. } => false,
+            Self::Simulation { .. } | Self::File(_) => false,
+        }
+    }
+}
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug)]
+enum Any {
+    Sweep(&'static Experiment),
+    Scaling,
+    Beside,
+}
+
+impl Any {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Sweep(experiment) => experiment.name,
+            Self::Scaling => "scaling",
+            Self::Beside => "beside",
+        }
+    }
 }
 
 /// Runs what is asked for.
@@ -61,131 +147,34 @@ pub enum ExperimentError {
 ///
 /// If there is no such experiment, a job fails or a file cannot be written.
 pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
-    let chosen = experiments::choose(EXPERIMENTS, |it| it.name, &options.name)?;
+    let ExperimentOptions { name, repeat, .. } = options;
+    let sweeps = EXPERIMENTS.iter().map(Any::Sweep);
+    let all: Vec<Any> = sweeps.chain([Any::Scaling, Any::Beside]).collect();
+    let chosen = experiments::choose(&all, Any::name, name)?;
+    // Before hours are spent on the others.
+    let reference = match &options.reference {
+        Some(_) if name != "all" && name != "beside" => {
+            return Err(ExperimentError::ReferenceUnused(name.clone()));
+        }
+        Some(folder) => Some(Reference::find(folder, &options.mpirun)?),
+        None if name == "beside" => return Err(ExperimentError::NoReference),
+        None => None,
+    };
     let mut folder = Folder::create(&options.out)?;
     for experiment in chosen {
-        let outcomes = measure(experiment, options.repeat)?;
-        folder.write_table(experiment.name, &COLUMNS, rows(experiment, &outcomes))?;
-        let lines = lines(experiment, &outcomes);
-        let Experiment { title, axis: x, measure, .. } = *experiment;
-        let labels = Labels { title, x, y: measure.axis() };
-        folder.draw(experiment.name, &labels, &lines, Axis::Span)?;
-        folder.add_paragraph(&paragraph(experiment, &lines));
+        match (experiment, &reference) {
+            (Any::Sweep(experiment), _) => sweep::run(experiment, *repeat, &mut folder)?,
+            (Any::Scaling, _) => scaling::run(&mut folder)?,
+            (Any::Beside, Some(reference)) => {
+                beside::run(reference, options.quick, *repeat, &mut folder)?;
+            }
+            (Any::Beside, None) => {
+                let why = "This is left out, as there is no --reference.";
+                folder.add_paragraph(&format!("## {}\n\n{why}\n", beside::TITLE));
+            }
+        }
     }
     Ok(folder.write_report()?)
-}
-
-/// The outcomes of each job.
-fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
-    let jobs = (experiment.jobs)();
-    let shows = std::io::stderr().is_terminal();
-    let mut outcomes = vec![Vec::new(); jobs.len()];
-    let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
-    let all = jobs.len() * repeat as usize;
-    for (number, job) in experiments::rounds(&places, repeat as usize).enumerate() {
-        if shows {
-            // A terminal that cannot be written to shows no progress.
-            let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
-        }
-        outcomes[job].push(run::run(&jobs[job])?);
-    }
-    if shows {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    Ok(outcomes)
-}
-
-/// What stands above the columns of a table.
-const COLUMNS: [&str; 13] = [
-    "series",
-    "x",
-    "arguments",
-    "run",
-    "seconds",
-    "nodes",
-    "value",
-    "stolen",
-    "failed",
-    "working",
-    "overhead",
-    "searching",
-    "idle",
-];
-
-/// The rows of the table: all runs of all jobs.
-fn rows(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
-    for (job, runs) in (experiment.jobs)().iter().zip(outcomes) {
-        for (number, outcome) in runs.iter().enumerate() {
-            let value = outcome.value(experiment.measure);
-            let mut row = vec![
-                job.series.clone(),
-                job.x.to_string(),
-                job.arguments.clone(),
-                number.to_string(),
-                format!("{:.6}", outcome.seconds),
-                outcome.nodes.to_string(),
-                value.map(|it| format!("{it:.3}")).unwrap_or_default(),
-            ];
-            row.extend(outcome.steals.map(|it| it.to_string()));
-            row.extend(outcome.times.map(|it| format!("{it:.6}")));
-            rows.push(row);
-        }
-    }
-    rows
-}
-
-/// The points of the figure.
-fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
-    let mut lines: Vec<Series> = Vec::new();
-    for (job, runs) in (experiment.jobs)().into_iter().zip(outcomes) {
-        let Some(value) = typical(runs, experiment.measure) else { continue };
-        match lines.iter_mut().find(|it| it.0 == job.series) {
-            Some((_, points)) => points.push((job.x, value)),
-            None => lines.push((job.series, vec![(job.x, value)])),
-        }
-    }
-    lines
-}
-
-/// The best rate, the median of shares, the rate of success of all runs together.
-fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
-    let mut values: Vec<f64> = runs.iter().filter_map(|it| it.value(measure)).collect();
-    values.sort_by(f64::total_cmp);
-    match measure {
-        Measure::Rate => values.last().copied(),
-        Measure::LargestShare => values.get(values.len() / 2).copied(),
-        Measure::Prefetched => {
-            let sum = |which: usize| runs.iter().map(|it| it.prefetches[which]).sum::<u64>() as f64;
-            (sum(0) > 0.0).then(|| 100.0 * sum(1) / sum(0))
-        }
-    }
-}
-
-/// The experiment in words: what was known, what was found.
-fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
-    let Experiment { name, title, question, axis, measure, .. } = experiment;
-    let mut text =
-        format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\nHere, {}", measure.axis());
-    // Writing to a string cannot fail.
-    let _ =
-        writeln!(text, " by {axis}:\n\n| | {axis}: highest at | lowest at | highest / lowest |");
-    text += "|---|---|---|---|\n";
-    for (series, points) in lines {
-        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
-        let Some((most, least)) = ends else { continue };
-        let _ = writeln!(
-            text,
-            "| {series} | {:.1} at {} | {:.1} at {} | {} |",
-            most.1,
-            most.0,
-            least.1,
-            least.0,
-            if least.1 > 0.0 { format!("{:.2}", most.1 / least.1) } else { "-".to_owned() }
-        );
-    }
-    text
 }
 
 #[cfg(test)]
@@ -205,29 +194,5 @@ mod tests {
                 assert!(options.plan(ranks).is_ok(), "{}", job.arguments);
             }
         }
-    }
-
-    #[test]
-    fn a_paragraph_has_the_extremes_of_each_line() {
-        let lines = [("T1".to_owned(), vec![(16.0, 20.0), (64.0, 50.0), (256.0, 40.0)])];
-        let text = paragraph(&EXPERIMENTS[1], &lines);
-        assert!(text.contains("| T1 | 50.0 at 64 | 20.0 at 16 | 2.50 |"), "{text}");
-    }
-
-    #[test]
-    fn rates_are_the_best_shares_the_median_and_successes_those_of_all_runs() {
-        let run = |seconds: f64, most: u64, prefetches: [u64; 2]| Outcome {
-            seconds,
-            nodes: 1_000_000,
-            most,
-            prefetches,
-            times: [0.0; 4],
-            steals: [0; 2],
-        };
-        let runs = [run(1.0, 10_000, [1, 0]), run(0.5, 30_000, [0, 0]), run(2.0, 20_000, [3, 3])];
-        assert_eq!(typical(&runs, Measure::Rate), Some(2.0));
-        assert_eq!(typical(&runs, Measure::LargestShare), Some(2.0));
-        assert_eq!(typical(&runs, Measure::Prefetched), Some(75.0));
-        assert_eq!(typical(&runs[1..2], Measure::Prefetched), None);
     }
 }

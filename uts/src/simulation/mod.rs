@@ -136,7 +136,7 @@ fn search<N: OpenNodes>(
     costs: Costs,
     most: u64,
 ) -> Result<Simulated, SimulationError> {
-    let Plan { algorithm, termination, sharing } = plan;
+    let Plan { algorithm, termination, sharing, .. } = plan;
     let all = 0..processes;
     match algorithm {
         Algorithm::Share => {
@@ -278,6 +278,26 @@ mod tests {
             });
             let ratio = drawn.sum::<f64>() / DRAWN as f64 / real;
             assert!((0.8..1.25).contains(&ratio), "{}: {ratio}", algorithm.name());
+        }
+    }
+
+    /// What is open at a time, and so what can be given away, is as in the tree itself. (Thieves that found
+    /// nothing for want of it took ten times as long.)
+    #[test]
+    fn geometric_trees_by_their_law_take_the_time_of_the_tree() {
+        let named = named::find("T1L").expect("a tree");
+        let tree = Tree::new(named.parameters).expect("sound");
+        let law = Law::of(named, Kernel::fastest()).expect("a law");
+        for algorithm in [Algorithm::Steal2007, Algorithm::Shared2006] {
+            let seconds = |source: Source<'_>| {
+                let plan = Plan::of(algorithm);
+                let costs = Costs { node: 300.0, ..COSTS };
+                let found = simulate(source, plan, 96, costs, 10_000_000);
+                found.unwrap_or_else(|it| panic!("{}: {it}", algorithm.name())).seconds
+            };
+            let tree = seconds(Source::Tree(&tree, Kernel::fastest()));
+            let ratio = seconds(Source::Law(&law)) / tree;
+            assert!((0.85..1.15).contains(&ratio), "{}: {ratio}", algorithm.name());
         }
     }
 

@@ -152,7 +152,7 @@ enum What {
 
 impl<N: OpenNodes> World<N> {
     fn new(new: impl Fn() -> N, plan: Plan, processes: usize, costs: Costs) -> Self {
-        let Plan { algorithm, termination, sharing } = plan;
+        let Plan { algorithm, termination, sharing, .. } = plan;
         let group = match algorithm {
             Algorithm::Hierarchical => costs.group.min(processes),
             _ => processes,

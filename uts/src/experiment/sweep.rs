@@ -1,0 +1,176 @@
+//! Experiments that run this program over the values of a parameter.
+//!
+//! A figure shows the best run for rates, where only disturbances vary, and else the median, or all runs
+//! together.
+
+use super::{
+    ExperimentError,
+    catalog::{Experiment, Measure},
+    run::{self, Outcome},
+};
+use experiments::{Axis, Folder, Labels, Series, Spread};
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal, Write as _},
+};
+
+/// Runs one, and adds it to the report.
+///
+/// # Errors
+///
+/// If a job fails or a file cannot be written.
+pub fn run(
+    experiment: &Experiment,
+    repeat: u32,
+    folder: &mut Folder,
+) -> Result<(), ExperimentError> {
+    let outcomes = measure(experiment, repeat)?;
+    folder.write_table(experiment.name, &COLUMNS, rows(experiment, &outcomes))?;
+    let lines = lines(experiment, &outcomes);
+    let Experiment { title, axis: x, measure, .. } = *experiment;
+    let labels = Labels { title, x, y: measure.axis() };
+    folder.draw(experiment.name, &labels, &lines, Axis::Span)?;
+    folder.add_paragraph(&paragraph(experiment, &lines));
+    Ok(())
+}
+
+/// The outcomes of each job.
+fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
+    let jobs = (experiment.jobs)();
+    let shows = std::io::stderr().is_terminal();
+    let mut outcomes = vec![Vec::new(); jobs.len()];
+    let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
+    let all = jobs.len() * repeat as usize;
+    for (number, job) in experiments::rounds(&places, repeat as usize).enumerate() {
+        if shows {
+            // A terminal that cannot be written to shows no progress.
+            let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
+        }
+        outcomes[job].push(run::run(&jobs[job])?);
+    }
+    if shows {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    Ok(outcomes)
+}
+
+/// What stands above the columns of a table.
+const COLUMNS: [&str; 13] = [
+    "series",
+    "x",
+    "arguments",
+    "run",
+    "seconds",
+    "nodes",
+    "value",
+    "stolen",
+    "failed",
+    "working",
+    "overhead",
+    "searching",
+    "idle",
+];
+
+/// The rows of the table: all runs of all jobs.
+fn rows(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (job, runs) in (experiment.jobs)().iter().zip(outcomes) {
+        for (number, outcome) in runs.iter().enumerate() {
+            let value = outcome.value(experiment.measure);
+            let mut row = vec![
+                job.series.clone(),
+                job.x.to_string(),
+                job.arguments.clone(),
+                number.to_string(),
+                format!("{:.6}", outcome.seconds),
+                outcome.nodes.to_string(),
+                value.map(|it| format!("{it:.3}")).unwrap_or_default(),
+            ];
+            row.extend(outcome.steals.map(|it| it.to_string()));
+            row.extend(outcome.times.map(|it| format!("{it:.6}")));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The points of the figure.
+fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
+    let mut lines: Vec<Series> = Vec::new();
+    for (job, runs) in (experiment.jobs)().into_iter().zip(outcomes) {
+        let Some(value) = typical(runs, experiment.measure) else { continue };
+        match lines.iter_mut().find(|it| it.0 == job.series) {
+            Some((_, points)) => points.push((job.x, value)),
+            None => lines.push((job.series, vec![(job.x, value)])),
+        }
+    }
+    lines
+}
+
+/// The best rate, the median of shares, the rate of success of all runs together.
+fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
+    let values = Spread::of(runs.iter().filter_map(|it| it.value(measure)));
+    match measure {
+        Measure::Rate => values.map(|it| it.most),
+        Measure::LargestShare => values.map(|it| it.median),
+        Measure::Prefetched => {
+            let sum = |which: usize| runs.iter().map(|it| it.prefetches[which]).sum::<u64>() as f64;
+            (sum(0) > 0.0).then(|| 100.0 * sum(1) / sum(0))
+        }
+    }
+}
+
+/// The experiment in words: what was known, what was found.
+fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
+    let Experiment { name, title, question, axis, measure, .. } = experiment;
+    let mut text =
+        format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\nHere, {}", measure.axis());
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(text, " by {axis}:\n\n| | {axis}: highest at | lowest at | highest / lowest |");
+    text += "|---|---|---|---|\n";
+    for (series, points) in lines {
+        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
+        let Some((most, least)) = ends else { continue };
+        let _ = writeln!(
+            text,
+            "| {series} | {:.1} at {} | {:.1} at {} | {} |",
+            most.1,
+            most.0,
+            least.1,
+            least.0,
+            if least.1 > 0.0 { format!("{:.2}", most.1 / least.1) } else { "-".to_owned() }
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::catalog::EXPERIMENTS, *};
+
+    #[test]
+    fn a_paragraph_has_the_extremes_of_each_line() {
+        let lines = [("T1".to_owned(), vec![(16.0, 20.0), (64.0, 50.0), (256.0, 40.0)])];
+        let text = paragraph(&EXPERIMENTS[1], &lines);
+        assert!(text.contains("| T1 | 50.0 at 64 | 20.0 at 16 | 2.50 |"), "{text}");
+    }
+
+    #[test]
+    fn rates_are_the_best_shares_the_median_and_successes_those_of_all_runs() {
+        let run = |seconds: f64, most: u64, prefetches: [u64; 2]| Outcome {
+            seconds,
+            nodes: 1_000_000,
+            most,
+            prefetches,
+            times: [0.0; 4],
+            steals: [0; 2],
+        };
+        let runs = [run(1.0, 10_000, [1, 0]), run(0.5, 30_000, [0, 0]), run(2.0, 20_000, [3, 3])];
+        assert_eq!(typical(&runs, Measure::Rate), Some(2.0));
+        assert_eq!(typical(&runs, Measure::LargestShare), Some(2.0));
+        assert_eq!(typical(&runs, Measure::Prefetched), Some(75.0));
+        assert_eq!(typical(&runs[1..2], Measure::Prefetched), None);
+    }
+}

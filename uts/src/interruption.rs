@@ -1,0 +1,30 @@
+//! Ctrl-C in a sequential search. (That of ranks is ended by its supervisor.)
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use signal_hook::{consts::SIGINT, flag};
+
+/// Whether Ctrl-C was pressed.
+#[derive(Debug)]
+pub struct Interruption(Arc<AtomicBool>);
+
+impl Interruption {
+    /// Looks out for it from now on. Pressed again, it ends the process at once.
+    pub fn watch() -> Self {
+        let came = Arc::new(AtomicBool::new(false));
+        let status = i32::from(crate::INTERRUPTED);
+        // In this order: the first time, the flag is not set yet. Where signals cannot be handled, the
+        // process ends without a partial result.
+        let _ = flag::register_conditional_shutdown(SIGINT, status, Arc::clone(&came))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&came)));
+        Self(came)
+    }
+
+    /// Whether it came.
+    pub fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
