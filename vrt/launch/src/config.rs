@@ -267,6 +267,11 @@ impl Config {
         self.monitor.as_deref().map(network::page_address).transpose()
     }
 
+    /// Whether somebody will look at the job, as far as is known now.
+    pub(super) fn has_monitor(&self) -> bool {
+        self.monitor.is_some()
+    }
+
     /// How many bytes of that all PEs together record.
     pub(crate) fn trace_limit(&self) -> u64 {
         self.trace_limit.map_or(1 << 30, |size| size.0 as u64)

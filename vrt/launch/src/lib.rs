@@ -34,6 +34,7 @@ mod mpi;
 mod parts;
 mod pe_process;
 mod reclaim;
+mod shares;
 mod supervisor;
 mod trace;
 mod waits;

@@ -36,6 +36,7 @@ use crate::agree::{self, Fingerprint};
 use crate::config::{Config, ConfigError};
 use crate::parts::Parts;
 use crate::pe_process::{self, leave};
+use crate::shares::Shares;
 use crate::supervisor::print_deadlock_table;
 use crate::trace::Trace;
 use crate::watchdog::Watchdog;
@@ -75,6 +76,7 @@ fn live(mut pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
     let _entered = pe.enter();
     vrt_slot::outside::begin(world.id);
     let _watchdog = Watchdog::start(config.watchdog(), &pe.engine.shared, &pe);
+    let _shares = Shares::start(config, &pe);
     match pe::run() {
         Ok(Outcome::Finished) => {
             pe_process::tell_what_was_done(config);

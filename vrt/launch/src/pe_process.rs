@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::config::{Config, Core};
 use crate::crash;
 use crate::parts::Parts;
+use crate::shares::Shares;
 use crate::trace;
 use crate::watchdog::Watchdog;
 use vrt_balance::Balancer;
@@ -71,6 +72,7 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
     let _entered = pe.enter();
     outside::begin(id);
     let _watchdog = Watchdog::start(config.watchdog(), &shared, &pe);
+    let _shares = Shares::start(config, &pe);
     match pe::run() {
         Ok(Outcome::Finished) => {
             tell_what_was_done(config);

@@ -92,6 +92,43 @@ impl LoopThread {
     }
 }
 
+/// Where a PE's thread keeps the word that says whose heap is meant, for a thread beside it that looks now and
+/// then whether a rank's code or the runtime's runs there.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    word: usize,
+    /// From a thread pointer to that word, modulo 2^64.
+    offset: usize,
+}
+
+impl Watched {
+    /// The calling thread, which has its own thread pointer.
+    pub fn this_thread() -> Watched {
+        let LoopThread { pointer, heap, .. } = LoopThread::find();
+        Watched { word: pointer.wrapping_add(heap), offset: heap }
+    }
+
+    /// Whether a rank's code runs there, as far as a look at memory that changes can tell.
+    ///
+    /// # Safety
+    /// The thread is there still, and the arena.
+    pub unsafe fn runs_rank(self) -> bool {
+        // SAFETY: words of a thread that lives, of a header in the arena, and of the image of its slot: they stay
+        // mapped. Each is written whole, and what one that has just changed says is only counted.
+        unsafe {
+            let slot = (self.word as *const *const SlotHeader).read_volatile();
+            if slot.is_null() {
+                return false;
+            }
+            // A rank with an image has a copy of the word, which is the one that its calls change.
+            match (*slot).thread_pointer.as_ptr().read_volatile() {
+                0 => true,
+                pointer => (pointer.wrapping_add(self.offset) as *const usize).read_volatile() != 0,
+            }
+        }
+    }
+}
+
 /// Runs `f`, a call of libc's, on the PE's outside heap: what it allocates, a rank may hold. The libc that a
 /// rank has of its own keeps nothing for others: what that allocates is the rank's. `f` must not suspend the
 /// rank.

@@ -270,6 +270,8 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread
         thread_pointer::set(pointer);
         // The copies may have been made now, of what is the thread's own.
         thread.use_heap(pointer, slot);
+        // For who looks at the thread from beside it.
+        thread.use_heap(thread.pointer, slot);
         folders::enter(&*slot);
         (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
         if (*slot).has_signal.get() {

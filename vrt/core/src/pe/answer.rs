@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::net::shared::{ENDED, Shared};
 use crate::net::view::{Doing, PeView, RankView};
 use crate::pe::inject::Neighbour;
-use crate::pe::{Core, RankState, Status, run};
+use crate::pe::{Core, RankState, Status, run, shares};
 
 /// How often it is looked whether PEs have answered.
 const LOOK: Duration = Duration::from_micros(200);
@@ -101,7 +101,7 @@ impl Core {
             process: std::process::id(),
             answered: asked,
             age: time(run::now().wrapping_sub(began)),
-            busy: time(self.busy),
+            busy: time(self.busy - (shares::of_runtime() * self.busy as f64) as u64),
             idle: time(self.idle),
             switches: self.switches.load(Ordering::Relaxed),
             ranks,

@@ -70,6 +70,7 @@ pub fn idle(tokio: &Runtime) {
         Asleep::No => return,
         Asleep::Until(timeout) => timeout,
     };
+    pe::with_in_loop(|pe| pe.engine.idles.store(true, Ordering::Relaxed));
     if outside {
         let event = pe::with_in_loop(|pe| pe.engine.net.event());
         sleep_in_tokio(tokio, event, timeout);
@@ -95,6 +96,7 @@ enum Asleep {
 impl Pe {
     /// Looks for work for a while.
     fn look_around(&mut self) -> bool {
+        self.engine.idles.store(true, Ordering::Relaxed);
         let found = if self.engine.options.oversubscribed {
             let yields = if self.engine.back_offs == 0 { YIELDS } else { YIELDS_BETWEEN_BACK_OFFS };
             (0..yields).any(|_| {
@@ -167,6 +169,7 @@ impl Pe {
         if let Some(remote) = self.engine.net.remote() {
             remote.flush();
         }
+        self.engine.idles.store(true, Ordering::Relaxed);
         let mut found = false;
         let mut spins = 0;
         let mut unhurried = None;
@@ -195,6 +198,7 @@ impl Pe {
             }
             waited += rest;
         }
+        self.engine.idles.store(false, Ordering::Relaxed);
         self.engine.idle += waited;
         self.engine.stamp = self.engine.stamp.wrapping_add(waited);
         if self.engine.has_observer() {
@@ -255,6 +259,7 @@ impl Pe {
 
     fn book_idle(&mut self) {
         let stamp = run::now();
+        self.engine.idles.store(false, Ordering::Relaxed);
         self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
         self.engine.stamp = stamp;
         if self.engine.has_observer() {

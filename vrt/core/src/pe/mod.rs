@@ -27,6 +27,7 @@
 //! | `inject` | waking a rank from another thread |
 //! | `observe` | telling an observer what happens: a trace is made of it |
 //! | `report` | what ranks wait for, what the PE has done |
+//! | `shares` | what part of its time is the runtime's own |
 //! | `answer` | the same for somebody who looks at the running job |
 
 mod abandon;
@@ -47,6 +48,7 @@ mod requests;
 mod reserve;
 mod run;
 mod send;
+mod shares;
 mod stall;
 mod termination;
 mod timers;
@@ -75,6 +77,7 @@ pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
 pub use run::{Outcome, now as cycle_counter, run};
 pub use send::{Mode, Outbound};
+pub use shares::count_look;
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
 pub use timers::monotonic;
 
@@ -84,7 +87,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use vrt_shm::Consumer;
 
@@ -182,6 +185,8 @@ pub struct Core {
     pub idle: u64,
     /// Times that a rank has stopped running; the watchdog looks at it.
     pub switches: AtomicU64,
+    /// The PE sleeps or looks for work now, which is booked as idle; who counts shares looks at it.
+    pub idles: AtomicBool,
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
@@ -315,6 +320,7 @@ impl Pe {
             busy: 0,
             idle: 0,
             switches: AtomicU64::new(0),
+            idles: AtomicBool::new(false),
             resumes: 0,
             back_offs: 0,
             termination: termination::Termination::default(),

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::mailbox::ANY;
-use crate::pe::{self, Core, Owned, RankState, Status};
+use crate::pe::{self, Core, Owned, RankState, Status, shares};
 use vrt_slot::report;
 
 /// What each rank of this PE waits for, a line each.
@@ -71,12 +71,16 @@ impl Core {
     pub fn print_statistics(&self, groups: usize) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
+        let own = shares::of_runtime() * self.busy as f64;
         report::say(format_args!(
-            "PE {}: in ranks {:.1}%, idle {:.1}%, {} switches; in the job {} slots were kept \
-             because of {} blocks left in them",
+            "PE {}: in ranks {:.1}%, idle {:.1}%, the runtime's own {:.1}% of {:.3} s ({} looks), {} switches; \
+             in the job {} slots were kept because of {} blocks left in them",
             self.id,
-            100.0 * self.busy as f64 / total,
+            100.0 * (self.busy as f64 - own) / total,
             100.0 * self.idle as f64 / total,
+            100.0 * own / total,
+            total / self.cycles_per_second(),
+            shares::looks(),
             self.switches.load(std::sync::atomic::Ordering::Relaxed),
             job.retired.load(std::sync::atomic::Ordering::Relaxed),
             job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),

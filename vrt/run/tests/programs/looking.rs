@@ -14,6 +14,7 @@ use vrt_tests::running::until;
 use crate::program::Program;
 
 const TOKEN: Program = Program::new("token.c");
+const SHARES: Program = Program::new("shares.c");
 const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
 const RANKS: u32 = 8;
 
@@ -213,4 +214,22 @@ fn a_signal_prints_who_waits_for_what() {
         })
     });
     job.end();
+}
+
+/// What a PE's time goes to: the runtime, where ranks do nothing but send, and next to nothing of it where
+/// they only compute.
+#[test]
+fn statistics_tell_the_runtimes_own_time_from_that_of_ranks() {
+    let own = |arguments: &str| {
+        let job = Job::of(SHARES.job("--pes 1 --ranks 2 --statistics", arguments));
+        assert_eq!(job.status, Some(0), "{job}");
+        let line = job.err.lines().find(|line| line.starts_with("vrt: PE 0: in ranks ")).unwrap();
+        let (_, own) = line.split_once("the runtime's own ").unwrap();
+        let (_, looks) = own.split_once('(').unwrap();
+        let looks: u32 = looks.split_once(' ').unwrap().0.parse().unwrap();
+        assert!(looks > 10, "{line}");
+        own.split_once('%').unwrap().0.parse::<f64>().unwrap()
+    };
+    let (sends, computes) = (own("sends"), own("computes"));
+    assert!(computes < 10.0 && sends > computes + 10.0, "{sends}% and {computes}%");
 }

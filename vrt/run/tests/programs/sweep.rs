@@ -38,8 +38,9 @@ fn every_configuration_is_run_and_told() {
         for row in all {
             let numbers: Vec<f64> =
                 row.split(',').skip(4).map(|number| number.parse().unwrap()).collect();
-            let [value, busy, idle, overhead] = numbers[..] else { panic!("{row}") };
-            assert!(value > 0.0 && (busy + idle + overhead - 1.0).abs() < 0.02, "{row}");
+            let [value, busy, idle, overhead, work] = numbers[..] else { panic!("{row}") };
+            assert!(value > 0.0 && work > 0.0, "{row}");
+            assert!((busy + idle + overhead - 1.0).abs() < 0.02, "{row}");
         }
     }
     let json: serde_json::Value = serde_json::from_str(&read("sweep.json")).unwrap();

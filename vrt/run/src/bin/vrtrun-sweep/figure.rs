@@ -1,16 +1,45 @@
-//! Results as a picture: medians with their spread over the ratio, and where the PEs' time went.
+//! Results as a picture: medians with their spread over the ratio, where the PEs' time went, and how much of it
+//! the ranks took.
+//!
+//! ```text
+//! title                        the program, PEs, runs
+//! --- none   --- auto          a colour for each balancer
+//! +-------------------------+
+//! | medians and spread      |
+//! +-------------------------+
+//! --- idle    - - overhead
+//! +-------------------------+
+//! | idle, the runtime's own |
+//! +-------------------------+
+//! | time in ranks           |
+//! +-------------------------+
+//! ```
 
 use std::error::Error;
+use std::ops::Range;
 use std::path::Path;
 
 use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use crate::job::Shares;
 use crate::options::{Configuration, Plan};
-use crate::results::{Results, Summary, unit};
+use crate::results::{Results, Summary, digits};
 
-const SIZE: (u32, u32) = (900, 720);
+const WIDTH: u32 = 900;
+/// Heights of the title, of a line of the legend, of the three charts.
+const TITLE: u32 = 34;
+const LINE: u32 = 20;
+const CHARTS: [u32; 3] = [360, 240, 190];
+/// Balancers in a line of the legend.
+const IN_LINE: usize = 4;
+/// What is left of a chart, for its numbers.
+const LEFT: u32 = 80;
+/// Letters of a title that fit.
+const LETTERS: usize = 100;
+/// How far beside each other the points of two balancers are, in powers of two.
+const BESIDE: f64 = 0.05;
 const COLOURS: [RGBColor; 6] = [
     RGBColor(31, 119, 180),
     RGBColor(214, 39, 40),
@@ -34,13 +63,39 @@ struct Series<'a> {
 pub fn write(plan: &Plan, results: &Results, path: &Path) -> Drawn {
     let all = results.summaries();
     let series = series(&all);
-    let root = SVGBackend::new(path, SIZE).into_drawing_area();
+    let legend = LINE * series.len().div_ceil(IN_LINE) as u32 + 6;
+    let root = SVGBackend::new(path, (WIDTH, TITLE + legend + LINE + CHARTS.iter().sum::<u32>()))
+        .into_drawing_area();
     root.fill(&WHITE)?;
-    let (above, below) = root.split_vertically(SIZE.1 * 6 / 10);
-    draw_values(plan, &series, &above)?;
-    draw_shares(&series, &below)?;
+    let (title, rest) = root.split_vertically(TITLE);
+    title.titled(&words(plan), ("sans-serif", 17))?;
+    let (above, rest) = rest.split_vertically(legend);
+    draw_legend(&series, &above)?;
+    let (values, rest) = rest.split_vertically(CHARTS[0]);
+    let (parts, rest) = rest.split_vertically(LINE);
+    let (shares, work) = rest.split_vertically(CHARTS[1]);
+    draw_values(plan, &results.unit(plan), &series, &values)?;
+    draw_legend_of_shares(&parts)?;
+    draw_shares(&series, &shares)?;
+    draw_work(&series, &work)?;
     root.present()?;
     Ok(())
+}
+
+/// What was run, and where.
+fn words(plan: &Plan) -> String {
+    let mut words = plan.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
+    let command: Vec<String> = std::iter::once(program.into_owned()).chain(words).collect();
+    let mut command = command.join(" ");
+    let runs = if plan.repeat == 1 { "1 run".to_owned() } else { format!("{} runs", plan.repeat) };
+    let behind = format!(", {} PEs, {runs} each", plan.pes);
+    let room = LETTERS.saturating_sub(behind.len());
+    if command.chars().count() > room {
+        command = command.chars().take(room - 2).collect::<String>() + "..";
+    }
+    command + &behind
 }
 
 fn series<'a>(all: &[(&'a Configuration, Summary)]) -> Vec<Series<'a>> {
@@ -56,107 +111,135 @@ fn series<'a>(all: &[(&'a Configuration, Summary)]) -> Vec<Series<'a>> {
             }
         }
     }
+    let middle = (found.len() - 1) as f64 / 2.0;
+    for (number, series) in found.iter_mut().enumerate() {
+        series.points.iter_mut().for_each(|point| point.0 += BESIDE * (number as f64 - middle));
+    }
     found
 }
 
 /// From the least ratio to the most, with some room.
-fn across(series: &[Series]) -> std::ops::Range<f64> {
+fn across(series: &[Series]) -> Range<f64> {
     let at = || series.iter().flat_map(|it| &it.points).map(|point| point.0);
-    at().fold(f64::INFINITY, f64::min) - 0.2..at().fold(0.0, f64::max) + 0.2
+    at().fold(f64::INFINITY, f64::min) - 0.25..at().fold(0.0, f64::max) + 0.25
+}
+
+/// The most that any point has.
+fn most(series: &[Series], of: impl Fn(&Summary) -> f64) -> f64 {
+    series.iter().flat_map(|it| &it.points).map(|point| of(&point.1)).fold(0.0, f64::max)
 }
 
 /// Ratios are whole numbers; other places have no label.
-fn label(at: &f64) -> String {
+fn ratio(at: &f64) -> String {
     let ratio = at.exp2();
     if (ratio - ratio.round()).abs() < 1e-6 { format!("{}", ratio.round()) } else { String::new() }
 }
 
-fn draw_values(plan: &Plan, series: &[Series], area: &Area) -> Drawn {
-    let most =
-        series.iter().flat_map(|it| &it.points).map(|point| point.1.most).fold(0.0, f64::max);
-    let words: Vec<_> = plan.command.iter().map(|word| word.to_string_lossy()).collect();
-    let mut title = words.join(" ");
-    if title.chars().count() > 80 {
-        title = title.chars().take(77).collect::<String>() + "...";
+fn draw_legend(series: &[Series], area: &Area) -> Drawn {
+    let wide = (WIDTH - LEFT) as usize / IN_LINE;
+    for (number, Series { strategy, colour, .. }) in series.iter().enumerate() {
+        let left = LEFT as usize + number % IN_LINE * wide;
+        let top = number / IN_LINE * LINE as usize + LINE as usize / 2;
+        let (x, y) = (left as i32 + 12, top as i32);
+        area.draw(&PathElement::new([(x, y), (x + 24, y)], colour.stroke_width(3)))?;
+        let name = if *strategy == crate::options::NONE { "not balanced" } else { strategy };
+        area.draw(&Text::new(name.to_owned(), (x + 30, y - 6), ("sans-serif", 13)))?;
     }
-    let mut chart = ChartBuilder::on(area)
-        .caption(format!("{title}, {} PEs", plan.pes), ("sans-serif", 16))
-        .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(80)
-        .build_cartesian_2d(across(series), 0.0..most * 1.08)?;
-    chart
-        .configure_mesh()
-        .x_desc("ranks per PE")
-        .y_desc(if plan.rate {
-            format!("{} (more is better)", unit(plan))
-        } else {
-            unit(plan).into()
-        })
-        .x_label_formatter(&label)
-        .light_line_style(WHITE)
-        .draw()?;
-    for Series { strategy, colour, points } in series {
-        let style = colour.stroke_width(2);
-        let line = points.iter().map(|(at, summary)| (*at, summary.median));
+    Ok(())
+}
+
+fn draw_legend_of_shares(area: &Area) -> Drawn {
+    let (left, y) = (LEFT as i32 + 12, LINE as i32 / 2);
+    let words = ("sans-serif", 13);
+    area.draw(&PathElement::new([(left, y), (left + 24, y)], BLACK.stroke_width(2)))?;
+    area.draw(&Text::new("idle", (left + 30, y - 6), words))?;
+    let left = left + 205;
+    let line = [(left, y), (left + 24, y)];
+    area.draw(&DashedPathElement::new(line, 6, 4, BLACK.stroke_width(2)))?;
+    area.draw(&Text::new("overhead: the runtime's own", (left + 30, y - 6), words))?;
+    Ok(())
+}
+
+/// A number at an axis, without zeros that say nothing.
+fn short(value: &f64) -> String {
+    let text = digits(*value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// Axes that all three charts have.
+macro_rules! chart {
+    ($area:expr, $series:expr, $down:expr, $what:expr, $number:expr) => {{
+        let across = across($series);
+        let mut chart = ChartBuilder::on($area)
+            .margin(8)
+            .x_label_area_size(34)
+            .y_label_area_size(LEFT - 8)
+            .build_cartesian_2d(across.clone(), $down)?;
         chart
-            .draw_series(LineSeries::new(line, style))?
-            .label(*strategy)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+            .configure_mesh()
+            .x_desc("ranks per PE")
+            .y_desc($what)
+            .x_labels((across.end - across.start) as usize + 1)
+            .x_label_formatter(&ratio)
+            .y_labels(8)
+            .y_label_formatter($number)
+            .max_light_lines(0)
+            .draw()?;
+        chart
+    }};
+}
+
+fn draw_values(plan: &Plan, unit: &str, series: &[Series], area: &Area) -> Drawn {
+    let what = if plan.rate {
+        format!("{unit} (more is better)")
+    } else {
+        format!("{unit} (median, spread)")
+    };
+    let most = most(series, |it| it.most) * 1.05;
+    let mut chart = chart!(area, series, 0.0..most, what, &short);
+    for Series { colour, points, .. } in series {
+        let line = points.iter().map(|(at, summary)| (*at, summary.median));
+        chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
         chart.draw_series(points.iter().map(|(at, it)| {
             ErrorBar::new_vertical(*at, it.least, it.median, it.most, colour.filled(), 8)
         }))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.4))
-        .draw()?;
     Ok(())
 }
 
-/// A part of the PEs' time.
-type Part = fn(Shares) -> f64;
+/// Points of a part of what the runtime says, where it has said something.
+fn of_shares(points: &[(f64, Summary)], part: impl Fn(Shares) -> f64) -> Vec<(f64, f64)> {
+    points.iter().filter_map(|(at, it)| Some((*at, part(it.shares?)))).collect()
+}
 
 fn draw_shares(series: &[Series], area: &Area) -> Drawn {
-    let mut chart = ChartBuilder::on(area)
-        .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(80)
-        .build_cartesian_2d(across(series), 0.0..100.0)?;
-    chart
-        .configure_mesh()
-        .x_desc("ranks per PE")
-        .y_desc("% of the PEs' time")
-        .x_label_formatter(&label)
-        .light_line_style(WHITE)
-        .draw()?;
-    let parts: [(&str, Part, u32); 2] =
-        [("idle", |it| it.idle, 2), ("the runtime's own", Shares::overhead, 1)];
-    for Series { strategy, colour, points } in series {
-        for (name, part, width) in parts {
-            let style = colour.stroke_width(width);
-            let line = points.iter().filter_map(|(at, it)| Some((*at, 100.0 * part(it.shares?))));
-            let line: Vec<(f64, f64)> = line.collect();
-            if line.is_empty() {
-                continue;
-            }
-            let dots = line.clone();
-            chart
-                .draw_series(LineSeries::new(line, style))?
-                .label(format!("{name}, {strategy}"))
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
-            let radius = 2 * width as i32;
-            chart
-                .draw_series(dots.into_iter().map(|at| Circle::new(at, radius, colour.filled())))?;
-        }
+    let what = "% of the PEs' time";
+    let of = |it: &Summary| it.shares.map_or(0.0, |it| it.idle.max(it.overhead()));
+    let most = (most(series, of) * 110.0).clamp(5.0, 100.0);
+    let mut chart = chart!(area, series, 0.0..most, what, &|part| format!("{part:.0}"));
+    for Series { colour, points, .. } in series {
+        let idle = of_shares(points, |it| 100.0 * it.idle);
+        chart.draw_series(LineSeries::new(idle.clone(), colour.stroke_width(2)))?;
+        chart.draw_series(idle.into_iter().map(|at| Circle::new(at, 3, colour.filled())))?;
+        let own = of_shares(points, |it| 100.0 * it.overhead());
+        chart.draw_series(DashedLineSeries::new(own.clone(), 6, 4, colour.stroke_width(2)))?;
+        chart.draw_series(own.into_iter().map(|at| TriangleMarker::new(at, 4, colour.filled())))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.4))
-        .draw()?;
+    Ok(())
+}
+
+fn draw_work(series: &[Series], area: &Area) -> Drawn {
+    let most = most(series, |it| it.shares.map_or(0.0, |it| it.work)) * 1.1;
+    let most = if most > 0.0 { most } else { 1.0 };
+    let what = "s in all ranks";
+    let mut chart = chart!(area, series, 0.0..most, what, &short);
+    for Series { colour, points, .. } in series {
+        let work = of_shares(points, |it| it.work);
+        chart.draw_series(LineSeries::new(work.clone(), colour.stroke_width(2)))?;
+        chart.draw_series(work.into_iter().map(|at| Circle::new(at, 3, colour.filled())))?;
+    }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::SweepError;
 use crate::job::Shares;
 use crate::options::{Configuration, Plan};
-use crate::results::{Results, unit};
+use crate::results::Results;
 
 /// Writes `sweep.csv` and `sweep.json`.
 pub fn write(plan: &Plan, results: &Results) -> Result<(), SweepError> {
@@ -20,13 +20,13 @@ pub fn write(plan: &Plan, results: &Results) -> Result<(), SweepError> {
 
 /// A line for each run. Nothing in it needs quotes: names of balancers have no commas.
 fn csv(results: &Results) -> String {
-    let mut text = "ratio,ranks,balancer,run,value,busy,idle,overhead\n".to_owned();
+    let mut text = "ratio,ranks,balancer,run,value,busy,idle,overhead,work\n".to_owned();
     for row in &results.rows {
         let Configuration { ratio, ranks, strategy } = &row.configuration;
         for (number, run) in row.runs.iter().enumerate() {
             let shares = run.shares.map_or_else(
-                || ",,".to_owned(),
-                |it| format!("{},{},{}", it.busy, it.idle, it.overhead()),
+                || ",,,".to_owned(),
+                |it| format!("{},{},{},{}", it.busy, it.idle, it.overhead(), it.work),
             );
             text += &format!("{ratio},{ranks},{strategy},{},{},{shares}\n", number + 1, run.value);
         }
@@ -53,12 +53,13 @@ fn json_text(plan: &Plan, results: &Results) -> String {
             "busy": of(|it| it.busy),
             "idle": of(|it| it.idle),
             "overhead": of(|it| it.overhead()),
+            "work": of(|it| it.work),
         })
     });
     let all = json!({
         "command": command,
         "pes": plan.pes,
-        "unit": unit(plan),
+        "unit": results.unit(plan),
         "more_is_better": plan.rate,
         "weak": plan.weak,
         "configurations": rows.collect::<Vec<Value>>(),

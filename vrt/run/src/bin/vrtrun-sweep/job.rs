@@ -21,6 +21,8 @@ pub struct Run {
     pub same: String,
     /// Parts of the PEs' time, on average, if the runtime has said so.
     pub shares: Option<Shares>,
+    /// What follows the number in the part of the output that is like `--metric`.
+    pub unit: String,
 }
 
 /// Where the time of PEs went, as parts.
@@ -30,6 +32,8 @@ pub struct Shares {
     pub busy: f64,
     /// Asleep, or looking for something to do.
     pub idle: f64,
+    /// Seconds that all ranks have run together.
+    pub work: f64,
 }
 
 impl Shares {
@@ -77,8 +81,8 @@ pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> 
         let last = all[all.len().saturating_sub(SHOWN)..].join("\n");
         return Err(JobError::Failed(status, last));
     }
-    let value = match &plan.metric {
-        None => seconds,
+    let (value, unit) = match &plan.metric {
+        None => (seconds, "s".to_owned()),
         Some(metric) => number(metric, &out)?,
     };
     // A rate is of all the work already.
@@ -95,33 +99,38 @@ pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> 
             return Err(JobError::NoSame(expression.as_str().to_owned()));
         }
     }
-    Ok(Run { value, same: same.join(" "), shares: shares(&err) })
+    Ok(Run { value, same: same.join(" "), shares: shares(&err), unit })
 }
 
-/// The last number that the output has for a metric.
-fn number(metric: &Regex, out: &str) -> Result<f64, JobError> {
+/// The last number that the output has for a metric, and what follows it there.
+fn number(metric: &Regex, out: &str) -> Result<(f64, String), JobError> {
     let text = || metric.as_str().to_owned();
-    let found = metric.captures_iter(out).last().ok_or_else(|| JobError::NoMetric(text()))?;
-    let found = found.get(1).ok_or_else(|| JobError::NoMetric(text()))?.as_str();
-    let value: Option<f64> = found.replace(',', "").parse().ok();
+    let all = metric.captures_iter(out).last().ok_or_else(|| JobError::NoMetric(text()))?;
+    let found = all.get(1).ok_or_else(|| JobError::NoMetric(text()))?;
+    let value: Option<f64> = found.as_str().replace(',', "").parse().ok();
+    let unit = out[found.end()..all.get_match().end()].trim().to_owned();
     value
         .filter(|value| value.is_finite())
-        .ok_or_else(|| JobError::NoNumber(text(), found.to_owned()))
+        .map(|value| (value, unit))
+        .ok_or_else(|| JobError::NoNumber(text(), found.as_str().to_owned()))
 }
 
 /// What the runtime says of its PEs with `--statistics`, on average.
 fn shares(err: &str) -> Option<Shares> {
-    let line = Regex::new(r"(?m)^vrt: PE \d+: in ranks ([\d.]+)%, idle ([\d.]+)%").ok()?;
-    let parts: Vec<(f64, f64)> = line
-        .captures_iter(err)
-        .filter_map(|found| Some((found[1].parse().ok()?, found[2].parse().ok()?)))
-        .collect();
-    if parts.is_empty() {
-        return None;
+    let line = Regex::new(
+        r"(?m)^vrt: PE \d+: in ranks ([\d.]+)%, idle ([\d.]+)%, the runtime's own [\d.]+% of ([\d.]+) s",
+    );
+    let mut sum = Shares::default();
+    let mut pes = 0.0;
+    for found in line.ok()?.captures_iter(err) {
+        let number = |group: usize| found[group].parse::<f64>().ok();
+        let (busy, idle, seconds) = (number(1)? / 100.0, number(2)? / 100.0, number(3)?);
+        sum.busy += busy;
+        sum.idle += idle;
+        sum.work += busy * seconds;
+        pes += 1.0;
     }
-    let mean =
-        |of: fn(&(f64, f64)) -> f64| parts.iter().map(of).sum::<f64>() / parts.len() as f64 / 100.0;
-    Some(Shares { busy: mean(|it| it.0), idle: mean(|it| it.1) })
+    (pes > 0.0).then(|| Shares { busy: sum.busy / pes, idle: sum.idle / pes, ..sum })
 }
 
 fn command(plan: &Plan, configuration: &Configuration) -> Command {
@@ -210,18 +219,20 @@ mod tests {
     #[test]
     fn numbers_are_found_where_the_metric_says() {
         let metric = Regex::new(r"time +(\S+) s").unwrap();
-        assert_eq!(number(&metric, "time  1.5 s\ntime 1,250.0 s\n").unwrap(), 1250.0);
+        let found = number(&metric, "time  1.5 s\ntime 1,250.0 s\n").unwrap();
+        assert_eq!(found, (1250.0, "s".to_owned()));
         assert!(matches!(number(&metric, "no"), Err(JobError::NoMetric(_))));
         assert!(matches!(number(&metric, "time long s"), Err(JobError::NoNumber(..))));
     }
 
     #[test]
     fn shares_are_those_of_all_pes() {
-        let err = "vrt: PE 0: in ranks 90.0%, idle 5.0%, 7 switches\nother\n\
-                   vrt: PE 1: in ranks 70.0%, idle 20.0%, 9 switches\n";
+        let err = "vrt: PE 0: in ranks 90.0%, idle 5.0%, the runtime's own 5.0% of 2.000 s (9 looks), 7 switches\n\
+                   other\n\
+                   vrt: PE 1: in ranks 70.0%, idle 20.0%, the runtime's own 10.0% of 2.000 s (9 looks), 9 switches\n";
         let found = shares(err).unwrap();
         assert!((found.busy - 0.8).abs() < 1e-12 && (found.idle - 0.125).abs() < 1e-12);
-        assert!((found.overhead() - 0.075).abs() < 1e-12);
+        assert!((found.overhead() - 0.075).abs() < 1e-12 && (found.work - 3.2).abs() < 1e-12);
         assert_eq!(shares("nothing"), None);
     }
 }

@@ -41,6 +41,11 @@ pub struct Options {
     #[arg(long, value_name = "REGEX")]
     metric: Option<String>,
 
+    /// What the metric is counted in, for the table and the figure [default: what the expression has behind the
+    /// number, as in 'time +(\S+) s'; without --metric seconds]
+    #[arg(long, requires = "metric", value_name = "UNIT")]
+    unit: Option<String>,
+
     /// More is better: the metric is a rate
     #[arg(long, requires = "metric")]
     rate: bool,
@@ -81,6 +86,8 @@ pub struct Plan {
     pub repeat: usize,
     /// Where the output has what is compared.
     pub metric: Option<Regex>,
+    /// What it is counted in, if that was said.
+    pub unit: Option<String>,
     /// More of it is better.
     pub rate: bool,
     /// What has to be the same.
@@ -190,6 +197,7 @@ impl Options {
             pes,
             repeat: self.repeat,
             metric,
+            unit: self.unit,
             rate: self.rate,
             same: same?,
             weak: self.weak,

@@ -48,8 +48,11 @@ impl Row {
         let shares: Vec<Shares> = self.runs.iter().filter_map(|run| run.shares).collect();
         let mean =
             |of: fn(&Shares) -> f64| shares.iter().map(of).sum::<f64>() / shares.len() as f64;
-        let shares = (!shares.is_empty())
-            .then(|| Shares { busy: mean(|it| it.busy), idle: mean(|it| it.idle) });
+        let shares = (!shares.is_empty()).then(|| Shares {
+            busy: mean(|it| it.busy),
+            idle: mean(|it| it.idle),
+            work: mean(|it| it.work),
+        });
         Some(Summary { median, least, most, shares })
     }
 }
@@ -79,11 +82,11 @@ impl Results {
     pub fn text(&self, plan: &Plan) -> String {
         let all = self.summaries();
         let mut text = String::new();
-        let unit = unit(plan);
+        let unit = self.unit(plan);
         let _ = writeln!(
             text,
-            "{:>6} {:>7}  {:<24} {:>12} {:>25}  {:>6} {:>8}",
-            "ratio", "ranks", "balancer", unit, "least .. most", "idle", "overhead"
+            "{:>6} {:>7}  {:<24} {:>12} {:>25}  {:>6} {:>8} {:>8}",
+            "ratio", "ranks", "balancer", unit, "least .. most", "idle", "overhead", "work"
         );
         for (configuration, summary) in &all {
             let Configuration { ratio, ranks, strategy } = configuration;
@@ -91,39 +94,42 @@ impl Results {
             let part = |of: Option<f64>| of.map_or("-".to_owned(), percent);
             let _ = writeln!(
                 text,
-                "{ratio:>6} {ranks:>7}  {strategy:<24} {:>12} {spread:>25}  {:>6} {:>8}",
+                "{ratio:>6} {ranks:>7}  {strategy:<24} {:>12} {spread:>25}  {:>6} {:>8} {:>8}",
                 digits(summary.median),
                 part(summary.shares.map(|it| it.idle)),
                 part(summary.shares.map(Shares::overhead)),
+                summary.shares.map_or("-".to_owned(), |it| format!("{} s", digits(it.work))),
             );
         }
-        text.push('\n');
-        text.push_str(&best(plan, &all));
+        text.push_str(
+            "\nidle, overhead: parts of the PEs' time, overhead is the runtime's own; work: time in all ranks\n\n",
+        );
+        text.push_str(&best(plan, &all, &unit));
         text
+    }
+
+    /// What a value is counted in.
+    pub fn unit(&self, plan: &Plan) -> String {
+        let seen = self.rows.iter().flat_map(|row| &row.runs).map(|run| run.unit.as_str()).next();
+        let unit = match plan.unit.as_deref().or(seen) {
+            Some("") | None => "metric",
+            Some(unit) => unit,
+        };
+        if plan.weak && !plan.rate { format!("{unit}/rank") } else { unit.to_owned() }
     }
 }
 
 /// Configurations that are named as good as the best.
 const NAMED: usize = 4;
 
-/// What a value is.
-pub fn unit(plan: &Plan) -> &'static str {
-    match (&plan.metric, plan.weak && !plan.rate) {
-        (Some(_), false) => "metric",
-        (Some(_), true) => "metric/rank",
-        (None, false) => "seconds",
-        (None, true) => "s/rank",
-    }
-}
-
 /// The best configuration in words: what it gains over one rank for each PE, and where the time went.
-fn best(plan: &Plan, all: &[(&Configuration, Summary)]) -> String {
+fn best(plan: &Plan, all: &[(&Configuration, Summary)], unit: &str) -> String {
     // A smaller number is better from here on.
     let cost = |summary: &Summary| if plan.rate { -summary.median } else { summary.median };
     let Some((best, of_best)) = all.iter().min_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1))) else {
         return String::new();
     };
-    let mut text = format!("best           {best}: {} {}\n", digits(of_best.median), unit(plan));
+    let mut text = format!("best           {best}: {} {unit}\n", digits(of_best.median));
     let alike: Vec<String> = all
         .iter()
         .filter(|(configuration, summary)| {
@@ -150,14 +156,7 @@ fn best(plan: &Plan, all: &[(&Configuration, Summary)]) -> String {
         };
         let _ = writeln!(text, "gain           {gain:.2} times as fast as {base}");
         if let (Some(then), Some(now)) = (of_base.shares, of_best.shares) {
-            let _ = writeln!(
-                text,
-                "why            idle {} instead of {}, the runtime's own {} instead of {}",
-                percent(now.idle),
-                percent(then.idle),
-                percent(now.overhead()),
-                percent(then.overhead()),
-            );
+            let _ = writeln!(text, "why            {}", compared(now, then));
         }
     }
     let most = all.iter().filter(|it| it.0.strategy == best.strategy).max_by_key(|it| it.0.ratio);
@@ -165,17 +164,22 @@ fn best(plan: &Plan, all: &[(&Configuration, Summary)]) -> String {
         && most.ratio > best.ratio
         && let (Some(best), Some(more)) = (of_best.shares, of_most.shares)
     {
-        let _ = writeln!(
-            text,
-            "beyond         with {} per PE idle is {}, the runtime's own {} (best: {} and {})",
-            most.ratio,
-            percent(more.idle),
-            percent(more.overhead()),
-            percent(best.idle),
-            percent(best.overhead()),
-        );
+        let _ =
+            writeln!(text, "beyond         with {} per PE {}", most.ratio, compared(more, best));
     }
     text
+}
+
+/// Where the time went, and where it went elsewhere.
+fn compared(now: Shares, then: Shares) -> String {
+    format!(
+        "idle {} instead of {}, the runtime's own {} instead of {}, {:.2} times the work in ranks",
+        percent(now.idle),
+        percent(then.idle),
+        percent(now.overhead()),
+        percent(then.overhead()),
+        now.work / then.work.max(f64::MIN_POSITIVE),
+    )
 }
 
 /// Whether some run of the one was no better than some run of the other, which is worse in the middle.
@@ -206,8 +210,8 @@ mod tests {
     use clap::Parser;
 
     fn run(value: f64) -> Run {
-        let shares = Some(Shares { busy: 0.9, idle: 1.0 / (10.0 + value) });
-        Run { value, same: String::new(), shares }
+        let shares = Some(Shares { busy: 0.9, idle: 1.0 / (10.0 + value), work: value });
+        Run { value, same: String::new(), shares, unit: "s".to_owned() }
     }
 
     #[test]
@@ -223,9 +227,10 @@ mod tests {
         let of_first = results.rows[0].summary().unwrap();
         assert_eq!((of_first.median, of_first.least, of_first.most), (2.0, 1.0, 3.0));
         let text = results.text(&plan);
-        assert!(text.contains("best           2 ranks per PE (4 ranks): 0.5000 seconds"), "{text}");
+        assert!(text.contains("best           2 ranks per PE (4 ranks): 0.5000 s"), "{text}");
         assert!(text.contains("as good        4 ranks per PE (8 ranks) (their runs"), "{text}");
         assert!(text.contains("gain           4.00 times as fast as 1 rank per PE"), "{text}");
+        assert!(text.contains("0.25 times the work in ranks"), "{text}");
     }
 
     #[test]

@@ -1,0 +1,27 @@
+//! What part of a PE's time is the runtime's own.
+//!
+//! A switch takes one time stamp, so what is booked to a rank has in it the way to it, and its calls. How much
+//! that is says a thread beside the PE's, if there is one: it looks now and then, while the PE is not idle,
+//! whether a rank's code or the runtime's runs. So a job that nobody asks this executes not one instruction more.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Looks that have found a rank's code, and that have found the runtime's.
+static RANKS: AtomicU64 = AtomicU64::new(0);
+static RUNTIME: AtomicU64 = AtomicU64::new(0);
+
+/// Somebody has looked at the PE of this process.
+pub fn count_look(runs_rank: bool) {
+    let of = if runs_rank { &RANKS } else { &RUNTIME };
+    of.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often somebody has looked.
+pub(super) fn looks() -> u64 {
+    RANKS.load(Ordering::Relaxed) + RUNTIME.load(Ordering::Relaxed)
+}
+
+/// The runtime's part of the time that is booked to ranks; 0 if nobody has looked.
+pub(super) fn of_runtime() -> f64 {
+    RUNTIME.load(Ordering::Relaxed) as f64 / looks().max(1) as f64
+}
