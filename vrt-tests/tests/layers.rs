@@ -222,11 +222,13 @@ fn types_defined(code: TokenStream, defined: &mut Vec<String>) {
 }
 
 /// One of them is compiled, as a feature says.
-const EITHER: [(&str, &str); 4] = [
+const EITHER: [(&str, &str); 6] = [
     ("vrt-balance", "Dump"),
     ("vrt-balance", "Learned"),
     ("vrt-balance", "LearnError"),
     ("vrt-launch", "Monitor"),
+    ("vrt-launch", "SeenNode"),
+    ("vrt-launch", "WaitingMonitor"),
 ];
 
 #[test]

@@ -143,11 +143,38 @@ fn a_full_disk_ends_the_trace_and_not_the_job() {
     assert!(job.err.contains("records no more, the job goes on"), "{job}");
 }
 
+/// In a file system of its own, if this user may make one: what was written before it was full reads.
+#[test]
+fn what_was_written_before_the_disk_was_full_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=256k none \"$0\" && { \"$@\" --trace \"$0/trace\"; status=$?; \
+                  cp \"$0/trace\" \"$0.copy\"; exit $status; } || exit 99";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", script]).arg(folder.path()).arg(STRESS);
+    command.args(["--pes", "2", "--ranks", "16", "--rounds", "400"]);
+    let job = Job::of(command);
+    if !job.err.contains("No space left") && job.status != Some(0) && job.out.is_empty() {
+        eprintln!("not tried: {job}");
+        return;
+    }
+    assert_eq!(job.status, Some(0), "{job}");
+    assert!(job.err.contains("No space left on device"), "{job}");
+    assert!(job.err.contains("records no more, the job goes on"), "{job}");
+    let copy = folder.path().with_extension("copy");
+    let trace = Trace::read(&copy).unwrap();
+    std::fs::remove_file(copy).unwrap();
+    assert!(!trace.is_complete() && trace.events().count() > 100, "{}", trace.events().count());
+}
+
 #[test]
 fn a_file_that_cannot_be_is_named() {
     let job = Job::run(STRESS, "--pes 2 --ranks 4 --rounds 5 --trace /nowhere/trace");
     assert_eq!(job.status, Some(2), "{job}");
     assert!(job.err.contains("--trace /nowhere/trace: cannot create it: No such file"), "{job}");
+    // Not even root may write there.
+    let job = Job::run(STRESS, "--pes 2 --ranks 4 --rounds 5 --trace /proc");
+    assert_eq!(job.status, Some(2), "{job}");
+    assert!(job.err.contains("--trace /proc: cannot create it: Is a directory"), "{job}");
     let job = Job::run(STRESS, "--pes 2 --ranks 4 --rounds 5 --trace-limit 1M");
     assert_eq!(job.status, Some(2), "{job}");
     assert!(job.err.contains("--trace-limit: it limits what --trace FILE records"), "{job}");

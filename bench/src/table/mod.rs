@@ -9,6 +9,7 @@ mod counts;
 mod report;
 mod rows;
 mod run;
+mod tracing;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,6 +49,10 @@ pub struct Args {
     /// Print the names of the rows and stop
     #[arg(long)]
     list: bool,
+
+    /// Compare programs that cannot be traced with those that can, and with those that are
+    #[arg(long)]
+    tracing: bool,
 
     /// Count instructions and compare with the committed figures; exit status
     /// 1 when one is worse
@@ -163,6 +168,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     if args.counts || args.update_counts {
         let program = programs.join("vrt-bench");
         return counts::run(&program, &args.counts_file, args.update_counts);
+    }
+    if args.tracing {
+        let runs = if args.quick { 3 } else { args.pairs };
+        tracing::run(&programs, runs, args.quick)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let rows = chosen_rows(args)?;
     let runner = Runner {

@@ -187,6 +187,10 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.trace.is_some() && !vrt_core::pe::CAN_BE_OBSERVED {
+            let text = "--trace: this program was built with --cfg vrt_unobserved, so that nothing can be recorded";
+            return Err(ConfigError::Option(text.to_owned()));
+        }
         if self.trace_limit.is_some() && self.trace.is_none() {
             let text = "--trace-limit: it limits what --trace FILE records, which is not given";
             return Err(ConfigError::Option(text.to_owned()));

@@ -1,7 +1,7 @@
 //! A job whose PEs are MPI processes that a launcher (`mpirun`, `srun`) has started.
 //!
 //! ```text
-//! executes itself again without address randomisation, then MPI_Init
+//! executes itself again without address randomisation, forks what may become a monitor, then MPI_Init
 //! PEs are numbered machine by machine
 //! program, configuration, addresses, CPUs are compared (`agree`)
 //! PE 0 finds a place for the arena; the first PE of each node reserves it there, with control
@@ -34,6 +34,7 @@ use vrt_slot::{self, Arena, Place, SlotId, answers, exit_guard};
 
 use crate::agree::{self, Fingerprint};
 use crate::config::{Config, ConfigError};
+use crate::monitor::{SeenNode, WaitingMonitor};
 use crate::parts::Parts;
 use crate::pe_process::{self, leave};
 use crate::shares::Shares;
@@ -50,6 +51,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     exit_guard::find();
     answers::prepare();
     let fingerprint = Fingerprint::of_this_process(config);
+    let waiting = WaitingMonitor::fork(config);
     let threads = foreign::threads();
     let processes = Processes::begin(agree::machine())
         .map_err(|why| LaunchError::Disagreement(why.to_owned()))?;
@@ -62,7 +64,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     config.check()?;
     let (config, memory_moves) = &world.compare(config, fingerprint);
     let node = world.node_of_this(config)?;
-    let pe = world.build(config, &node, program, *memory_moves)?;
+    let pe = world.build(config, &node, program, *memory_moves, waiting)?;
     let outcome = live(pe, config, &world);
     if let Outcome::Finished = outcome {
         world.processes.finish();
@@ -172,6 +174,7 @@ impl MpiWorld {
         node: &Node,
         program: Program,
         memory_moves: bool,
+        waiting: Option<WaitingMonitor>,
     ) -> Result<Box<Pe>, LaunchError> {
         let slots = (config.ranks() + config.pes()) as usize;
         let first = self.id == node.first;
@@ -213,6 +216,23 @@ impl MpiWorld {
             let [process, .., event] = offered_by(pe) else { continue };
             let event = open_of(*process, *event, libc::O_WRONLY | libc::O_NONBLOCK)?;
             wake[pe as usize] = into_raw(event);
+        }
+        match (control_file, waiting) {
+            (Some(control), Some(waiting)) => {
+                let is_first = node.first == 0;
+                let seen = SeenNode {
+                    sizes,
+                    number: node.number,
+                    control: &control,
+                    events: &wake,
+                    is_first,
+                };
+                waiting.become_monitor(&seen, config)?;
+            }
+            (Some(_), None) if self.id == 0 && config.has_monitor() => report::say(format_args!(
+                "--monitor: nobody can look at this job: its processes have several threads from the beginning"
+            )),
+            _ => {}
         }
         let events = Events { wake, own: into_raw(event_read) };
         // Whoever is opened from stays until all have opened.

@@ -5,6 +5,31 @@ use crate::LaunchError;
 use crate::config::Config;
 use vrt_core::pe::Looker;
 
+/// Nobody would wait to become a monitor.
+#[cfg(feature = "mpi")]
+pub(crate) struct WaitingMonitor;
+
+#[cfg(feature = "mpi")]
+impl WaitingMonitor {
+    pub(crate) fn fork(_: &Config) -> Option<WaitingMonitor> {
+        None
+    }
+
+    pub(crate) fn become_monitor(self, _: &SeenNode<'_>, _: &Config) -> Result<(), LaunchError> {
+        Ok(())
+    }
+}
+
+/// What it would have to know of a node.
+#[cfg(feature = "mpi")]
+pub(crate) struct SeenNode<'a> {
+    pub sizes: (usize, usize, usize),
+    pub number: usize,
+    pub control: &'a std::os::fd::OwnedFd,
+    pub events: &'a [i32],
+    pub is_first: bool,
+}
+
 /// What somebody would use who looks.
 pub(crate) struct Monitor {
     looker: Looker,

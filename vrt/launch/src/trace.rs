@@ -14,6 +14,8 @@ use vrt_trace::{Job, TraceFile, WriteError, Writer};
 pub(super) struct Trace {
     file: TraceFile,
     job: Job,
+    /// The PEs are children of a supervisor of ours.
+    is_local: bool,
 }
 
 /// Who writes what this process's PE records, until it is over.
@@ -35,7 +37,8 @@ impl Trace {
         let command: Vec<_> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let job = Job { pes, ranks: config.ranks(), node: 0, command: command.join(" ") };
-        Ok(Some(Trace { file: TraceFile::create(&path, limit)?, job }))
+        let file = TraceFile::create(&path, limit)?;
+        Ok(Some(Trace { file, job, is_local: started.is_none() }))
     }
 
     /// Begins to record the events of this process's PE. Where that cannot be, it says so, and the job
@@ -43,7 +46,8 @@ impl Trace {
     pub(super) fn observer(&self, pe: u32, shared: &Shared) -> Option<Box<dyn Observer>> {
         let job = Job { node: shared.node_of(pe) as u32, ..self.job.clone() };
         let say: fn(&str) = |text| report::say(format_args!("{text}"));
-        match without_signals(|| Writer::start(&self.file, pe, &job, say)) {
+        let begin = || without_signals(|| Writer::start(&self.file, pe, &job, say));
+        match if self.is_local { on_cores_of_parent(begin) } else { begin() } {
             Ok((recorder, writer)) => {
                 foreign::expect_threads(1);
                 *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
@@ -62,6 +66,24 @@ pub(super) fn finish() {
     let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(dropped @ 1..) = writer.map(Writer::finish) {
         report::say(format_args!("--trace: {dropped} events were left out beyond --trace-limit"));
+    }
+}
+
+/// Threads that `f` starts may run on any core that the parent of this process may use, though this thread is bound
+/// to one: what they do shall not keep the PE from its own where others have nothing to do.
+fn on_cores_of_parent<R>(f: impl FnOnce() -> R) -> R {
+    let len = size_of::<libc::cpu_set_t>();
+    // SAFETY: zeros are valid sets, which the first calls fill in; the others read them.
+    unsafe {
+        let (mut own, mut parents): (libc::cpu_set_t, libc::cpu_set_t) = std::mem::zeroed();
+        let known = libc::sched_getaffinity(0, len, &mut own) == 0
+            && libc::sched_getaffinity(libc::getppid(), len, &mut parents) == 0;
+        if !known || libc::sched_setaffinity(0, len, &parents) != 0 {
+            return f();
+        }
+        let result = f();
+        libc::sched_setaffinity(0, len, &own);
+        result
     }
 }
 

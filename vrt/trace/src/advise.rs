@@ -14,6 +14,8 @@ const GIANT: f64 = 0.5;
 /// Runs shorter than this, in nanoseconds, are short: of each of them some hundreds go to the switch and the
 /// messages, several percent.
 const FINE: f64 = 10e3;
+/// Messages shorter than this, in bytes, could be put together: so much of it takes no longer than one of them.
+const SMALL: f64 = 1024.0;
 /// Messages between PEs, as a part of all, that are worth talking about.
 const APART: f64 = 0.3;
 /// Waiting for late senders, as a part of the time of PEs, that is worth talking about.
@@ -35,6 +37,8 @@ pub enum Advice {
     Fine {
         /// Runs that would fill a millisecond, if all were as long as the median.
         switches: f64,
+        /// Messages that are sent in a millisecond of work.
+        messages: f64,
         /// Bytes of a message on average.
         bytes: f64,
         /// Ranks of the job for a PE.
@@ -92,10 +96,10 @@ impl fmt::Display for Advice {
                  for it wherever it is; there are {ratio:.1} ranks a PE: split the work into more (--ranks)",
                 100.0 * part
             ),
-            Advice::Fine { switches, bytes, ratio } => write!(
+            Advice::Fine { switches, messages, bytes, ratio } => write!(
                 f,
-                "too fine: {switches:.0} switches in each millisecond of work, messages of {bytes:.0} bytes; \
-                 there are {ratio:.1} ranks a PE: take fewer (--ranks), or send more at a time"
+                "too fine: {switches:.0} switches and {messages:.0} messages in each millisecond of work, of \
+                 {bytes:.0} bytes; there are {ratio:.1} ranks a PE: take fewer (--ranks), or send more at a time"
             ),
             Advice::Apart { part, possible, pair: (from, to, messages) } => write!(
                 f,
@@ -198,7 +202,11 @@ impl<'a> Work<'a> {
         let run = *runs.select_nth_unstable_by(middle, f64::total_cmp).1;
         let bytes = self.all.bytes as f64 / self.all.sent.max(1) as f64;
         let switches = 1e6 / run.max(1.0);
-        (run < FINE).then_some(Advice::Fine { switches, bytes, ratio: self.ratio })
+        // A rank whose messages are there already goes on without a switch, so that runs are longer.
+        let between = 1e9 * self.busy / self.all.sent.max(1) as f64;
+        let messages = 1e6 / between.max(1.0);
+        let is_fine = run < FINE || bytes < SMALL && between < FINE;
+        is_fine.then_some(Advice::Fine { switches, messages, bytes, ratio: self.ratio })
     }
 
     fn uneven(&self) -> Option<Advice> {

@@ -64,6 +64,8 @@ pub(crate) mod code {
     pub(crate) const OVER: u8 = 15;
     /// Messages sent by a rank that is over; bytes in them.
     pub(crate) const OVER_SENT: u8 = 16;
+    /// As [`SENT`], of a message that has got its receive at once.
+    pub(crate) const SENT_AND_MATCHED: u8 = 18;
     /// Number of a name, its length above that; the text is in the records that follow.
     pub(crate) const NAME: u8 = 17;
 }

@@ -384,6 +384,11 @@ impl Trace {
                     unfinished = Some(((other >> 16) as usize, Vec::new()));
                 } else if let Some(what) = decode(&record, &own_names) {
                     events.push((record[0], what));
+                    if code == code::SENT_AND_MATCHED
+                        && let What::Sent(message) = what
+                    {
+                        events.push((record[0], What::Matched(message)));
+                    }
                 }
             }
         }
@@ -554,7 +559,7 @@ fn decode(record: &Record, names: &[Name]) -> Option<What> {
             What::Ran { rank, nanoseconds: third as i64 as f64, then }
         }
         code::IDLE => What::Idle { nanoseconds: third as i64 as f64 },
-        code::SENT => What::Sent(message(true)),
+        code::SENT | code::SENT_AND_MATCHED => What::Sent(message(true)),
         code::MATCHED => What::Matched(message(false)),
         code::PUT_BACK => What::PutBack { rank },
         code::COLLECTIVE_BEGINS => {

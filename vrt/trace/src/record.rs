@@ -163,6 +163,9 @@ impl Observer for Recorder {
             Event::Sent(message) => {
                 self.message(code::SENT, message.from, message.to, &message);
             }
+            Event::SentAndMatched(message) => {
+                self.message(code::SENT_AND_MATCHED, message.from, message.to, &message);
+            }
             Event::Matched(message) => {
                 self.message(code::MATCHED, message.to, message.from, &message);
             }

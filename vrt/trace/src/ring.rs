@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::format::Record;
+use crate::format::{RECORD, Record};
 
 /// Records that there is room for: 4 MiB.
 pub(crate) const ROOM: u64 = 1 << 17;
@@ -58,9 +58,12 @@ impl Ring {
         let tail = self.tail.load(Ordering::Relaxed);
         let head = self.head.load(Ordering::Acquire).min(tail + most);
         for at in tail..head {
-            for word in &self.words[(at % ROOM) as usize] {
-                bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            let words = &self.words[(at % ROOM) as usize];
+            let mut record = [0; RECORD];
+            for (bytes, word) in record.chunks_exact_mut(8).zip(words) {
+                bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
             }
+            bytes.extend_from_slice(&record);
         }
         self.tail.store(head, Ordering::Release);
     }

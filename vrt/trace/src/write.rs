@@ -17,7 +17,7 @@ use crate::ring::Ring;
 /// How long events stay in memory at most.
 const PERIOD: Duration = Duration::from_millis(50);
 /// Records in a block.
-const BLOCK: u64 = 1 << 15;
+const BLOCK: u64 = 1 << 11;
 /// Looks at both clocks, of which the quickest counts.
 const LOOKS: usize = 5;
 
@@ -263,6 +263,23 @@ mod tests {
                 assert_eq!((it.tag, it.bytes, it.is_internal), (-7, 9, true));
             }
         }
+    }
+
+    /// One record, which says two things.
+    #[test]
+    fn a_message_that_is_matched_at_once_is_read_as_sent_and_matched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        let file = TraceFile::create(&path, 1 << 20).unwrap();
+        let (mut recorder, writer) = Writer::start(&file, 0, &JOB, nobody).unwrap();
+        let it = Envelope { from: 2, to: 3, sequence: 8, context: 4, tag: 5, bytes: 1 << 33 };
+        recorder.observe(Event::SentAndMatched(it));
+        assert_eq!(writer.finish(), 0);
+        let trace = Trace::read(&path).unwrap();
+        let events: Vec<What> = trace.events().map(|(_, event)| event.what).collect();
+        let [What::Sent(sent), What::Matched(matched)] = events[..] else { panic!("{events:?}") };
+        assert_eq!(sent, matched);
+        assert_eq!((sent.from, sent.to, sent.sequence, sent.bytes), (2, 3, 8, 1 << 33));
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub struct Looker {
 }
 
 impl Looker {
-    /// Of a job whose PEs, which all share memory with this process, have these event descriptors.
+    /// Of a job whose PEs, those of one node, share memory with this process and have these event descriptors (any
+    /// number in the place of one of another node).
     pub fn new(shared: Shared, events: Vec<RawFd>) -> Looker {
         Looker { shared, events }
     }
@@ -30,7 +31,7 @@ impl Looker {
     /// request.
     pub fn ask(&self, longest: Duration) -> u32 {
         let asked = self.shared.job().asked.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        for pe in 0..self.shared.pes() {
+        for pe in (0..self.shared.pes()).filter(|pe| self.sees(*pe)) {
             Neighbour { block: self.shared.pe(pe), event: self.events[pe] }.ask();
         }
         let began = Instant::now();
@@ -43,7 +44,12 @@ impl Looker {
 
     /// Whether a PE has answered a request, or a later one.
     pub fn has_answered(&self, pe: usize, request: u32) -> bool {
-        self.shared.pe_entry(pe).answered().wrapping_sub(request) as i32 >= 0
+        !self.sees(pe) || self.shared.pe_entry(pe).answered().wrapping_sub(request) as i32 >= 0
+    }
+
+    /// Whether a PE is of the node that is looked at: of others nothing is known.
+    pub fn sees(&self, pe: usize) -> bool {
+        self.shared.is_near(pe as u32)
     }
 
     /// What a PE has said last; `None`: nothing.
@@ -53,7 +59,8 @@ impl Looker {
 
     /// What was said of a rank last; `None`: nothing. It may have ended since then.
     pub fn rank(&self, rank: u32) -> Option<RankView> {
-        self.shared.rank_entry(rank).read()
+        let at = self.shared.location(rank);
+        (at == ENDED || self.sees(at as usize)).then(|| self.shared.rank_entry(rank).read())?
     }
 
     /// Whether a rank has ended.

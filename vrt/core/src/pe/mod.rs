@@ -63,7 +63,8 @@ pub(crate) use inject::{bucket, wake_elsewhere, wake_from_outside};
 pub use locks::{AtLocks, Locks};
 pub(crate) use observe::collective_ends;
 pub use observe::{
-    By, Envelope, Event, Observer, Placed, Then, is_observed, region_begins, region_ends,
+    By, CAN_BE_OBSERVED, Envelope, Event, Observer, Placed, Then, is_observed, region_begins,
+    region_ends,
 };
 pub use ranks::{AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart};
 pub(crate) use ranks::{Awaiting, Blocked};

@@ -42,6 +42,8 @@ pub enum Event<'a> {
     Sent(Envelope),
     /// A message has got its receive. Its sender may still wait for that, and its data come later.
     Matched(Envelope),
+    /// A rank has sent a message, which has got its receive at once.
+    SentAndMatched(Envelope),
     /// The receive of a message was given up: it waits for another one.
     PutBack {
         /// The receiver.
@@ -206,10 +208,14 @@ pub struct Placed {
 /// A PE of this process is observed.
 static OBSERVED: AtomicBool = AtomicBool::new(false);
 
+/// Whether there can be observers. Built with `--cfg vrt_unobserved` there are none, and no place looks for one:
+/// `scripts/bench --tracing` compares with that.
+pub const CAN_BE_OBSERVED: bool = cfg!(not(vrt_unobserved));
+
 /// Whether a PE of this process is observed.
 #[inline(always)]
 pub fn is_observed() -> bool {
-    OBSERVED.load(Ordering::Relaxed)
+    CAN_BE_OBSERVED && OBSERVED.load(Ordering::Relaxed)
 }
 
 /// A rank of this thread has come into a region of its program that it calls so.
@@ -251,7 +257,7 @@ fn of_running<'a>(event: impl FnOnce(u32) -> Event<'a>) {
 impl Core {
     /// Begins to tell somebody what happens.
     pub(super) fn begin_to_observe(&mut self) {
-        if self.observer.is_some() {
+        if self.has_observer() {
             OBSERVED.store(true, Ordering::Relaxed);
             self.observed_until = self.stamp;
         }
@@ -260,7 +266,7 @@ impl Core {
     /// Whether somebody is told what happens.
     #[inline(always)]
     pub fn has_observer(&self) -> bool {
-        self.observer.is_some()
+        CAN_BE_OBSERVED && self.observer.is_some()
     }
 
     /// Tells the observer, if there is one.

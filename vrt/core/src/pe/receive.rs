@@ -480,7 +480,6 @@ impl Core {
         if let Some((packet, UnexpectedPayload::Inline)) = state.unexpected.first(&pattern)
             && !packet.wants_finish
             && packet.signature == signature
-            && !is_observed()
         {
             // Short and here: done without a request.
             let outcome = Completion {
@@ -493,9 +492,13 @@ impl Core {
             let len = outcome.bytes.min(outcome.capacity) as usize;
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
             unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
+            let matched = is_observed().then(|| Envelope::of(packet));
             state.unexpected.drop_first();
             if state.unexpected.is_low() {
                 self.mind_taken(self.current);
+            }
+            if let Some(matched) = matched {
+                self.observe(Event::Matched(matched));
             }
             return Started::Done(outcome);
         }

@@ -100,14 +100,14 @@ impl Core {
     pub unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
-        if is_observed() {
-            self.observe_send(message, sequence);
-        }
         let mut pe = self.shared.location_or_held(message.to);
         let mut held = false;
         if pe >= ENDED {
             pe &= !HELD;
             if pe == ENDED {
+                if is_observed() {
+                    self.observe_send(message, sequence);
+                }
                 // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
                 return Started::done();
             }
@@ -126,7 +126,7 @@ impl Core {
                         self.ready.push_back(message.to);
                     }
                     if is_observed() {
-                        self.observe_match_here(message, sequence);
+                        self.observe_send_and_match(message, sequence);
                     }
                     return Started::done();
                 }
@@ -151,6 +151,9 @@ impl Core {
                         if state.probing {
                             self.notify(message.to, None);
                         }
+                        if is_observed() {
+                            self.observe_send(message, sequence);
+                        }
                         if beyond {
                             self.mind_unexpected(message.to);
                         }
@@ -166,6 +169,9 @@ impl Core {
             }
         } else if here {
             jammed = self.items_for(message.to) >= MANY;
+        }
+        if is_observed() {
+            self.observe_send(message, sequence);
         }
         let mut packet = Packet::new(Kind::Eager, from, message.to);
         packet.context = message.context;
@@ -200,8 +206,8 @@ impl Core {
 
     #[cold]
     #[inline(never)]
-    fn observe_match_here(&mut self, message: &Outbound, sequence: u32) {
-        self.observe(Event::Matched(self.observed(message, sequence)));
+    fn observe_send_and_match(&mut self, message: &Outbound, sequence: u32) {
+        self.observe(Event::SentAndMatched(self.observed(message, sequence)));
     }
 
     /// Makes a send that is done wait until this PE has taken what has come. It goes to a rank that

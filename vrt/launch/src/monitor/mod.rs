@@ -20,13 +20,19 @@
 //! | `snapshot` | what is seen, and how it is worked out |
 //! | `serve` | the monitor's process: its sockets, what it answers |
 //! | `client` | the other end of the socket; which jobs there are |
+//! | `started` | the monitor of PEs that a launcher has started |
 //! | `page.html` | the web page |
 
 mod client;
 mod serve;
 mod snapshot;
+#[cfg(feature = "mpi")]
+mod started;
 
 pub use client::{Connection, LookError, RunningJob, running_jobs};
+#[cfg(feature = "mpi")]
+pub(crate) use started::{SeenNode, WaitingMonitor};
+
 pub use snapshot::{MoveSeen, PeSeen, RankSeen, Snapshot};
 
 use std::net::TcpListener;
@@ -48,6 +54,15 @@ struct Web {
     token: String,
 }
 
+impl Web {
+    /// Says where it will be.
+    fn announce(listener: TcpListener) -> std::io::Result<Web> {
+        let token = serve::token()?;
+        say(format_args!("the monitor is at http://{}/{token}/", listener.local_addr()?));
+        Ok(Web { listener, token })
+    }
+}
+
 /// The supervisor's side: the monitor, or the socket at which it waits for somebody who wants one.
 pub(crate) struct Monitor {
     looker: Looker,
@@ -63,13 +78,10 @@ impl Monitor {
         let Some(address) = config.monitor()? else { return Ok(monitor) };
         let listener = TcpListener::bind(address)
             .map_err(|source| LaunchError::Monitor { address, source })?;
-        let token = serve::token()
+        let web = Web::announce(listener)
             .map_err(|source| LaunchError::System { what: "draw a token", source })?;
-        if let Ok(address) = listener.local_addr() {
-            say(format_args!("the monitor is at http://{address}/{token}/"));
-        }
         monitor.socket = socket().ok();
-        monitor.fork(Some(Web { listener, token }));
+        monitor.fork(Some(web));
         Ok(monitor)
     }
 
@@ -109,7 +121,10 @@ impl Monitor {
             -1 => {
                 say(format_args!("cannot start the monitor: {}", std::io::Error::last_os_error()))
             }
-            0 => serve::live(supervisor, &self.looker, socket, web),
+            0 => {
+                end_with(supervisor);
+                serve::live(supervisor, &self.looker, socket, web)
+            }
             process => self.process = Some(process),
         }
     }
@@ -127,9 +142,25 @@ impl Drop for Monitor {
     }
 }
 
+/// This process, a child of the supervisor, ends with it.
+fn end_with(supervisor: u32) {
+    // SAFETY: plain system calls.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != supervisor as libc::pid_t {
+            libc::_exit(0);
+        }
+    }
+}
+
 /// The socket of this process's job. It has no file, and goes with those who have it open.
 fn socket() -> std::io::Result<UnixListener> {
-    let name = format!("{SOCKET}{}", std::process::id());
+    socket_of(std::process::id())
+}
+
+/// The socket of the job that another process answers for.
+fn socket_of(process: u32) -> std::io::Result<UnixListener> {
+    let name = format!("{SOCKET}{process}");
     UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)
 }
 

@@ -34,8 +34,8 @@ pub(super) fn token() -> std::io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Lives as the monitor of a supervisor's job, in a process that was just forked; it is killed when the
-/// job is over.
+/// Lives as the monitor of a job that a process answers for, in a process of its own with one thread, which ends with
+/// the job: the caller has seen to that.
 pub(super) fn live(
     supervisor: u32,
     looker: &Looker,
@@ -44,11 +44,7 @@ pub(super) fn live(
 ) -> ! {
     // SAFETY: plain system calls in a process with one thread.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::prctl(libc::PR_SET_NAME, c"vrt-monitor".as_ptr());
-        if libc::getppid() != supervisor as libc::pid_t {
-            libc::_exit(0);
-        }
         // Ctrl-C is the supervisor's.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         let mut none: libc::sigset_t = std::mem::zeroed();

@@ -25,8 +25,11 @@ pub struct Snapshot {
     pub command: String,
     /// Since PEs began.
     pub seconds: f64,
-    /// All PEs, by number.
+    /// All PEs, by number; of a job that a launcher has started, those of one node.
     pub pes: Vec<PeSeen>,
+    /// PEs of other nodes, which are not among these, nor are their ranks.
+    #[serde(default)]
+    pub unseen_pes: usize,
     /// Ranks that have not ended, by number. Of very many, those with the highest loads.
     pub ranks: Vec<RankSeen>,
     /// Ranks that have not ended and are not among these.
@@ -142,7 +145,8 @@ impl Looking {
     pub(super) fn at(looker: Looker, process: u32, command: String) -> Looking {
         let began = Instant::now();
         let seen = |pe: u32| PeSeen { pe, node: looker.node_of(pe), ..PeSeen::default() };
-        let pes = (0..looker.pes() as u32).map(|pe| (began, PeView::default(), seen(pe))).collect();
+        let seen_here = (0..looker.pes() as u32).filter(|pe| looker.sees(*pe as usize));
+        let pes = seen_here.map(|pe| (began, PeView::default(), seen(pe))).collect();
         let (ranks, moves) = (HashMap::new(), VecDeque::new());
         Looking { looker, process, command, began, pes, ranks, moves }
     }
@@ -151,8 +155,8 @@ impl Looking {
     pub(super) fn look(&mut self) -> Snapshot {
         let asked = self.looker.ask(PATIENCE);
         let now = Instant::now();
-        for pe in 0..self.pes.len() {
-            self.look_at_pe(pe, asked, now);
+        for at in 0..self.pes.len() {
+            self.look_at_pe(at, asked, now);
         }
         let ages = self.pes.iter().map(|(at, view, _)| view.age + now.duration_since(*at));
         let seconds = ages.max().unwrap_or_default().as_secs_f64();
@@ -161,6 +165,7 @@ impl Looking {
             command: self.command.clone(),
             seconds,
             pes: self.pes.iter().map(|(.., seen)| seen.clone()).collect(),
+            unseen_pes: self.looker.pes() - self.pes.len(),
             number_of_ranks: self.looker.ranks(),
             ..Snapshot::default()
         };
@@ -177,9 +182,10 @@ impl Looking {
         shot
     }
 
-    fn look_at_pe(&mut self, pe: usize, asked: u32, now: Instant) {
+    fn look_at_pe(&mut self, number: usize, asked: u32, now: Instant) {
+        let (at, before, seen) = &mut self.pes[number];
+        let pe = seen.pe as usize;
         let answered = self.looker.has_answered(pe, asked);
-        let (at, before, seen) = &mut self.pes[pe];
         let view = self.looker.pe(pe).filter(|view| answered && view.answered != before.answered);
         let Some(view) = view else {
             seen.silent = now.duration_since(*at).as_secs_f64();

@@ -11,6 +11,7 @@ use vrt_tests::job::Job;
 
 use crate::program::Program;
 
+mod looking;
 #[path = "../programs/program.rs"]
 #[allow(dead_code, reason = "it also makes local jobs")]
 mod program;
@@ -29,6 +30,15 @@ const TWO_NODES: &str = "--node-size 1";
 /// A job of what the launcher is to start, allowed to run as root (in containers) and with more processes
 /// than cores.
 fn job(started: &str) -> Job {
+    let command = command(started);
+    let name = format!("{:?}", command.get_args().collect::<Vec<_>>());
+    let mut job = Job::of(command);
+    job.name = name;
+    job
+}
+
+/// Its command.
+fn command(started: &str) -> Command {
     let launcher = std::env::var("VRT_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     let mut command = Command::new("env");
     // A crash has a backtrace, whatever panics of the tests are to have.
@@ -38,9 +48,7 @@ fn job(started: &str) -> Job {
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1");
-    let mut job = Job::of(command);
-    job.name = format!("{launcher} {started}");
-    job
+    command
 }
 
 fn two(options: &str, program: &Program, arguments: &str) -> Job {

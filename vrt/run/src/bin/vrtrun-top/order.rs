@@ -85,10 +85,10 @@ pub fn bytes(bytes: f64) -> String {
     if scaled.1 == "B" { format!("{bytes:.0} B") } else { format!("{:.1} {}", scaled.0, scaled.1) }
 }
 
-/// The job in a line or two.
-pub fn headline(shot: &Snapshot) -> [String; 2] {
+/// The job in some lines.
+pub fn headline(shot: &Snapshot) -> Vec<String> {
     let running = shot.number_of_ranks - shot.ended;
-    [
+    let mut lines = vec![
         format!("{} (process {}), {:.1} s", shot.command, shot.process, shot.seconds),
         format!(
             "{} PEs, {} ranks, {running} of them run; {} messages ({}) sent, {:.0} a second; {} moves",
@@ -99,7 +99,14 @@ pub fn headline(shot: &Snapshot) -> [String; 2] {
             shot.message_rate,
             shot.all_moves
         ),
-    ]
+    ];
+    if shot.unseen_pes > 0 {
+        lines.push(format!(
+            "{} PEs of other nodes, with their ranks, are not seen from here; look at the first process of each node",
+            shot.unseen_pes
+        ));
+    }
+    lines
 }
 
 #[cfg(test)]

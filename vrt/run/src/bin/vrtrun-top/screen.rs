@@ -48,17 +48,17 @@ impl Screen {
     }
 
     pub fn draw(&self, frame: &mut Frame<'_>) {
+        let head: Vec<Line<'_>> = headline(&self.shot).into_iter().map(Line::from).collect();
         let (pes, moves) = (self.shot.pes.len().min(PES), self.shot.moves.len().min(MOVES));
         let parts = Layout::vertical([
-            Constraint::Length(2),
+            Constraint::Length(head.len() as u16),
             Constraint::Length(pes as u16 + 1),
             Constraint::Min(3),
             Constraint::Length(if moves > 0 { moves as u16 + 1 } else { 0 }),
             Constraint::Length(1),
         ])
         .split(frame.area());
-        let head = headline(&self.shot).map(Line::from);
-        frame.render_widget(Paragraph::new(head.to_vec()), parts[0]);
+        frame.render_widget(Paragraph::new(head), parts[0]);
         self.draw_pes(frame, parts[1]);
         self.draw_ranks(frame, parts[2]);
         self.draw_moves(frame, parts[3]);
