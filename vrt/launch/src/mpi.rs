@@ -217,16 +217,12 @@ impl MpiWorld {
             let event = open_of(*process, *event, libc::O_WRONLY | libc::O_NONBLOCK)?;
             wake[pe as usize] = into_raw(event);
         }
-        match (control_file, waiting) {
+        // Others may not have opened it yet, so it stays.
+        match (&control_file, waiting) {
             (Some(control), Some(waiting)) => {
                 let is_first = node.first == 0;
-                let seen = SeenNode {
-                    sizes,
-                    number: node.number,
-                    control: &control,
-                    events: &wake,
-                    is_first,
-                };
+                let seen =
+                    SeenNode { sizes, number: node.number, control, events: &wake, is_first };
                 waiting.become_monitor(&seen, config)?;
             }
             (Some(_), None) if self.id == 0 && config.has_monitor() => report::say(format_args!(
