@@ -29,12 +29,12 @@ pub(super) struct Figures {
     pub row: Row,
     /// Seconds of an operation, or bytes of a rank, in each run of vrt's program.
     pub vrt: Vec<f64>,
-    /// Seconds of an operation in each run of the other one.
+    /// The same of the other one.
     pub reference: Vec<f64>,
 }
 
 impl Figures {
-    /// The median of vrt's seconds.
+    /// The median of vrt's seconds, or bytes.
     pub fn vrt_seconds(&self) -> f64 {
         median(self.vrt.clone())
     }
