@@ -32,12 +32,16 @@ pub struct PeView {
     pub answered: u32,
     /// How long the PE has been there.
     pub age: Duration,
-    /// Time in ranks, with the switches to them.
+    /// Time that is booked to ranks: with the switches to them, and with the runtime's own.
     pub busy: Duration,
     /// Time asleep, or looking for something to do.
     pub idle: Duration,
     /// How often a rank has stopped running.
     pub switches: u64,
+    /// How often it was looked whether a rank's code or the runtime's runs, of the time that is booked to ranks.
+    pub looks: u64,
+    /// How many of these have found the runtime's.
+    pub own_looks: u64,
     /// Ranks that it has.
     pub ranks: u32,
     /// Those of them that could run.
@@ -97,8 +101,8 @@ pub(crate) struct PeEntry {
     answered: AtomicU32,
     ranks: AtomicU32,
     ready: AtomicU32,
-    /// Age, busy, idle, in nanoseconds; switches.
-    numbers: [AtomicU64; 4],
+    /// Age, busy, idle, in nanoseconds; switches; looks, and those that have found the runtime.
+    numbers: [AtomicU64; 6],
 }
 
 /// A [`RankView`] in control memory; valid when zeroed.
@@ -143,13 +147,14 @@ fn nanoseconds(time: Duration) -> u64 {
 
 impl PeEntry {
     pub(crate) fn write(&self, view: &PeView) {
-        let numbers = [view.age, view.busy, view.idle].map(nanoseconds);
+        let [age, busy, idle] = [view.age, view.busy, view.idle].map(nanoseconds);
+        let numbers = [age, busy, idle, view.switches, view.looks, view.own_looks];
         write(&self.version, || {
             self.process.store(view.process, Ordering::Relaxed);
             self.ranks.store(view.ranks, Ordering::Relaxed);
             self.ready.store(view.ready, Ordering::Relaxed);
-            for (entry, number) in self.numbers.iter().zip(numbers.iter().chain([&view.switches])) {
-                entry.store(*number, Ordering::Relaxed);
+            for (entry, number) in self.numbers.iter().zip(numbers) {
+                entry.store(number, Ordering::Relaxed);
             }
             self.answered.store(view.answered, Ordering::Release);
         });
@@ -162,13 +167,14 @@ impl PeEntry {
 
     pub(crate) fn read(&self) -> Option<PeView> {
         read(&self.version, || {
-            let [age, busy, idle, switches] =
+            let [age, busy, idle, switches, looks, own_looks] =
                 std::array::from_fn(|n| self.numbers[n].load(Ordering::Relaxed));
             let [age, busy, idle] = [age, busy, idle].map(Duration::from_nanos);
             let [process, answered, ranks, ready] =
                 [&self.process, &self.answered, &self.ranks, &self.ready]
                     .map(|word| word.load(Ordering::Relaxed));
-            PeView { process, answered, age, busy, idle, switches, ranks, ready }
+            let times = PeView { age, busy, idle, ..PeView::default() };
+            PeView { process, answered, switches, looks, own_looks, ranks, ready, ..times }
         })
     }
 }
@@ -290,7 +296,7 @@ mod tests {
         assert_eq!(RankView { call: view.call.clone(), place: view.place.clone(), ..found }, view);
         assert_eq!(shared.rank_entry(3).read(), None);
         let of_pe =
-            PeView { answered: 3, ranks: 5, busy: Duration::from_secs(2), ..PeView::default() };
+            PeView { answered: 3, ranks: 5, busy: Duration::from_secs(2), own_looks: 7, ..PeView::default() };
         shared.pe_entry(1).write(&of_pe);
         assert_eq!((shared.pe_entry(1).read(), shared.pe_entry(1).answered()), (Some(of_pe), 3));
         // SAFETY: nobody uses it any more.

@@ -89,6 +89,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(super) fn answer(&self) {
+        shares::somebody_asks();
         let asked = self.shared.job().asked.load(Ordering::SeqCst);
         let rate = self.cycles_per_second();
         let time = |cycles: u64| Duration::from_secs_f64(cycles as f64 / rate);
@@ -108,9 +109,11 @@ impl Core {
             process: std::process::id(),
             answered: asked,
             age: time(run::now().wrapping_sub(began)),
-            busy: time(self.busy - (shares::of_runtime() * self.busy as f64) as u64),
+            busy: time(self.busy),
             idle: time(self.idle),
             switches: self.switches.load(Ordering::Relaxed),
+            looks: shares::looks(),
+            own_looks: shares::own_looks(),
             ranks,
             ready,
         });

@@ -78,7 +78,7 @@ pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
 pub use run::{Outcome, now as cycle_counter, run};
 pub use send::{Mode, Outbound};
-pub use shares::count_look;
+pub use shares::{count_look, when_asked};
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
 pub use timers::monotonic;
 

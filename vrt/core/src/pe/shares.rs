@@ -4,11 +4,27 @@
 //! that is says a thread beside the PE's, if there is one: it looks now and then, while the PE is not idle,
 //! whether a rank's code or the runtime's runs. So a job that nobody asks this executes not one instruction more.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Looks that have found a rank's code, and that have found the runtime's.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 static RUNTIME: AtomicU64 = AtomicU64::new(0);
+
+/// What is to be done when somebody asks for the first time what the PE of this process does.
+static WHEN_ASKED: OnceLock<fn()> = OnceLock::new();
+
+/// Has this done each time that somebody asks what the PE of this process does: he may ask for the shares next time.
+pub fn when_asked(f: fn()) {
+    // Of two PEs in one process both say the same.
+    let _ = WHEN_ASKED.set(f);
+}
+
+pub(super) fn somebody_asks() {
+    if let Some(f) = WHEN_ASKED.get() {
+        f();
+    }
+}
 
 /// Somebody has looked at the PE of this process.
 pub fn count_look(runs_rank: bool) {
@@ -18,10 +34,15 @@ pub fn count_look(runs_rank: bool) {
 
 /// How often somebody has looked.
 pub(super) fn looks() -> u64 {
-    RANKS.load(Ordering::Relaxed) + RUNTIME.load(Ordering::Relaxed)
+    RANKS.load(Ordering::Relaxed) + own_looks()
+}
+
+/// How many of them have found the runtime.
+pub(super) fn own_looks() -> u64 {
+    RUNTIME.load(Ordering::Relaxed)
 }
 
 /// The runtime's part of the time that is booked to ranks; 0 if nobody has looked.
 pub(super) fn of_runtime() -> f64 {
-    RUNTIME.load(Ordering::Relaxed) as f64 / looks().max(1) as f64
+    own_looks() as f64 / looks().max(1) as f64
 }

@@ -61,12 +61,12 @@ pub struct PeSeen {
     pub process: u32,
     /// For how many seconds it has not answered, since a rank keeps its thread.
     pub silent: f64,
-    /// Part of the time in ranks.
+    /// Part of the time in ranks, with the runtime's own if that is not known.
     pub busy: f64,
     /// Part of the time asleep, or looking for something to do.
     pub idle: f64,
-    /// The rest: the runtime's own.
-    pub overhead: f64,
+    /// The runtime's own; `None`: nobody has measured it yet.
+    pub overhead: Option<f64>,
     /// Ranks that it has.
     pub ranks: u32,
     /// Those of them that run or could.
@@ -194,9 +194,13 @@ impl Looking {
         let time = view.age.saturating_sub(before.age);
         seen.process = view.process;
         seen.silent = 0.0;
-        seen.busy = part(view.busy.saturating_sub(before.busy), time);
-        seen.idle = part(view.idle.saturating_sub(before.idle), time).min(1.0 - seen.busy);
-        seen.overhead = (1.0 - seen.busy - seen.idle).max(0.0);
+        let booked = part(view.busy.saturating_sub(before.busy), time);
+        seen.idle = part(view.idle.saturating_sub(before.idle), time).min(1.0 - booked);
+        let looks = view.looks.saturating_sub(before.looks);
+        let own = view.own_looks.saturating_sub(before.own_looks) as f64 / looks.max(1) as f64;
+        seen.busy = booked * (1.0 - own);
+        // What is booked to nobody is the runtime's, too.
+        seen.overhead = (looks > 0).then(|| (1.0 - seen.busy - seen.idle).max(0.0));
         seen.ranks = view.ranks;
         seen.ready = view.ready;
         let switches = view.switches.saturating_sub(before.switches) as f64;

@@ -96,8 +96,10 @@ fn check(shot: &Snapshot, pid: u32) {
     // A message is two numbers.
     assert_eq!(shot.bytes, 16 * shot.messages);
     for pe in &shot.pes {
-        let parts = pe.busy + pe.idle + pe.overhead;
-        assert!((parts - 1.0).abs() < 1e-6 && pe.process > 0, "{pe:?}");
+        let parts = pe.busy + pe.idle + pe.overhead.unwrap_or_default();
+        // What is booked to nobody is known to be the runtime's only when that is measured.
+        let least = if pe.overhead.is_some() { 1.0 - 1e-6 } else { 0.9 };
+        assert!((least..=1.0 + 1e-6).contains(&parts) && pe.process > 0, "{pe:?}");
     }
     for rank in &shot.ranks {
         assert!((0.0..=1.0).contains(&rank.load) && rank.pe < 2 && rank.memory > 0, "{rank:?}");
@@ -170,6 +172,9 @@ fn top_asks_any_job() {
     let ranks: Vec<&str> = rows[heading + 1..].iter().map(|row| row[0]).collect();
     assert_eq!(ranks, ["0", "1", "2", "3", "4", "5", "6", "7"], "{shown}");
     assert!(rows[..heading].iter().any(|row| row.starts_with(&["2", "PEs,", "8", "ranks,"])));
+    let pes = rows[..heading].iter().filter(|row| row.len() == 7 && row[0].parse::<u32>().is_ok());
+    let own: Vec<&str> = pes.map(|row| row[2]).collect();
+    assert!(own.len() == 2 && own.iter().all(|own| own.ends_with('%')), "{shown}");
 
     let mut connection = Connection::to(pid).unwrap();
     let first = connection.look().unwrap();

@@ -26,9 +26,10 @@ use screen::Screen;
 /// Shows what a running job does: PEs, ranks, messages, moves
 ///
 /// On a terminal it looks again and again; q ends it, and r, p, l, m, s, v, w sort ranks by number, PE, load,
-/// memory, messages a second, moves, and what they wait in. Elsewhere it prints one table.
+/// memory, messages a second, moves, and what they wait in. Elsewhere it prints one table, of the time between two
+/// looks.
 ///
-/// Only jobs of this user on this machine can be looked at, and none that mpirun has started.
+/// Only jobs of this user on this machine can be looked at; of one that mpirun has started, the PEs of this machine.
 #[derive(Debug, Parser)]
 #[command(name = "vrtrun top", bin_name = "vrtrun top", version, max_term_width = 100)]
 struct Options {
@@ -95,7 +96,13 @@ fn top(options: &Options) -> Result<(), TopError> {
     let first = job.look()?;
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if options.once || !is_terminal {
-        print::table(&first, options.sort);
+        std::thread::sleep(Duration::from_secs_f64(options.every));
+        // Parts of the time are those since the first look, from which on they are measured.
+        let shot = match job.look() {
+            Err(LookError::Over) => first,
+            again => again?,
+        };
+        print::table(&shot, options.sort);
         return Ok(());
     }
     let mut terminal = ratatui::try_init()?;

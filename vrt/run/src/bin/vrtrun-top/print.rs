@@ -15,7 +15,7 @@ pub fn table(shot: &Snapshot, order: Order) {
         pes.add_row([
             pe.pe.to_string(),
             percent(pe.busy),
-            percent(pe.overhead),
+            pe.overhead.map_or("-".to_owned(), percent),
             percent(pe.idle),
             pe.ranks.to_string(),
             pe.ready.to_string(),

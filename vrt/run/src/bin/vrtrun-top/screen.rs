@@ -117,7 +117,7 @@ impl Screen {
 fn line_of(pe: &PeSeen) -> Line<'_> {
     let cells = |part: f64| (part * BAR as f64).round() as usize;
     let busy = cells(pe.busy).min(BAR);
-    let rest = cells(pe.overhead).min(BAR - busy);
+    let rest = cells(pe.overhead.unwrap_or_default()).min(BAR - busy);
     let silent = match pe.silent {
         0.0..0.5 => String::new(),
         seconds => format!("  a rank has kept its thread for {seconds:.1} s"),
@@ -158,7 +158,7 @@ mod tests {
             pes: vec![PeSeen {
                 busy: 0.5,
                 idle: 0.25,
-                overhead: 0.25,
+                overhead: Some(0.25),
                 ranks: 3,
                 ..PeSeen::default()
             }],
