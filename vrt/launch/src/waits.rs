@@ -1,4 +1,4 @@
-//! Who waits for what in a running job: SIGUSR1 to the supervisor prints it.
+//! Who waits for what in a running job: SIGUSR1 prints it, to the supervisor or to what a launcher has started.
 
 use std::time::Duration;
 

@@ -295,8 +295,13 @@ mod tests {
         assert!(found.place.ends_with("/größe/last.rs:12") && found.place.len() <= PLACE);
         assert_eq!(RankView { call: view.call.clone(), place: view.place.clone(), ..found }, view);
         assert_eq!(shared.rank_entry(3).read(), None);
-        let of_pe =
-            PeView { answered: 3, ranks: 5, busy: Duration::from_secs(2), own_looks: 7, ..PeView::default() };
+        let of_pe = PeView {
+            answered: 3,
+            ranks: 5,
+            busy: Duration::from_secs(2),
+            own_looks: 7,
+            ..PeView::default()
+        };
         shared.pe_entry(1).write(&of_pe);
         assert_eq!((shared.pe_entry(1).read(), shared.pe_entry(1).answered()), (Some(of_pe), 3));
         // SAFETY: nobody uses it any more.

@@ -123,7 +123,7 @@ impl Monitor {
             }
             0 => {
                 end_with(supervisor);
-                serve::live(supervisor, &self.looker, socket, web)
+                serve::live(supervisor, &self.looker, socket, web, None)
             }
             process => self.process = Some(process),
         }

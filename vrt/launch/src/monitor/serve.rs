@@ -1,6 +1,6 @@
 //! The monitor's process: it answers on its sockets until the job is over.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,6 +10,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::Web;
 use super::snapshot::Looking;
+use crate::waits;
 use vrt_core::pe::Looker;
 use vrt_slot::report::say;
 
@@ -21,6 +22,8 @@ const FRESH: Duration = Duration::from_millis(200);
 enum Question {
     Browser(Box<Request>),
     Socket(Sender<String>),
+    /// The table of who waits for what is to be printed.
+    Signal,
 }
 
 /// A token that nobody guesses.
@@ -35,12 +38,14 @@ pub(super) fn token() -> std::io::Result<String> {
 }
 
 /// Lives as the monitor of a job that a process answers for, in a process of its own with one thread, which ends with
-/// the job: the caller has seen to that.
+/// the job: the caller has seen to that, or it is over when `signals` is closed. Each byte from there has the table of
+/// who waits for what printed.
 pub(super) fn live(
     supervisor: u32,
     looker: &Looker,
     socket: Option<UnixListener>,
     web: Option<Web>,
+    signals: Option<UnixStream>,
 ) -> ! {
     // SAFETY: plain system calls in a process with one thread.
     unsafe {
@@ -59,12 +64,16 @@ pub(super) fn live(
             Err(error) => say(format_args!("--monitor: {error}")),
         }
     }
+    if let Some(signals) = signals {
+        serve_signals(signals, questions.clone());
+    }
     if let Some(socket) = socket {
         serve_socket(socket, questions);
     }
     let command: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    answer(Looking::at(looker.clone(), supervisor, command.join(" ")), &token, &asked);
+    let print = || waits::print(looker);
+    answer(Looking::at(looker.clone(), supervisor, command.join(" ")), print, &token, &asked);
     // SAFETY: destructors would be those of the supervisor's image.
     unsafe { libc::_exit(0) }
 }
@@ -76,6 +85,14 @@ fn serve_browsers(server: Server, questions: Sender<Question>) {
                 return;
             }
         }
+    });
+}
+
+fn serve_signals(mut signals: UnixStream, questions: Sender<Question>) {
+    std::thread::spawn(move || {
+        while matches!(signals.read(&mut [0]), Ok(1)) && questions.send(Question::Signal).is_ok() {}
+        // SAFETY: it ends without destructors, which are the parent's.
+        unsafe { libc::_exit(0) }
     });
 }
 
@@ -120,7 +137,7 @@ fn is_of_this_user(stream: &UnixStream) -> bool {
     }
 }
 
-fn answer(mut looking: Looking, token: &str, asked: &Receiver<Question>) {
+fn answer(mut looking: Looking, print: impl Fn(), token: &str, asked: &Receiver<Question>) {
     let mut last: Option<(Instant, String)> = None;
     let mut look = || {
         if let Some((at, text)) = &last
@@ -137,6 +154,10 @@ fn answer(mut looking: Looking, token: &str, asked: &Receiver<Question>) {
         let _ = match question {
             Question::Socket(reply) => reply.send(look()).map_err(|_| ()),
             Question::Browser(request) => reply_to(*request, token, &mut look).map_err(|_| ()),
+            Question::Signal => {
+                print();
+                Ok(())
+            }
         };
     }
 }

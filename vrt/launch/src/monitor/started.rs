@@ -9,13 +9,18 @@
 //! So `vrtrun top` sees the PEs of one node, under the process of the first of these; the page of `--monitor` is
 //! that of PE 0's node. The forked process has no part in MPI, and is nobody's child: a rank that waits for whatever
 //! child of its process ends shall not wait for this one. It ends when the socket to it is closed, as it is by the end
-//! of who holds the other side.
+//! of who holds the other side; a byte from there has it print who waits for what.
+//!
+//! That byte is sent for SIGUSR1. Launchers pass the signal on to all their processes, so those that have no monitor
+//! take it, too, and do nothing.
 
+use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::Looker;
@@ -23,6 +28,9 @@ use vrt_core::pe::Looker;
 use super::{Web, serve, socket_of};
 use crate::LaunchError;
 use crate::config::Config;
+
+/// The socket to this process's monitor; -1: it has none.
+static MONITOR: AtomicI32 = AtomicI32::new(-1);
 
 /// A process that may become the monitor.
 pub(crate) struct WaitingMonitor {
@@ -46,6 +54,7 @@ pub(crate) struct SeenNode<'a> {
 impl WaitingMonitor {
     /// Forks it. `None`: it cannot be, because there is a second thread already, or the system has no more.
     pub(crate) fn fork(config: &Config) -> Option<WaitingMonitor> {
+        take_signal();
         let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
         let (to, from) = UnixStream::pair().ok()?;
         if threads != 1 {
@@ -90,7 +99,7 @@ impl WaitingMonitor {
         let answered = (&self.to).write_all(line.as_bytes()).is_ok()
             && BufReader::new(&self.to).read_line(&mut said).is_ok();
         // It lives as long as this side is open.
-        std::mem::forget(self.to);
+        MONITOR.store(self.to.into_raw_fd(), Ordering::Relaxed);
         let refused = said.trim_end().strip_prefix("refused ").filter(|_| answered);
         match (refused, config.monitor()?) {
             (Some(number), Some(address)) => {
@@ -122,8 +131,7 @@ fn wait(parent: u32, from: UnixStream, config: &Config) -> ! {
             Ok(web) => {
                 let socket = socket_of(parent).ok();
                 let _ = (&from).write_all(b"lives\n");
-                end_when_closed(from);
-                serve::live(parent, &looker, socket, web)
+                serve::live(parent, &looker, socket, web, Some(from))
             }
             Err(error) => {
                 let number = error.raw_os_error().unwrap_or_default();
@@ -135,14 +143,25 @@ fn wait(parent: u32, from: UnixStream, config: &Config) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Ends this process when the other side of a socket is closed.
-fn end_when_closed(mut socket: UnixStream) {
-    std::thread::spawn(move || {
-        // Nothing comes any more.
-        let _ = socket.read(&mut [0]);
-        // SAFETY: as above.
-        unsafe { libc::_exit(0) }
-    });
+/// Has SIGUSR1 ask the monitor. Not ignored, even where there is none: what ranks start would ignore it, too.
+fn take_signal() {
+    // SAFETY: the handler makes one call that handlers may make, on the crash handler's stack where there is one.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_signal(_: c_int) {
+    // SAFETY: errno of this thread, kept; one byte that is there. A full socket has been asked already.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        libc::send(MONITOR.load(Ordering::Relaxed), [1_u8].as_ptr().cast(), 1, flags);
+        *libc::__errno_location() = errno;
+    }
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<Web> {

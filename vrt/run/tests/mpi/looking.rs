@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
@@ -92,6 +92,13 @@ fn its_pes_and_ranks_are_seen() {
         }
         let seen = Connection::to(first.process).unwrap().look().unwrap();
         assert_eq!((seen.pes.len(), seen.process), (pes, first.pes[0].process), "{seen:?}");
+
+        // Launchers pass the signal on to all, so the others take it, too.
+        for pe in &first.pes {
+            let kill = Command::new("kill").args(["-USR1", &pe.process.to_string()]).status();
+            assert!(kill.unwrap().success(), "{pe:?}");
+        }
+        job.says(" ranks wait, ");
 
         let other =
             crate::job(&format!("-n 1 {VRTRUN} --monitor {host} {} none", TOKEN.file().display()));
