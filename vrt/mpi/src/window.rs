@@ -190,11 +190,13 @@ unsafe fn shared_query<A: crate::numbers::Whole>(
         _ => win.rank(rank)?,
     };
     let target = &win.targets[rank];
+    // Programs know a part of nothing by a null pointer.
+    let address = if target.len > 0 { target.address.address() } else { 0 };
     // SAFETY: the program gives room for two numbers and a pointer.
     unsafe {
         size.write(target.len as MPI_Aint);
         crate::numbers::give(win.units[rank] as i64, unit);
-        base.cast::<usize>().write(target.address.address());
+        base.cast::<usize>().write(address);
     }
     Ok(())
 }

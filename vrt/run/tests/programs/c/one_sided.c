@@ -249,6 +249,13 @@ static void shared(int round) {
     MPI_Barrier(node);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
+    /* A part of nothing has no address. */
+    MPI_Win_allocate_shared(own == 0 ? 0 : 8, 1, MPI_INFO_NULL, node, &mine, &window);
+    MPI_Win_shared_query(window, 0, &length, &unit, &other);
+    CHECK(length == 0 && !other);
+    MPI_Win_shared_query(window, MPI_PROC_NULL, &length, &unit, &other);
+    CHECK(all == 1 || (length == 8 && other));
+    MPI_Win_free(&window);
     MPI_Comm_free(&node);
 }
 
