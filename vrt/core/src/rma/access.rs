@@ -3,11 +3,13 @@
 //! Copies are made of relaxed atomic loads and stores (which cost what plain ones do), so that
 //! accesses at the same time are no data race of the language, only a race of the program. Folds
 //! are compare-and-swap loops on each element; what does not fit a word, or is not aligned, is
-//! folded under a lock in the owner's control block.
+//! folded under a lock in the owner's control block. So are several elements: MPI asks no more than that
+//! each element by itself is folded as a whole (MPI-4.1 section 12.7.1), but programs write a record
+//! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use crate::comm::operator::Operator;
+use crate::comm::operator::{Op, Operator};
 use crate::rma::control::Control;
 
 /// An address in the memory of another rank, as the ranks of a window keep it: reached only while
@@ -126,18 +128,59 @@ unsafe fn accumulate(
     fetched: *mut u8,
     operator: Operator,
 ) {
-    for i in 0..count * each / each.max(1) {
-        // SAFETY: as the caller promises, for each of the elements.
-        unsafe {
-            let (at, from) = (memory.add(i * each), from.add(i * each));
-            let mut before = [0u8; MOST];
-            fold(target, at, from, operator, &mut before);
-            if !fetched.is_null() {
-                let to = fetched.add(i * each);
-                std::ptr::copy_nonoverlapping(before.as_ptr(), to, operator.scalar.size());
+    let size = operator.scalar.size();
+    let len = count * size;
+    debug_assert!(each == size || count == 1, "elements with gaps come one by one");
+    let are_words = is_word(memory, size);
+    let _lock = (count > 1 || !are_words).then(|| target.control().lock_elements());
+    // SAFETY: as the caller promises, for all of the elements.
+    unsafe {
+        match operator.op {
+            Op::Nothing if fetched.is_null() => {}
+            Op::Nothing if are_words => load(memory, fetched, len, size),
+            Op::Replace if are_words && fetched.is_null() => store(from, memory, len, size),
+            _ if are_words => {
+                for (at, size) in words(memory, len, size) {
+                    let was = fold_word(memory.add(at), from.add(at), size, operator);
+                    if !fetched.is_null() {
+                        let was = was.to_le_bytes();
+                        std::ptr::copy_nonoverlapping(was.as_ptr(), fetched.add(at), size);
+                    }
+                }
+            }
+            _ => {
+                for at in (0..len).step_by(size) {
+                    let mut folded = [0u8; MOST];
+                    copy(memory.add(at), folded.as_mut_ptr(), size);
+                    if !fetched.is_null() {
+                        copy(folded.as_ptr(), fetched.add(at), size);
+                    }
+                    operator.fold(folded.as_mut_ptr(), from.add(at), size);
+                    copy(folded.as_ptr(), memory.add(at), size);
+                }
             }
         }
     }
+}
+
+/// Folds the elements in a word of so many bytes; gives what they were.
+///
+/// # Safety
+/// As [`update`]; `from` is readable for as many bytes.
+unsafe fn fold_word(at: *mut u8, from: *const u8, size: usize, operator: Operator) -> u64 {
+    let fold = |was: u64| {
+        let mut folded = was.to_le_bytes();
+        // SAFETY: as the caller promises; both have room for the elements.
+        unsafe { operator.fold(folded.as_mut_ptr(), from, size) };
+        Some(u64::from_le_bytes(folded))
+    };
+    // SAFETY: as the caller promises.
+    unsafe { update(at, size, fold) }
+}
+
+/// Whether elements of a size, the first of which lies there, are words of the processor's.
+fn is_word(at: *const u8, size: usize) -> bool {
+    size <= 8 && size.is_power_of_two() && (at as usize).is_multiple_of(size)
 }
 
 /// # Safety
@@ -160,11 +203,11 @@ unsafe fn compare_and_swap(
         };
         let (wanted, value) = (word(expected), word(value));
         let swap = |was: u64| (was == wanted).then_some(value);
-        let was = if (memory as usize).is_multiple_of(each) {
+        let was = if is_word(memory, each) {
             update(memory, each, swap)
         } else {
             // No word of the processor's: as with folds, nobody else may be at it.
-            let _lock = target.control().lock_element();
+            let _lock = target.control().lock_elements();
             let mut was = [0u8; 8];
             copy(memory, was.as_mut_ptr(), each);
             let was = u64::from_le_bytes(was);
@@ -179,37 +222,6 @@ unsafe fn compare_and_swap(
 
 /// Most bytes of a built-in value.
 const MOST: usize = 32;
-
-/// Folds one element; `before` gets what it was.
-///
-/// # Safety
-/// As [`access`].
-unsafe fn fold(
-    target: &Target,
-    at: *mut u8,
-    from: *const u8,
-    operator: Operator,
-    before: &mut [u8; MOST],
-) {
-    let size = operator.scalar.size();
-    // SAFETY: as the caller promises; both blocks have room for any element.
-    unsafe {
-        if size <= 8 && size.is_power_of_two() && (at as usize).is_multiple_of(size) {
-            let was = update(at, size, |was| {
-                let mut folded = was.to_le_bytes();
-                operator.fold(folded.as_mut_ptr(), from, size);
-                Some(u64::from_le_bytes(folded))
-            });
-            before[..8].copy_from_slice(&was.to_le_bytes());
-            return;
-        }
-        let _lock = target.control().lock_element();
-        copy(at, before.as_mut_ptr(), size);
-        let mut folded = *before;
-        operator.fold(folded.as_mut_ptr(), from, size);
-        copy(folded.as_ptr(), at, size);
-    }
-}
 
 /// Replaces a word of so many bytes atomically by what `f` makes of it, if anything; gives what it
 /// was.
@@ -233,6 +245,63 @@ unsafe fn update(at: *mut u8, size: usize, f: impl Fn(u64) -> Option<u64>) -> u6
         4 => update!(AtomicU32, u32),
         _ => update!(AtomicU64, u64),
     }
+}
+
+/// Writes elements that are words of this size, each as a whole, to the memory of a rank.
+///
+/// # Safety
+/// `from` is readable and `memory` writable for `len` bytes.
+unsafe fn store(from: *const u8, memory: *mut u8, len: usize, size: usize) {
+    for (at, size) in words(memory, len, size) {
+        // SAFETY: as the caller promises; the word in the memory is aligned.
+        unsafe {
+            let (from, to) = (from.add(at), memory.add(at));
+            match size {
+                1 => AtomicU8::from_ptr(to).store(from.read(), Ordering::Release),
+                2 => AtomicU16::from_ptr(to.cast())
+                    .store(from.cast::<u16>().read_unaligned(), Ordering::Release),
+                4 => AtomicU32::from_ptr(to.cast())
+                    .store(from.cast::<u32>().read_unaligned(), Ordering::Release),
+                _ => AtomicU64::from_ptr(to.cast())
+                    .store(from.cast::<u64>().read_unaligned(), Ordering::Release),
+            }
+        }
+    }
+}
+
+/// Reads elements that are words of this size, each as a whole, from the memory of a rank.
+///
+/// # Safety
+/// `memory` is readable and `to` writable for `len` bytes.
+unsafe fn load(memory: *mut u8, to: *mut u8, len: usize, size: usize) {
+    for (at, size) in words(memory, len, size) {
+        // SAFETY: as the caller promises; the word in the memory is aligned.
+        unsafe {
+            let (from, to) = (memory.add(at), to.add(at));
+            match size {
+                1 => to.write(AtomicU8::from_ptr(from).load(Ordering::Acquire)),
+                2 => to
+                    .cast::<u16>()
+                    .write_unaligned(AtomicU16::from_ptr(from.cast()).load(Ordering::Acquire)),
+                4 => to
+                    .cast::<u32>()
+                    .write_unaligned(AtomicU32::from_ptr(from.cast()).load(Ordering::Acquire)),
+                _ => to
+                    .cast::<u64>()
+                    .write_unaligned(AtomicU64::from_ptr(from.cast()).load(Ordering::Acquire)),
+            }
+        }
+    }
+}
+
+/// Where the words begin that `len` bytes of elements of a size are moved by, and their sizes: words of 8 bytes if
+/// the memory is aligned so, which have whole elements in them, and elements for what is left.
+fn words(memory: *const u8, len: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
+    let long = if (memory as usize).is_multiple_of(8) { len - len % 8 } else { 0 };
+    (0..long)
+        .step_by(8)
+        .map(|at| (at, 8))
+        .chain((long..len).step_by(size).map(move |at| (at, size)))
 }
 
 /// Copies bytes, words at a time where both sides are aligned.
@@ -259,17 +328,105 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Scalar;
+
+    fn target(memory: &mut [u64], control: &Control, offset: usize) -> Target {
+        Target {
+            address: Elsewhere::new(memory.as_mut_ptr() as usize + offset),
+            len: 8 * memory.len() - offset,
+            control: Elsewhere::new(std::ptr::from_ref(control) as usize),
+        }
+    }
+
+    #[test]
+    fn elements_of_any_size_and_place_are_written_and_read() {
+        let control = Control::default();
+        for scalar in [Scalar::U8, Scalar::I16, Scalar::I32, Scalar::F64, Scalar::F80] {
+            let size = scalar.size();
+            for offset in [0, 1, 2, 4, 8] {
+                let mut memory = [0u64; 16];
+                let target = target(&mut memory, &control, offset);
+                let values: Vec<u8> = (1..).take(5 * size).collect();
+                let mut read = vec![0u8; 5 * size];
+                let operator = |op| Operator { op, scalar };
+                let (from, fetched) = (values.as_ptr(), std::ptr::null_mut());
+                let put = Access::Accumulate { from, fetched, operator: operator(Op::Replace) };
+                let fetched = read.as_mut_ptr();
+                let get = Access::Accumulate { from, fetched, operator: operator(Op::Nothing) };
+                // SAFETY: the elements lie in `memory`, and the vectors have their length.
+                unsafe {
+                    access(&target, 8, 5, size, put);
+                    access(&target, 8, 5, size, get);
+                }
+                assert_eq!(read, values, "{scalar:?} at {offset}");
+                let bytes = memory.iter().flat_map(|word| word.to_le_bytes());
+                let expected = [vec![0; 8 + offset], values].concat();
+                assert!(bytes.take(expected.len()).eq(expected), "{scalar:?} at {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_any_size_and_place_are_folded() {
+        let control = Control::default();
+        for offset in [0, 1, 2, 4, 8] {
+            let mut memory = [u64::from_le_bytes([1; 8]); 8];
+            let target = target(&mut memory, &control, offset);
+            let values: Vec<u8> = (1..=22).collect();
+            let mut before = [0u8; 22];
+            let operator = Operator { op: Op::Sum, scalar: Scalar::I16 };
+            let (from, fetched) = (values.as_ptr(), before.as_mut_ptr());
+            // SAFETY: the elements lie in `memory`, and both vectors have their length.
+            unsafe { access(&target, 8, 11, 2, Access::Accumulate { from, fetched, operator }) };
+            assert_eq!(before, [1; 22], "at {offset}");
+            let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let sums: Vec<u8> = values.iter().map(|value| value + 1).collect();
+            assert_eq!(bytes[8 + offset..][..22], sums, "at {offset}");
+            assert!(bytes[..8 + offset].iter().chain(&bytes[30 + offset..]).all(|byte| *byte == 1));
+        }
+    }
+
+    /// A record that is replaced by one call is read as a whole by another.
+    #[test]
+    fn several_elements_are_one() {
+        const ROUNDS: u64 = 20_000;
+        let control = Control::default();
+        let mut memory = [0u64; 4];
+        let target = target(&mut memory, &control, 0);
+        let operator = |op| Operator { op, scalar: Scalar::U8 };
+        let write = |value: u64| {
+            let record = [value; 4];
+            let (from, fetched) = (record.as_ptr().cast(), std::ptr::null_mut());
+            let put = Access::Accumulate { from, fetched, operator: operator(Op::Replace) };
+            // SAFETY: the record is as long as the memory.
+            unsafe { access(&target, 0, 32, 1, put) };
+        };
+        let read = || {
+            let mut record = [u64::MAX; 4];
+            let (from, fetched) = (std::ptr::null(), record.as_mut_ptr().cast());
+            let get = Access::Accumulate { from, fetched, operator: operator(Op::Nothing) };
+            // SAFETY: as above.
+            unsafe { access(&target, 0, 32, 1, get) };
+            record
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| (1..=ROUNDS).for_each(write));
+            loop {
+                let record = read();
+                assert_eq!(record, [record[0]; 4]);
+                if record[0] == ROUNDS {
+                    break;
+                }
+            }
+        });
+    }
 
     #[test]
     fn words_that_are_not_aligned_are_compared_and_swapped() {
         let control = Control::default();
         let mut memory = [0u64; 4];
         for each in [2, 4, 8] {
-            let target = Target {
-                address: Elsewhere::new(memory.as_mut_ptr() as usize + 1),
-                len: 24,
-                control: Elsewhere::new(std::ptr::from_ref(&control) as usize),
-            };
+            let target = target(&mut memory, &control, 1);
             let swap = |expected: u64, value: u64| {
                 let mut before = [0u8; 8];
                 let (expected, value) = (expected.to_le_bytes(), value.to_le_bytes());

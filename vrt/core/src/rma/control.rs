@@ -21,8 +21,8 @@ pub enum LockKind {
 pub struct Control {
     /// Ranks that have the lock, and the two bits below.
     lock: AtomicU32,
-    /// Somebody folds an element that is no word.
-    element: AtomicU32,
+    /// Somebody folds several elements, or one that is no word.
+    elements: AtomicU32,
 }
 
 /// One rank has the lock alone.
@@ -30,7 +30,7 @@ const EXCLUSIVE: u32 = 1 << 31;
 /// Somebody waits for that; nobody else gets a shared lock meanwhile.
 const WANTED: u32 = 1 << 30;
 
-/// Held while an element is folded.
+/// Held while elements are folded.
 pub(crate) struct ElementLock<'a>(&'a AtomicU32);
 
 impl Drop for ElementLock<'_> {
@@ -40,12 +40,19 @@ impl Drop for ElementLock<'_> {
 }
 
 impl Control {
-    /// Held for some instructions only, never across a suspension.
-    pub(crate) fn lock_element(&self) -> ElementLock<'_> {
-        while self.element.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            std::hint::spin_loop();
+    /// Held while elements are folded, never across a suspension.
+    pub(crate) fn lock_elements(&self) -> ElementLock<'_> {
+        /// After so many looks the core is given away: whoever has the lock may wait for it.
+        const LOOKS: u32 = 100;
+        let mut looks = 0;
+        while self.elements.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            looks += 1;
+            match looks {
+                ..LOOKS => std::hint::spin_loop(),
+                _ => std::thread::yield_now(),
+            }
         }
-        ElementLock(&self.element)
+        ElementLock(&self.elements)
     }
 
     /// Takes the lock if it is free for that, and says whether it was; never waits. When an
