@@ -492,18 +492,32 @@ impl Core {
             let len = outcome.bytes.min(outcome.capacity) as usize;
             // SAFETY: the packet holds the message; the caller promises `capacity` at `buffer`.
             unsafe { copy_short(packet.data.0.as_ptr(), buffer, len) };
-            let matched = is_observed().then(|| Envelope::of(packet));
+            if is_observed() {
+                let matched = Envelope::of(packet);
+                return self.take_observed(matched, outcome);
+            }
             state.unexpected.drop_first();
             if state.unexpected.is_low() {
                 self.mind_taken(self.current);
-            }
-            if let Some(matched) = matched {
-                self.observe(Event::Matched(matched));
             }
             return Started::Done(outcome);
         }
         // SAFETY: as the caller promises.
         unsafe { self.receive_kept(pattern, room) }
+    }
+
+    /// The end of a receive that got the first unexpected message, where somebody is told. A function of its own, so
+    /// that others keep nothing for it.
+    #[cold]
+    #[inline(never)]
+    fn take_observed(&mut self, matched: Envelope, outcome: Completion) -> Started {
+        let state = self.running();
+        state.unexpected.drop_first();
+        if state.unexpected.is_low() {
+            self.mind_taken(self.current);
+        }
+        self.observe(Event::Matched(matched));
+        Started::Done(outcome)
     }
 
     /// [`receive`](Self::receive), when messages have come of which the first is another one, or
