@@ -110,11 +110,12 @@ fn a_lock_that_a_thread_may_unlock_is_none() {
 
 #[test]
 fn the_watchdog_is_a_thread_of_each_pe_if_it_is_wanted() {
-    for (watchdog, threads) in [("off", 1), ("10s", 2)] {
+    let threads = [("off", r#"["vrt-shares"]"#), ("10s", r#"["vrt-shares", "vrt-watchdog"]"#)];
+    for (watchdog, threads) in threads {
         let (output, text) = run(&["--watchdog", watchdog, "nothing"]);
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         for pe in 0..2 {
-            let line = format!("PE {pe} has {threads} threads");
+            let line = format!("PE {pe} has the threads {threads}");
             assert_eq!(out.matches(&line).count(), 2, "--watchdog {watchdog}: {out}{text}");
         }
     }

@@ -88,8 +88,14 @@ fn ranks(what: What) {
     world.barrier();
     match what {
         What::Nothing => {
-            let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
-            println!("PE {} has {threads} threads", vrt::statistics().pe);
+            let threads = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
+            let mut names: Vec<String> = threads
+                .skip(1)
+                .filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
+                .map(|name| name.trim_end().to_owned())
+                .collect();
+            names.sort();
+            println!("PE {} has the threads {names:?}", vrt::statistics().pe);
         }
         What::Alone if world.rank() > 0 => return world.process_at_rank(0).send(&0u8),
         What::Alone => {
