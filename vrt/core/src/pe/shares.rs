@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static RANKS: AtomicU64 = AtomicU64::new(0);
 static RUNTIME: AtomicU64 = AtomicU64::new(0);
 
-/// What is to be done when somebody asks for the first time what the PE of this process does.
+/// What is to be done when somebody asks what the PE of this process does.
 static WHEN_ASKED: OnceLock<fn()> = OnceLock::new();
 
 /// Has this done each time that somebody asks what the PE of this process does: he may ask for the shares next time.
