@@ -302,7 +302,11 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     balancer.meter.begin(core.busy, core.idle, switches, costs);
     let periodic = balancer.is_periodic();
     for state in core.ranks.iter_mut().flatten() {
-        state.counters.reported = state.counters.run;
+        // Not of one that has followed its orders before this PE and is here already: nobody knows of what it has
+        // run since.
+        if std::mem::take(&mut state.counters.is_reported) {
+            state.counters.reported = state.counters.run;
+        }
     }
     for Order { rank, to } in orders.iter().copied() {
         let moved = if by_state {
@@ -410,11 +414,12 @@ fn loads(engine: &mut Engine) -> Loads {
     let (migration, core) = engine.part::<Migration>();
     for rank in 0..core.ranks.len() {
         let why = migration.known_pin(core, rank as u32);
-        let Some(state) = core.ranks[rank].as_deref() else { continue };
+        let Some(state) = core.ranks[rank].as_deref_mut() else { continue };
         if state.status == Status::Ended {
             continue;
         }
         let since = state.counters.run - state.counters.reported;
+        state.counters.is_reported = true;
         // SAFETY: the slot of a rank of this PE.
         let bytes = unsafe {
             let stack = vrt_slot::rank::Body::live_stack(state.slot).len();

@@ -271,6 +271,7 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
     }
     core.mind_unexpected(rank);
     core.take_what_came_for(rank);
+    core.book_taking_in();
 }
 
 impl Migration {

@@ -2,8 +2,8 @@
 //!
 //! Where nobody observes, each place asks for that once and goes on. Times are stamps of the cycle
 //! counter; those between `from` and `to` of [`Event::Ran`] and [`Event::Idle`] follow each other
-//! without a gap from the PE's beginning on, and the times of a rank add up to its
-//! [`Counters`](super::Counters).
+//! from the PE's beginning on, without a gap but for the time in which it takes a rank in, and the times of
+//! a rank add up to its [`Counters`](super::Counters).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -166,6 +166,8 @@ pub struct Counters {
     pub switches: u64,
     /// Of `run`, what the balancer has been told.
     pub reported: u64,
+    /// The balancer has been told of the rest, too, and has not decided yet.
+    pub is_reported: bool,
 }
 
 /// What came of a message that was to be put straight into a receive.

@@ -428,6 +428,15 @@ impl Engine {
 }
 
 impl Core {
+    /// The PE has taken a rank in: that was no rank's time, least of all that of a rank which ran elsewhere until then.
+    /// While the PE is idle, or looks for what the running rank waits for, that time is booked when it is over.
+    pub(crate) fn book_taking_in(&mut self) {
+        if !self.idles.load(Ordering::Relaxed) {
+            self.stamp = now();
+            self.observed_until = self.stamp;
+        }
+    }
+
     /// Ranks that others have woken are ready; whether there are any.
     pub(crate) fn take_injected(&mut self) -> bool {
         let taken = self.injected.take();
