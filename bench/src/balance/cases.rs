@@ -4,13 +4,15 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub name: &'static str,
-    /// The program and its arguments, as one would type them.
+    /// The program and its arguments, as one would type them after `VRT_PES=2`.
     pub command: &'static str,
     /// The balancer that somebody names who knows the case; nothing where none helps.
     pub best: &'static [&'static str],
     pub auto: &'static [&'static str],
     /// For how many seconds another program has the core of PE 1 for itself half of the time.
     pub shared: f64,
+    /// It runs as one PE on each of two machines.
+    pub is_across: bool,
 }
 
 const AUTO: &[&str] = &["--lb", "auto", "--lb-report", "steps"];
@@ -28,14 +30,14 @@ const fn case(
     best: &'static [&'static str],
     shared: f64,
 ) -> Case {
-    Case { name, command, best, auto: AUTO, shared }
+    Case { name, command, best, auto: AUTO, shared, is_across: false }
 }
 
 /// Jacobi: how often ranks offer to move by state (0: never), cells on a side, ranks, iterations, and more.
 macro_rules! jacobi {
     ($every:literal, $size:literal, $ranks:literal, $iterations:literal $(, $more:literal)*) => {
         concat!(
-            "rocket-mini jacobi --pes 2 --no-progress --no-verify --tolerance 0 --migrate-every ",
+            "rocket-mini jacobi --no-progress --no-verify --tolerance 0 --migrate-every ",
             $every,
             " --size ",
             $size,
@@ -71,19 +73,30 @@ pub(super) const CASES: &[Case] = &[
         )
     },
     uneven!("uneven 96^3 on two nodes", 32, 3000, "--node-size 1"),
+    Case {
+        is_across: true,
+        // Machines that share this one's cores have the same first core.
+        ..case(
+            "uneven 96^3 on two machines",
+            jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-pin"),
+            REFINE,
+            0.0,
+        )
+    },
     uneven!("wandering 96^3", 32, 4000, "--wander 1"),
     uneven!("coming and going 96^3", 32, 4000, "--come-and-go 1"),
     case("shared core 288^3", jacobi!(0, 288, 32, 500), REFINE_SLOWLY, THROUGHOUT),
     case("shared core 96^3 for 3 s", jacobi!(0, 96, 32, 10000), &[], 3.0),
     case("even 96^3", jacobi!(0, 96, 32, 6000), &[], 0.0),
     case("even 192^3", jacobi!(0, 192, 32, 1000), &[], 0.0),
-    case("uts T1L", "uts --pes 2 --ranks 32 --tree T1L", &[], 0.0),
-    case("nbody", "sparse-mini nbody --pes 2 --ranks 16", &[], 0.0),
+    case("uts T1L", "uts --ranks 32 --tree T1L", &[], 0.0),
+    case("nbody", "sparse-mini nbody --ranks 16", &[], 0.0),
     case(
         "nbody cut by volume",
-        "sparse-mini nbody --pes 2 --ranks 32 --cut volume --bodies 10000 --energy 1",
+        "sparse-mini nbody --ranks 32 --cut volume --bodies 10000 --energy 1",
         REFINE,
         0.0,
     ),
-    case("bfs", "sparse-mini bfs --pes 2 --ranks 32 --graph kronecker --searches 64", &[], 0.0),
+    case("exchange", "sparse-mini bench --ranks 32 --exchange nbx --rounds 20000", &[], 0.0),
+    case("bfs", "sparse-mini bfs --ranks 32 --graph kronecker --searches 64", &[], 0.0),
 ];

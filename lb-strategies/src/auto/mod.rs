@@ -272,7 +272,8 @@ pub struct Account {
     pub gained: f64,
     /// One standard error of that.
     pub spread: f64,
-    /// By how much what was promised differed from what came, for each trial that was decided.
+    /// By how much the rate that came differed from the promised one, as a part of that, for each trial that
+    /// was decided.
     pub errors: Vec<f64>,
     /// What was kept last.
     pub last_kept: Option<String>,
@@ -512,7 +513,7 @@ impl Auto {
         let Trial { candidate, name, promised, before, points, .. } = trial;
         // What was learned, and what is for tests, promises nothing that the model knows.
         if candidate.is_some_and(|number| !self.candidates[number].strategy.is_chaos()) {
-            self.account.errors.push(change.gain - promised);
+            self.account.errors.push(relative_error(promised, change.gain));
         }
         let mut trust = candidate.map(|number| &mut self.candidates[number].trust);
         let mut change_trust = |factor: f64| {
@@ -606,12 +607,19 @@ impl Auto {
     }
 }
 
+/// By how much a rate that is larger by the part `came` than before differs from one that was promised to be larger
+/// by `promised`, as a part of that.
+#[must_use]
+pub fn relative_error(promised: f64, came: f64) -> f64 {
+    (1.0 + came) / (1.0 + promised) - 1.0
+}
+
 /// What was measured is taken for so many times what the model says at most: other things have changed, too.
 const MOST_KEPT: f64 = 1.5;
 
 impl Account {
-    /// By how much what was measured differs from what was promised, as a part: the median of all trials that
-    /// were decided, if any was.
+    /// By how much the rate that came differed from the promised one, as a part of that: the median of all
+    /// trials that were decided, if any was.
     #[must_use]
     pub fn median_error(&self) -> Option<f64> {
         let mut errors: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();

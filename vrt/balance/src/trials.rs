@@ -150,7 +150,10 @@ impl Trials {
         };
         let error = self.auto.account().median_error();
         let error = error.map_or_else(String::new, |error| {
-            format!("; what was promised and what came differ by {:.1}% (median)", 100.0 * error)
+            format!(
+                "; the rate that came differs from the promised one by {:.1}% (median)",
+                100.0 * error
+            )
         });
         format!(
             "tried {tried} placements: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
