@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case] = &[
     uneven!("uneven 96^3 on two nodes", 32, 3000, "--node-size 1"),
     Case {
         is_across: true,
-        // Machines that share this one's cores have the same first core.
+        // Both machines have this one's cores: their PEs would be bound to the same.
         ..case(
             "uneven 96^3 on two machines",
             jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-pin"),

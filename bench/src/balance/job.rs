@@ -31,20 +31,22 @@ pub(super) struct Outcome {
     pub trials: Vec<Trial>,
 }
 
-/// Runs a case with a balancer; `folder` is where its program is.
-pub(super) fn run(case: &Case, folder: Option<&Path>, balancer: &[&str]) -> Result<Outcome, Error> {
+/// Runs a case with a balancer; `folder` is where its program is, and `two_machines` the script that runs it as one PE
+/// on each of two machines, if it is to.
+pub(super) fn run(
+    case: &Case,
+    folder: Option<&Path>,
+    two_machines: Option<&Path>,
+    balancer: &[&str],
+) -> Result<Outcome, Error> {
     let failed = |why: String| Error::Job(case.name.to_owned(), why);
     let mut words = case.command.split_whitespace();
     let program = words.next().unwrap_or_default();
     let program = folder.map_or_else(|| program.into(), |folder| folder.join(program));
-    let mut command = if case.is_across {
-        let mut command = Command::new("scripts/two-machines");
-        command.args(["--pes", "1", "--"]).arg(&program);
-        command
-    } else {
-        let mut command = Command::new(&program);
-        command.env("VRT_PES", "2");
-        command
+    let mut command = Command::new(two_machines.unwrap_or(&program));
+    match two_machines {
+        Some(_) => command.args(["--pes", "1", "--"]).arg(&program),
+        None => command.env("VRT_PES", "2"),
     };
     let _other = (case.shared > 0.0).then(|| Other::start(case.shared)).transpose();
     let _other =

@@ -44,8 +44,11 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", hide = true)]
     programs: Option<PathBuf>,
     /// The folder with the programs for cases on two machines, which are left out without
-    #[arg(long, value_name = "FOLDER", hide = true)]
+    #[arg(long, value_name = "FOLDER", hide = true, requires = "two_machines")]
     across: Option<PathBuf>,
+    /// The script that runs them there
+    #[arg(long, value_name = "SCRIPT", hide = true)]
+    two_machines: Option<PathBuf>,
     /// Where to draw what was promised and what came, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -123,9 +126,12 @@ struct Times {
 
 fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, Error> {
     let mut times = Times::default();
-    let folder = if case.is_across { &args.across } else { &args.programs };
+    let (folder, launcher) = match case.is_across {
+        true => (&args.across, args.two_machines.as_deref()),
+        false => (&args.programs, None),
+    };
     for _ in 0..args.repeat {
-        let run = |balancer: &[&str]| job::run(case, folder.as_deref(), balancer);
+        let run = |balancer: &[&str]| job::run(case, folder.as_deref(), launcher, balancer);
         times.none.push(run(&[])?.seconds);
         if !case.best.is_empty() {
             times.best.push(run(case.best)?.seconds);
