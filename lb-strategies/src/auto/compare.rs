@@ -9,6 +9,12 @@ pub(crate) struct Point {
     pub work: f64,
 }
 
+impl Point {
+    fn per_work(&self) -> f64 {
+        if self.work > 0.0 { self.events / self.work } else { 0.0 }
+    }
+}
+
 /// How much faster a job runs than before, as a part, and the standard error of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
@@ -29,6 +35,8 @@ pub(crate) enum Verdict {
 
 /// A change that is so many standard errors large is one: of a hundred that are noise, one is taken for one.
 const SURE: f64 = 2.6;
+/// Points that are too few to say how much they scatter.
+const FEW: f64 = 4.0;
 /// Nobody's rate is steadier than this part of it.
 const STEADIEST: f64 = 0.002;
 /// A smaller change is none.
@@ -39,12 +47,33 @@ const ANOTHER_PHASE: f64 = 0.25;
 
 impl Change {
     /// From some points to others; none if there are too few of either.
+    ///
+    /// A job runs faster if its PEs work for more of the time, or if they get more done in a second of work. How much
+    /// they get done scatters by what else uses the machine, far more than how long they work: where it has not
+    /// changed by more than that, it has not changed.
     pub(crate) fn between(before: &[Point], after: &[Point]) -> Option<Change> {
-        let rate: fn(&Point) -> f64 =
-            if counts_events(before, after) { |it| it.events } else { |it| it.work };
-        let (before, after) = (Row::of(before, rate)?, Row::of(after, rate)?);
+        let of_work = Self::of(before, after, |it| it.work)?;
+        if !counts_events(before, after) {
+            return Some(of_work);
+        }
+        let per_work = Self::of(before, after, Point::per_work)?;
+        match per_work.verdict() {
+            Verdict::Unclear => Some(of_work),
+            _ => Self::of(before, after, |it| it.events),
+        }
+    }
+
+    fn of(before: &[Point], after: &[Point], rate: impl Fn(&Point) -> f64) -> Option<Change> {
+        let (mut before, mut after) = (Row::of(before, &rate)?, Row::of(after, &rate)?);
         if before.mean <= 0.0 {
             return None;
+        }
+        // How much few points scatter nobody knows: as those that they are compared with, at least.
+        let deviation = before.deviation().max(after.deviation());
+        for row in [&mut before, &mut after] {
+            if row.count < FEW {
+                row.error = row.error.max(deviation / row.count.sqrt());
+            }
         }
         let spread = (before.error.powi(2) + after.error.powi(2)).sqrt() / before.mean;
         Some(Change { gain: after.mean / before.mean - 1.0, spread })
@@ -73,31 +102,44 @@ fn counts_events(before: &[Point], after: &[Point]) -> bool {
 
 /// How much the rates of points scatter, as a part of their mean; none if there are fewer than two.
 pub(crate) fn scatter(points: &[Point]) -> Option<f64> {
-    let rate: fn(&Point) -> f64 =
-        if points.iter().all(|it| it.events > 0.0) { |it| it.events } else { |it| it.work };
+    match points.iter().all(|it| it.events > 0.0) {
+        true => scatter_of(points, |it| it.events),
+        false => scatter_of_work(points),
+    }
+}
+
+/// The same of how long PEs work.
+pub(crate) fn scatter_of_work(points: &[Point]) -> Option<f64> {
+    scatter_of(points, |it| it.work)
+}
+
+fn scatter_of(points: &[Point], rate: fn(&Point) -> f64) -> Option<f64> {
     let row = Row::of(points, rate)?;
-    let deviation = row.error * (points.len() as f64).sqrt();
-    (points.len() > 1 && row.mean > 0.0).then(|| deviation / row.mean)
+    (points.len() > 1 && row.mean > 0.0).then(|| row.deviation() / row.mean)
 }
 
 struct Row {
+    count: f64,
     mean: f64,
     /// Standard error of the mean.
     error: f64,
 }
 
 impl Row {
-    fn of(points: &[Point], rate: fn(&Point) -> f64) -> Option<Row> {
+    fn of(points: &[Point], rate: impl Fn(&Point) -> f64) -> Option<Row> {
         if points.is_empty() {
             return None;
         }
         let count = points.len() as f64;
-        let mean = points.iter().map(rate).sum::<f64>() / count;
+        let mean = points.iter().map(&rate).sum::<f64>() / count;
         let squares: f64 = points.iter().map(|it| (rate(it) - mean).powi(2)).sum();
-        // Of one point nobody knows how much it scatters: as it is with those that it is compared with.
         let variance = if points.len() > 1 { squares / (count - 1.0) } else { 0.0 };
         let error = (variance / count).sqrt().max(STEADIEST * mean / count.sqrt());
-        Some(Row { mean, error })
+        Some(Row { count, mean, error })
+    }
+
+    fn deviation(&self) -> f64 {
+        self.error * self.count.sqrt()
     }
 }
 

@@ -34,7 +34,7 @@ use crate::{
 use thiserror::Error;
 
 pub use compare::Change;
-use compare::{Point, Verdict, scatter};
+use compare::{Point, Verdict, scatter, scatter_of_work};
 use predict::{Candidate, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
@@ -183,8 +183,12 @@ const KEPT: usize = 24;
 const WINDOW: usize = 8;
 /// Steps in which objects that were not free to go are told again.
 const REPEATS: u32 = 3;
-/// So much worse, one sample is enough.
+/// So much worse, one sample is enough; half of it, two.
 const DISASTER: f64 = -0.2;
+/// Seconds after which a placement is known well enough, even if there are less than [`WINDOW`] samples.
+const LONG_ENOUGH: f64 = 0.5;
+/// The part of the time that may be lost by trials which are taken back.
+const MOST_LOST: f64 = 0.01;
 /// A placement that promises less is not tried.
 const WORTH_A_TRIAL: f64 = 0.02;
 /// The same where predictions are rough.
@@ -353,8 +357,12 @@ impl Auto {
             return Ok(Step::default());
         }
         self.steps += 1;
-        self.lasted += sample.seconds;
         self.account.seconds += sample.seconds;
+        if self.steps == 1 {
+            // Most of it is how a job begins.
+            return Ok(Step::default());
+        }
+        self.lasted += sample.seconds;
         self.note_loads(sample);
         self.note_gain(sample)?;
         let work = sample.model.objects().iter().map(|object| object.load).sum::<f64>();
@@ -414,28 +422,37 @@ impl Auto {
             let target = placement.iter().map(|it| (it.id, it.pe)).collect();
             return Ok(self.try_out(sample, None, "what was learned".to_owned(), 0.0, target));
         }
-        let may_try = self.waits == 0;
+        let may_try = self.waits == 0 && self.account.lost <= MOST_LOST * self.account.seconds;
         self.waits = self.waits.saturating_sub(1);
-        if self.points.len() < FEW {
+        let is_known = self.points.len() >= WINDOW || self.lasted >= LONG_ENOUGH;
+        if self.points.len() < FEW || !is_known {
             return Ok(Step::default());
         }
         let horizon = self.lasted.clamp(HORIZON.0, HORIZON.1);
         // What both halves of the time say is not noise.
         let new = self.scene(sample, false)?;
         let is_for_tests = self.candidates.iter().any(|it| it.strategy.is_chaos());
-        if new.most_gain() < WORTH_A_TRIAL && !new.heeds_messages() && !is_for_tests {
+        // Less than that could not be told from noise.
+        let least = scatter_of_work(&self.points);
+        let least = least.map_or(WORTH_A_TRIAL, |it| WORTH_A_TRIAL.max(it / 2.0));
+        let needed = if may_try { least } else { least.max(self.failed + PROMISES_MORE) };
+        if new.most_gain() < needed && !is_for_tests {
             return Ok(Step::default());
         }
         let old = self.scene(sample, true)?;
+        // What counts of a promise, what it is, and whose.
         let mut best: Option<(f64, f64, usize, Vec<usize>)> = None;
         for (number, candidate) in self.candidates.iter().enumerate() {
             let Some(placement) = candidate.place(&new, horizon, self.steps) else { continue };
             let cost = move_seconds(&new.model, &placement) / horizon;
-            let promised = match candidate.strategy.is_chaos() {
-                true => 1.0,
-                false => new.gain(&placement).min(old.gain(&placement)) - cost,
+            let (promised, sure) = match candidate.strategy.is_chaos() {
+                true => (1.0, 1.0),
+                false => {
+                    let (new, old) = (new.gain(&placement), old.gain(&placement));
+                    (f64::midpoint(new, old) - cost, new.min(old) - cost)
+                }
             };
-            let counts = promised * candidate.trust;
+            let counts = sure * candidate.trust;
             if best.as_ref().is_none_or(|(most, ..)| counts > *most + MUCH_BETTER) {
                 best = Some((counts, promised, number, placement));
             }
@@ -443,9 +460,7 @@ impl Auto {
         let Some((counts, promised, number, placement)) = best else { return Ok(Step::default()) };
         let may_try = may_try || promised > self.failed + PROMISES_MORE;
         let is_rough = new.is_rough() || self.candidates[number].speeds != Speeds::Measured;
-        let least = if is_rough { WORTH_A_ROUGH_TRIAL } else { WORTH_A_TRIAL };
-        // Less than that could not be told from noise.
-        let least = scatter(&self.points).map_or(least, |scatter| least.max(scatter / 2.0));
+        let least = if is_rough { least.max(WORTH_A_ROUGH_TRIAL) } else { least };
         if counts < least || !may_try {
             return Ok(Step::default());
         }
@@ -501,10 +516,11 @@ impl Auto {
         };
         let verdict = change.verdict();
         let samples = self.points.len();
-        let is_disaster = verdict == Verdict::Worse && change.gain < DISASTER;
+        let is_disaster = change.gain < DISASTER / samples as f64;
         let is_decided = match verdict {
             Verdict::Unclear => samples >= MANY,
-            _ => samples >= FEW || is_disaster,
+            Verdict::Worse => samples >= FEW || is_disaster,
+            Verdict::Better => samples >= FEW,
         };
         if !is_decided {
             self.phase = Phase::Trying(trial);
@@ -537,6 +553,8 @@ impl Auto {
             }
             Verdict::Worse => {
                 change_trust(0.4);
+                // What has misled this one may mislead the others.
+                self.candidates.iter_mut().for_each(|it| it.trust = (0.7 * it.trust).max(0.01));
                 self.wait_longer(promised);
                 self.account.takes_back(change, self.interval * samples as f64);
                 self.has_refuted |= candidate.is_none();

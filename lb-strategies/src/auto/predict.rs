@@ -114,17 +114,12 @@ impl Scene {
         1.0 / (1.0 - saved).max(0.01) - 1.0
     }
 
-    /// What no placement gains more than, where messages cost nothing.
+    /// What no placement gains more than.
     pub fn most_gain(&self) -> f64 {
         let all: f64 = self.model.objects().iter().map(|object| object.load).sum();
         let speed: f64 = (0..self.pes.len()).map(|pe| self.own_speed(pe)).sum();
         let saved = self.seconds_today() - all / speed;
         1.0 / (1.0 - saved).max(0.01) - 1.0
-    }
-
-    /// Whether some messages cost their PEs more than others.
-    pub fn heeds_messages(&self) -> bool {
-        !self.model.edges().is_empty() && self.message_cost != MessageCost::default()
     }
 
     /// The same with other speeds of PEs.

@@ -33,6 +33,7 @@ mod learn;
 #[cfg(not(feature = "json"))]
 #[path = "no_learn.rs"]
 mod learn;
+mod looks;
 pub mod measure;
 mod options;
 mod outcome;
@@ -186,7 +187,7 @@ impl Balancer {
         let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
         let Some(cost) = step.take_cost() else { return };
         let period = match step.interval() {
-            Some(interval) => interval.max(step.usual_looking().saturating_mul(LOOKS)),
+            Some(interval) => interval.max(step.rest_of_looks()),
             None => period,
         };
         let pause = rest(period, cost).as_secs_f64() * core.cycles_per_second();
@@ -198,10 +199,6 @@ impl Balancer {
 /// The next step begins at least so many times as long after a step as that kept PEs from running
 /// ranks, so that no more than a quarter of their time goes to steps, however short the period is.
 const REST: u32 = 3;
-
-/// So many times as long as it takes to look and to decide `auto` waits before it does so again: where nothing
-/// can be gained, it costs less than half a percent.
-const LOOKS: u32 = 250;
 
 /// The time from the end of a step that took so long to the next one.
 fn rest(period: Duration, cost: Duration) -> Duration {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::database::{Database, Verdict};
 use crate::dump::DumpError;
 use crate::learn::LearnError;
+use crate::looks::Looks;
 use crate::measure::PeLoad;
 use crate::outcome::{Moved, Stayed};
 use crate::{Balancing, LbReport};
@@ -41,7 +42,7 @@ pub(crate) struct Step {
     outcome: Moved,
     /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
     looking: Duration,
-    usual_looking: Duration,
+    looks: Looks,
     copying: Vec<Duration>,
     /// Ranks that PEs have sent in this step, less those that have come; a rank may come before its
     /// PE has said that it went.
@@ -132,7 +133,7 @@ impl Step {
             kept: Vec::new(),
             outcome: Moved::default(),
             looking: Duration::ZERO,
-            usual_looking: Duration::MAX,
+            looks: Looks::new(),
             copying: vec![Duration::ZERO; pes],
             under_way: 0,
             cost: None,
@@ -199,9 +200,7 @@ impl Step {
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
         self.looking = began.elapsed() + Duration::from_nanos(asking);
-        // A PE that another program has interrupted did not look for so long.
-        let more = self.looking.saturating_sub(self.usual_looking) / 16;
-        self.usual_looking = self.looking.min(self.usual_looking.saturating_add(more));
+        self.looks.add(self.looking, Instant::now());
         orders
     }
 
@@ -241,9 +240,9 @@ impl Step {
         self.database.interval()
     }
 
-    /// What it usually takes to look and to decide.
-    pub(crate) fn usual_looking(&self) -> Duration {
-        self.usual_looking
+    /// For how long nobody should look again, so that looking does not cost too much.
+    pub(crate) fn rest_of_looks(&self) -> Duration {
+        self.looks.rest()
     }
 
     /// What the step has cost that is just over.

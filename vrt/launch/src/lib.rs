@@ -36,6 +36,7 @@ mod pe_process;
 mod reclaim;
 mod shares;
 mod supervisor;
+mod threads;
 mod trace;
 mod waits;
 mod watchdog;

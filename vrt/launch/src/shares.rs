@@ -11,7 +11,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::watchdog::without_signals;
+use crate::threads;
 use vrt_core::pe::{Pe, count_look, when_asked};
 use vrt_slot::foreign;
 use vrt_slot::hooks::Watched;
@@ -38,13 +38,7 @@ impl Shares {
         *watched() = Some((Watched::this_thread(), idles));
         let is_wanted = config.prints_statistics() || config.has_monitor();
         IS_WANTED.store(is_wanted, Ordering::Relaxed);
-        let started = without_signals(|| {
-            std::thread::Builder::new()
-                .name("vrt-shares".to_owned())
-                .stack_size(128 << 10)
-                .spawn(look_again_and_again)
-        });
-        *looker() = Some(started.ok()?.thread().clone());
+        *looker() = Some(threads::start("vrt-shares", look_again_and_again)?);
         foreign::expect_threads(1);
         when_asked(want);
         Some(Shares(()))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::Config;
-use crate::watchdog::without_signals;
+use crate::threads::without_signals;
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::Observer;
 use vrt_slot::{foreign, report};

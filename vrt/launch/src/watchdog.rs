@@ -19,12 +19,11 @@
 //! be made the PE goes without.
 
 use std::ffi::{c_int, c_long, c_void};
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::pe_process;
+use crate::{pe_process, threads};
 use vrt_core::net::shared::{Idleness, Shared};
 use vrt_core::pe::{self, Holder, Pe};
 use vrt_slot::{foreign, report};
@@ -69,13 +68,7 @@ impl Watchdog {
         install_handler();
         // SAFETY: a plain system call.
         let thread = unsafe { libc::gettid() };
-        let started = without_signals(|| {
-            std::thread::Builder::new()
-                .name("vrt-watchdog".to_owned())
-                .stack_size(128 << 10)
-                .spawn(move || watch(thread, period))
-        });
-        started.ok()?;
+        threads::start("vrt-watchdog", move || watch(thread, period))?;
         foreign::expect_threads(1);
         Some(Watchdog(()))
     }
@@ -89,20 +82,6 @@ impl Drop for Watchdog {
 
 fn watched_now() -> MutexGuard<'static, Option<Watched>> {
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs `f` with all signals blocked, as a thread that it starts has them then.
-pub(super) fn without_signals<R>(f: impl FnOnce() -> R) -> R {
-    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the first call writes the set that the second reads.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let result = f();
-    // SAFETY: the call above has written what was before: it cannot fail with this `how`.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    result
 }
 
 /// The watchdog's thread.

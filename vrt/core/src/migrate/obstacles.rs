@@ -21,7 +21,9 @@ fn may_move(core: &Core, rank: u32, in_node: bool) -> Result<(), Stays> {
             Err(Stays::Running)
         }
         Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
-        Some(state) => held_outside(state, in_node).map_or(Ok(()), |why| Err(Stays::Pinned(why))),
+        Some(state) => {
+            held_outside(state, in_node, counted::pin).map_or(Ok(()), |why| Err(Stays::Pinned(why)))
+        }
     }
 }
 
@@ -54,7 +56,7 @@ impl Migration {
     pub fn pinned(&mut self, core: &mut Core, frame: usize) -> Option<&'static str> {
         let (rank, farthest) = (core.current, self.farthest_journey(core));
         let in_node = farthest == Journey::InNode;
-        let held = core.rank(rank).and_then(|state| held_outside(state, in_node));
+        let held = core.rank(rank).and_then(|state| held_outside(state, in_node, counted::pin));
         held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
     }
 
@@ -63,7 +65,8 @@ impl Migration {
     pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<&'static str> {
         let in_node = self.farthest_journey(core) == Journey::InNode;
         let state = core.rank(rank)?;
-        let (held, was_obstructed) = (held_outside(state, in_node), state.obstacle.is_some());
+        let (held, was_obstructed) =
+            (held_outside(state, in_node, counted::known_pin), state.obstacle.is_some());
         if held.is_some() || !was_obstructed {
             return held;
         }
@@ -160,8 +163,13 @@ impl search::Others for Others<'_> {
     }
 }
 
-/// What a rank has outside its slot and cannot take along, in its node or farther, if anything.
-fn held_outside(state: &RankState, in_node: bool) -> Option<&'static str> {
+/// What a rank has outside its slot and cannot take along, in its node or farther, if anything;
+/// `counted` says so of what is counted.
+fn held_outside(
+    state: &RankState,
+    in_node: bool,
+    counted: unsafe fn(*mut SlotHeader) -> Option<&'static str>,
+) -> Option<&'static str> {
     if allocator::is_another() {
         return Some("the program's global allocator does not take its memory from malloc");
     }
@@ -177,7 +185,7 @@ fn held_outside(state: &RankState, in_node: bool) -> Option<&'static str> {
         return held;
     }
     // SAFETY: the slot of a rank of this PE, whose thread this is.
-    let counted = unsafe { counted::pin(state.slot) };
+    let counted = unsafe { counted(state.slot) };
     if counted.is_some() {
         return counted;
     }

@@ -9,17 +9,20 @@
 //!
 //! So a rank stays while its memory refers to such a thing. That is looked for only while the count
 //! is higher than it was when the PE began: then the live blocks of the rank's heap and its stack
-//! are searched for the thing's address.
+//! are searched for the thing's address. Others than ranks may have raised the count, and what looks like an `Arc`
+//! may be none: who only wants to know what ranks are likely to stay ([`known_pin`]) has a rank searched when a
+//! count is higher than when nothing was found in it.
 
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
-use crate::SlotHeader;
 use crate::live::{self, Part};
 use crate::rank::Body;
+use crate::{SlotHeader, SlotId};
 
 const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is no count.
@@ -33,7 +36,7 @@ const HEAP: usize = 64 << 20;
 const STACK: usize = 256 << 10;
 
 /// Something that is counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Counted {
     /// Where the count is, which is where references point to.
     at: usize,
@@ -43,11 +46,24 @@ struct Counted {
     reason: &'static str,
     /// It is not in the heap that ends at the break, which stays.
     has_own_pages: bool,
+    /// The highest counts at which the memory of ranks did not refer to it.
+    in_vain: FxHashMap<SlotId, usize>,
 }
 
 impl Counted {
     fn new(at: usize, reason: &'static str) -> Counted {
-        Counted { at, without: 0, reason, has_own_pages: false }
+        Counted { at, without: 0, reason, has_own_pages: false, in_vain: FxHashMap::default() }
+    }
+
+    /// The count, if it is higher than without ranks.
+    fn raised(&self) -> Option<usize> {
+        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now, with
+        // its pages if it had some of its own; all else is readable.
+        let count = unsafe {
+            let is_there = !self.has_own_pages || read::<1>(self.at).is_some();
+            is_there.then(|| load(self.at))
+        }?;
+        (count > self.without).then_some(count)
     }
 }
 
@@ -91,6 +107,30 @@ pub unsafe fn pin(slot: *mut SlotHeader) -> Option<&'static str> {
     unsafe { held(slot, |_| true) }
 }
 
+/// The same, as far as is known: a rank in which nothing was found is not searched again for as few references.
+///
+/// # Safety
+/// As [`pin`].
+pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
+    // SAFETY: as the caller promises.
+    let id = unsafe { (*slot).id() };
+    COUNTED.with_borrow_mut(|all| {
+        all.iter_mut().find_map(|counted| {
+            let count = counted.raised()?;
+            let in_vain = counted.in_vain.entry(id).or_default();
+            if count <= *in_vain {
+                return None;
+            }
+            // SAFETY: as the caller promises.
+            if unsafe { search(slot, &[counted.at]) } {
+                return Some(counted.reason);
+            }
+            *in_vain = count;
+            None
+        })
+    })
+}
+
 /// Whether the rank of a slot holds a handle of the PE's thread.
 ///
 /// # Safety
@@ -104,15 +144,12 @@ pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
 /// As [`pin`].
 unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
-        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now, with
-        // its pages if it had some of its own; all else is readable. The slot is as the caller promises.
-        let holds = |counted: &&Counted| unsafe {
-            (!counted.has_own_pages || read::<1>(counted.at).is_some())
-                && load(counted.at) > counted.without
-                && search(slot, &[counted.at])
+        // SAFETY: as the caller promises.
+        let holds = |counted: &&Counted| {
+            counted.raised().is_some() && unsafe { search(slot, &[counted.at]) }
         };
-        let asked = all.iter().filter(|counted| is_asked_for(counted.reason));
-        asked.into_iter().find(holds).map(|counted| counted.reason)
+        let mut asked = all.iter().filter(|counted| is_asked_for(counted.reason));
+        asked.find(holds).map(|counted| counted.reason)
     })
 }
 

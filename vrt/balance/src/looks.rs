@@ -1,0 +1,71 @@
+//! How often `--lb auto` may look at what ranks cost: a part of the time, after some looks in quick succession.
+//!
+//! What looking and deciding takes is a debt that rests pay off. While it is small nobody has to rest for it, so
+//! that a job is balanced soon after it began.
+
+use std::time::{Duration, Instant};
+
+/// So many times as long as looks have taken it rests: where nothing can be gained, they cost less than half a
+/// percent.
+const RESTS: u32 = 250;
+/// A debt for which nobody rests.
+const AT_ONCE: Duration = Duration::from_millis(5);
+
+/// What looks have cost and rests have not paid yet.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// What a look usually takes.
+    usual: Duration,
+    debt: Duration,
+    /// When the last one was.
+    last: Option<Instant>,
+}
+
+impl Looks {
+    pub fn new() -> Looks {
+        Looks { usual: Duration::MAX, debt: Duration::ZERO, last: None }
+    }
+
+    /// Another one has taken so long, and has just ended.
+    pub fn add(&mut self, took: Duration, now: Instant) {
+        // A PE that another program has interrupted did not look for so long.
+        let more = took.saturating_sub(self.usual) / 16;
+        self.usual = took.min(self.usual.saturating_add(more));
+        let rested = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
+        self.debt = self.debt.saturating_sub(rested / RESTS) + self.usual;
+        self.last = Some(now);
+    }
+
+    /// For how long nobody should look again.
+    pub fn rest(&self) -> Duration {
+        self.debt.saturating_sub(AT_ONCE).saturating_mul(RESTS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_looks_are_free_and_all_others_paid_for() {
+        let ms = Duration::from_millis;
+        let (mut looks, mut now) = (Looks::new(), Instant::now());
+        let begin = now;
+        let mut number = 0;
+        while now < begin + ms(10_000) {
+            looks.add(ms(1), now);
+            number += 1;
+            assert_eq!(looks.rest() == Duration::ZERO, number <= 5, "{number}: {looks:?}");
+            now += looks.rest().max(ms(10));
+        }
+        assert_eq!(number, 5 + 10_000 / 250);
+    }
+
+    #[test]
+    fn an_interruption_is_no_look() {
+        let (mut looks, now) = (Looks::new(), Instant::now());
+        looks.add(Duration::from_micros(100), now);
+        looks.add(Duration::from_millis(16), now);
+        assert!(looks.debt < Duration::from_micros(1200), "{looks:?}");
+    }
+}
