@@ -37,6 +37,8 @@ pub(crate) enum Verdict {
 const SURE: f64 = 2.6;
 /// Points that are too few to say how much they scatter.
 const FEW: f64 = 4.0;
+/// A mean is hardly so many standard errors too large.
+const HARDLY: f64 = 2.0;
 /// Nobody's rate is steadier than this part of it.
 const STEADIEST: f64 = 0.002;
 /// A smaller change is none.
@@ -118,15 +120,16 @@ fn scatter_of(points: &[Point], rate: fn(&Point) -> f64) -> Option<f64> {
     (points.len() > 1 && row.mean > 0.0).then(|| row.deviation() / row.mean)
 }
 
-struct Row {
+/// Some numbers.
+pub(crate) struct Row {
     count: f64,
-    mean: f64,
+    pub mean: f64,
     /// Standard error of the mean.
     error: f64,
 }
 
 impl Row {
-    fn of(points: &[Point], rate: impl Fn(&Point) -> f64) -> Option<Row> {
+    pub fn of<T>(points: &[T], rate: impl Fn(&T) -> f64) -> Option<Row> {
         if points.is_empty() {
             return None;
         }
@@ -136,6 +139,11 @@ impl Row {
         let variance = if points.len() > 1 { squares / (count - 1.0) } else { 0.0 };
         let error = (variance / count).sqrt().max(STEADIEST * mean / count.sqrt());
         Some(Row { count, mean, error })
+    }
+
+    /// What the mean of many more is hardly less than.
+    pub fn at_least(&self) -> f64 {
+        self.mean - HARDLY * self.error
     }
 
     fn deviation(&self) -> f64 {

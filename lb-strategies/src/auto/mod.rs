@@ -34,7 +34,7 @@ use crate::{
 use thiserror::Error;
 
 pub use compare::Change;
-use compare::{Point, Verdict, scatter, scatter_of_work};
+use compare::{Point, Row, Verdict, scatter, scatter_of_work};
 use predict::{Candidate, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
@@ -238,6 +238,16 @@ pub struct Auto {
     account: Account,
 }
 
+/// Of which of the last samples loads are taken.
+#[derive(Clone, Copy)]
+enum Which {
+    /// The mean of one half of them.
+    Newer,
+    Older,
+    /// One alone, counted from the oldest.
+    One(usize),
+}
+
 enum Phase {
     Watching,
     Moving(Trial, u32),
@@ -409,7 +419,7 @@ impl Auto {
         if self.account.kept == 0 {
             return Ok(());
         }
-        let scene = self.scene(sample, false)?;
+        let scene = self.scene(sample, Which::Newer)?;
         let first: Vec<usize> = sample.ids.iter().map(|id| self.first[id]).collect();
         self.account.by_model += sample.seconds * (scene.seconds(&first) - scene.seconds_today());
         self.account.estimate();
@@ -430,7 +440,7 @@ impl Auto {
         }
         let horizon = self.lasted.clamp(HORIZON.0, HORIZON.1);
         // What both halves of the time say is not noise.
-        let new = self.scene(sample, false)?;
+        let new = self.scene(sample, Which::Newer)?;
         let is_for_tests = self.candidates.iter().any(|it| it.strategy.is_chaos());
         // Less than that could not be told from noise.
         let least = scatter_of_work(&self.points);
@@ -439,33 +449,44 @@ impl Auto {
         if new.most_gain() < needed && !is_for_tests {
             return Ok(Step::default());
         }
-        let old = self.scene(sample, true)?;
-        // What counts of a promise, what it is, and whose.
-        let mut best: Option<(f64, f64, usize, Vec<usize>)> = None;
+        let old = self.scene(sample, Which::Older)?;
+        // What counts of a promise, whose it is, and what it costs.
+        let mut best: Option<(f64, usize, Vec<usize>, f64)> = None;
         for (number, candidate) in self.candidates.iter().enumerate() {
             let Some(placement) = candidate.place(&new, horizon, self.steps) else { continue };
             let cost = move_seconds(&new.model, &placement) / horizon;
-            let (promised, sure) = match candidate.strategy.is_chaos() {
-                true => (1.0, 1.0),
-                false => {
-                    let (new, old) = (new.gain(&placement), old.gain(&placement));
-                    (f64::midpoint(new, old) - cost, new.min(old) - cost)
-                }
+            let promised = match candidate.strategy.is_chaos() {
+                true => 1.0,
+                false => new.gain(&placement).min(old.gain(&placement)) - cost,
             };
-            let counts = sure * candidate.trust;
+            let counts = promised * candidate.trust;
             if best.as_ref().is_none_or(|(most, ..)| counts > *most + MUCH_BETTER) {
-                best = Some((counts, promised, number, placement));
+                best = Some((counts, number, placement, cost));
             }
         }
-        let Some((counts, promised, number, placement)) = best else { return Ok(Step::default()) };
-        let may_try = may_try || promised > self.failed + PROMISES_MORE;
-        let is_rough = new.is_rough() || self.candidates[number].speeds != Speeds::Measured;
+        let Some((counts, number, placement, cost)) = best else { return Ok(Step::default()) };
+        let candidate = &self.candidates[number];
+        let is_rough = new.is_rough() || candidate.speeds != Speeds::Measured;
         let least = if is_rough { least.max(WORTH_A_ROUGH_TRIAL) } else { least };
-        if counts < least || !may_try {
+        if counts < least {
+            return Ok(Step::default());
+        }
+        let mut promised = 1.0;
+        if !candidate.strategy.is_chaos() {
+            let gains = (0..WINDOW)
+                .map(|number| Ok(self.scene(sample, Which::One(number))?.gain(&placement) - cost));
+            let gains = Row::of(&gains.collect::<Result<Vec<f64>, _>>()?, |gain| *gain);
+            let Some(gains) = gains else { return Ok(Step::default()) };
+            promised = gains.mean;
+            if gains.at_least() * candidate.trust < least {
+                return Ok(Step::default());
+            }
+        }
+        if !may_try && promised < self.failed + PROMISES_MORE {
             return Ok(Step::default());
         }
         let target = sample.ids.iter().copied().zip(placement).collect();
-        let name = self.candidates[number].name();
+        let name = candidate.name();
         Ok(self.try_out(sample, Some(number), name, promised, target))
     }
 
@@ -593,12 +614,17 @@ impl Auto {
         }
     }
 
-    /// What the job does, by the newer half of the last loads or the older one.
-    fn scene(&self, sample: &Sample, older: bool) -> Result<Scene, LoadModelError> {
+    /// What the job does, by some of the last loads.
+    fn scene(&self, sample: &Sample, which: Which) -> Result<Scene, LoadModelError> {
         let mean = |loads: &VecDeque<f64>| {
-            let half = loads.len().div_ceil(2);
-            let (from, to) = if older { (0, half) } else { (loads.len() - half, loads.len()) };
-            loads.range(from..to).sum::<f64>() / half as f64
+            let (all, half) = (loads.len(), loads.len().div_ceil(2));
+            let range = match which {
+                Which::Newer => all - half..all,
+                Which::Older => 0..half,
+                Which::One(number) => number.min(all - 1)..(number + 1).min(all),
+            };
+            let count = range.len();
+            loads.range(range).sum::<f64>() / count as f64
         };
         let objects = sample.ids.iter().zip(sample.model.objects());
         let objects = objects.map(|(id, object)| {
