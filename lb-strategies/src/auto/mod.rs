@@ -181,6 +181,8 @@ const MANY: usize = 16;
 const KEPT: usize = 24;
 /// Samples of loads that a prediction is made of.
 const WINDOW: usize = 8;
+/// It must hold for as many groups of 1, 2, .. samples; so many numbers are tried.
+const SCALES: u32 = 3;
 /// Steps in which objects that were not free to go are told again.
 const REPEATS: u32 = 3;
 /// So much worse, one sample is enough; half of it, two.
@@ -241,11 +243,14 @@ pub struct Auto {
 /// Of which of the last samples loads are taken.
 #[derive(Clone, Copy)]
 enum Which {
-    /// The mean of one half of them.
+    /// The newer half of a window, or the older one.
     Newer,
     Older,
-    /// One alone, counted from the oldest.
-    One(usize),
+    /// A group of so many, counted from the newest.
+    Group {
+        number: usize,
+        samples: usize,
+    },
 }
 
 enum Phase {
@@ -399,7 +404,7 @@ impl Auto {
     fn note_loads(&mut self, sample: &Sample) {
         for (id, object) in sample.ids.iter().zip(sample.model.objects()) {
             let loads = self.loads.entry(*id).or_default();
-            if loads.len() == WINDOW {
+            if loads.len() == WINDOW << (SCALES - 1) {
                 loads.pop_front();
             }
             loads.push_back(object.load / sample.seconds);
@@ -471,23 +476,47 @@ impl Auto {
         if counts < least {
             return Ok(Step::default());
         }
-        let mut promised = 1.0;
-        if !candidate.strategy.is_chaos() {
-            let gains = (0..WINDOW)
-                .map(|number| Ok(self.scene(sample, Which::One(number))?.gain(&placement) - cost));
-            let gains = Row::of(&gains.collect::<Result<Vec<f64>, _>>()?, |gain| *gain);
-            let Some(gains) = gains else { return Ok(Step::default()) };
-            promised = gains.mean;
-            if gains.at_least() * candidate.trust < least {
-                return Ok(Step::default());
+        let sure = match candidate.strategy.is_chaos() {
+            true => Some(1.0),
+            false => {
+                let least = cost + least / candidate.trust;
+                self.sure_gain(sample, &new, &placement, least).map(|gain| gain - cost)
             }
-        }
+        };
+        let Some(promised) = sure else { return Ok(Step::default()) };
         if !may_try && promised < self.failed + PROMISES_MORE {
             return Ok(Step::default());
         }
         let target = sample.ids.iter().copied().zip(placement).collect();
         let name = candidate.name();
         Ok(self.try_out(sample, Some(number), name, promised, target))
+    }
+
+    /// What a placement gains on average, if that is at least so much in almost any of the last samples, or of the
+    /// last groups of some: what is busy in turn, within an iteration or by what else a core has to do, is even only
+    /// over some of them.
+    fn sure_gain(
+        &self,
+        sample: &Sample,
+        scene: &Scene,
+        placement: &[usize],
+        least: f64,
+    ) -> Option<f64> {
+        let seen = sample.ids.iter().filter_map(|id| Some(self.loads.get(id)?.len()));
+        let seen = seen.max().unwrap_or(0);
+        let scales = (0..SCALES).map(|scale| 1_usize << scale);
+        let is_due = |samples: &usize| {
+            *samples == 1 || (self.steps.is_multiple_of(*samples as u64) && FEW * samples <= seen)
+        };
+        scales.filter(is_due).find_map(|samples| {
+            let groups = (seen / samples).min(WINDOW);
+            let gains = (0..groups).map(|number| {
+                let which = Which::Group { number, samples };
+                scene.gain_of(placement, |object| self.load(sample.ids[object], which))
+            });
+            let gains = Row::of(&gains.collect::<Vec<f64>>(), |gain| *gain)?;
+            (gains.at_least() >= least).then_some(gains.mean)
+        })
     }
 
     fn try_out(
@@ -614,23 +643,27 @@ impl Auto {
         }
     }
 
+    /// The mean load of an object in some of the last samples.
+    fn load(&self, id: u32, which: Which) -> f64 {
+        const HALF: usize = WINDOW / 2;
+        let Some(loads) = self.loads.get(&id) else { return 0.0 };
+        let (older, newer) = match which {
+            Which::Newer => (HALF, 0),
+            Which::Older => (WINDOW, HALF),
+            Which::Group { number, samples } => ((number + 1) * samples, number * samples),
+        };
+        // Of one that has not been here for so long, what there is.
+        let older = older.clamp(1, loads.len());
+        let newer = newer.min(older - 1);
+        let range = loads.len() - older..loads.len() - newer;
+        let count = range.len() as f64;
+        loads.range(range).sum::<f64>() / count
+    }
+
     /// What the job does, by some of the last loads.
     fn scene(&self, sample: &Sample, which: Which) -> Result<Scene, LoadModelError> {
-        let mean = |loads: &VecDeque<f64>| {
-            let (all, half) = (loads.len(), loads.len().div_ceil(2));
-            let range = match which {
-                Which::Newer => all - half..all,
-                Which::Older => 0..half,
-                Which::One(number) => number.min(all - 1)..(number + 1).min(all),
-            };
-            let count = range.len();
-            loads.range(range).sum::<f64>() / count as f64
-        };
         let objects = sample.ids.iter().zip(sample.model.objects());
-        let objects = objects.map(|(id, object)| {
-            let load = self.loads.get(id).map_or(0.0, mean);
-            Object { load, ..*object }
-        });
+        let objects = objects.map(|(id, object)| Object { load: self.load(*id, which), ..*object });
         let pes = sample.model.pes().to_vec();
         let edges = sample.model.edges().iter().map(|edge| {
             let a_second = |count: u64| (count as f64 / sample.seconds) as u64;

@@ -53,12 +53,18 @@ impl Scene {
     /// Where another program has a PE's core for longer than PEs have to do before they wait for each other, all
     /// run as slowly as that PE, however little there is to do on it.
     pub fn seconds(&self, placement: &[usize]) -> f64 {
+        self.seconds_of(placement, |object| self.model.objects()[object].load)
+    }
+
+    /// The same with other loads of objects.
+    fn seconds_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
         let pes = self.model.pes();
         let mut loads: Vec<f64> = pes.iter().map(|pe| pe.background).collect();
         let mut is_used = vec![false; pes.len()];
-        for (object, &pe) in self.model.objects().iter().zip(placement) {
-            loads[pe] += object.load / self.own_speed(pe);
-            is_used[pe] |= object.load > 0.0;
+        for (object, &pe) in placement.iter().enumerate() {
+            let load = load(object);
+            loads[pe] += load / self.own_speed(pe);
+            is_used[pe] |= load > 0.0;
         }
         for edge in self.model.edges() {
             let (from, to) = (placement[edge.from], placement[edge.to]);
@@ -103,23 +109,29 @@ impl Scene {
 
     /// The same where objects are.
     pub fn seconds_today(&self) -> f64 {
-        let today: Vec<usize> = self.model.objects().iter().map(|object| object.pe).collect();
-        self.seconds(&today)
+        self.seconds(&self.today())
+    }
+
+    fn today(&self) -> Vec<usize> {
+        self.model.objects().iter().map(|object| object.pe).collect()
     }
 
     /// How much faster all would run with a placement, as a part. What the busiest PE waits for now it will
     /// wait for then.
     pub fn gain(&self, placement: &[usize]) -> f64 {
-        let saved = self.seconds_today() - self.seconds(placement);
-        1.0 / (1.0 - saved).max(0.01) - 1.0
+        faster(self.seconds_today() - self.seconds(placement))
+    }
+
+    /// The same with other loads of objects.
+    pub fn gain_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
+        faster(self.seconds_of(&self.today(), &load) - self.seconds_of(placement, &load))
     }
 
     /// What no placement gains more than.
     pub fn most_gain(&self) -> f64 {
         let all: f64 = self.model.objects().iter().map(|object| object.load).sum();
         let speed: f64 = (0..self.pes.len()).map(|pe| self.own_speed(pe)).sum();
-        let saved = self.seconds_today() - all / speed;
-        1.0 / (1.0 - saved).max(0.01) - 1.0
+        faster(self.seconds_today() - all / speed)
     }
 
     /// The same with other speeds of PEs.
@@ -134,6 +146,11 @@ impl Scene {
     fn is_shared(&self, pe: usize) -> bool {
         self.pes[pe].share < SHARED
     }
+}
+
+/// How much faster all runs, as a part, if so much of each second is saved.
+fn faster(saved: f64) -> f64 {
+    1.0 / (1.0 - saved).max(0.01) - 1.0
 }
 
 /// A way to find a placement.
