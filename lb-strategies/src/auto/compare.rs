@@ -171,6 +171,22 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_is_faster_and_slower_hides_no_gain() {
+        let points = |rates: &[f64], work: f64| -> Vec<Point> {
+            rates.iter().map(|rate| Point { events: rate * work, work }).collect()
+        };
+        let before = points(&[100.0, 130.0, 80.0, 110.0], 1.5);
+        let change = Change::between(&before, &points(&[90.0, 105.0, 75.0, 130.0], 1.8)).unwrap();
+        assert!((change.gain - 0.2).abs() < 1e-9, "{change:?}");
+        assert_eq!(change.verdict(), Verdict::Better);
+        // Busy for longer, and yet slower.
+        let change = Change::between(&before, &points(&[50.0, 48.0, 52.0, 50.0], 1.8));
+        assert_eq!(change.unwrap().verdict(), Verdict::Better, "it does something else");
+        let change = Change::between(&points(&[100.0; 4], 1.5), &points(&[80.0; 4], 1.6)).unwrap();
+        assert_eq!(change.verdict(), Verdict::Worse);
+    }
+
+    #[test]
     fn in_another_phase_work_counts() {
         let before = points(&[100.0; 4]);
         let after: Vec<Point> = (0..4).map(|_| Point { events: 10.0, work: 2.4 }).collect();

@@ -2,9 +2,17 @@
 //!
 //! A strategy predicts that a placement is better; whether it is, nobody knows before ranks have run there. So
 //! [`Auto`] treats each placement as a trial. It is told in *samples* what a job gets done, sees how much that
-//! scatters, tries what promises most, and compares. A placement that did worse is taken back; what cannot be told
-//! from noise counts as no gain. After either it waits, each time twice as long, and another strategy has its turn;
-//! what a strategy promises counts only as far as it has kept its promises.
+//! scatters, tries what promises most if it does so in nearly all of them, and compares. A placement that did worse is
+//! taken back; what cannot be told from noise counts as no gain. After either it waits, each time twice as long and
+//! until what failing trials have cost is a small part of the time, and another strategy has its turn; what a strategy
+//! promises counts only as far as it has kept its promises.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `account` | what all trials have brought and cost |
+//! | `compare` | whether a placement was better than the one before, and noise |
+//! | `news` | what there is to say about a trial |
+//! | `predict` | what a placement is worth by the model, and which ones there are |
 //!
 //! ```text
 //!                 a placement promises enough                    all have come, or will not
@@ -19,7 +27,9 @@
 //! The state machine is pure: it knows no clock and no runtime, so that it does the same in a job, in a replay and in a
 //! test. Time passes by the samples' lengths only.
 
+mod account;
 mod compare;
+mod news;
 mod predict;
 
 use std::collections::{HashMap, VecDeque};
@@ -33,8 +43,10 @@ use crate::{
 };
 use thiserror::Error;
 
+pub use account::{Account, relative_error};
 pub use compare::Change;
 use compare::{Point, Row, Verdict, scatter, scatter_of_work};
+pub use news::News;
 use predict::{Candidate, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
@@ -111,66 +123,6 @@ pub struct Step {
     pub orders: Vec<Placed>,
     /// What there is to say about it.
     pub news: Option<News>,
-}
-
-/// What has become of a trial, or that one begins.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// A placement is tried, which promises so much.
-    Tries {
-        /// Who has found it.
-        name: String,
-        /// The promised gain.
-        promised: f64,
-    },
-    /// A placement stays: it is better by so much.
-    Keeps {
-        /// Who has found it.
-        name: String,
-        /// What was measured.
-        change: Change,
-    },
-    /// A placement stays though nothing is gained that could be told from noise.
-    NoGain {
-        /// Who has found it.
-        name: String,
-        /// What was measured.
-        change: Change,
-    },
-    /// A placement was worse by so much: all go back.
-    TakesBack {
-        /// Who had found it.
-        name: String,
-        /// What was measured.
-        change: Change,
-    },
-}
-
-impl fmt::Display for News {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |part: f64| 100.0 * part;
-        match self {
-            Self::Tries { name, promised } => {
-                write!(f, "tries {name}, which promises {:+.1}%", percent(*promised))
-            }
-            Self::Keeps { name, change } => {
-                let Change { gain, spread } = change;
-                write!(f, "keeps {name}: {:+.1}% +- {:.1}", percent(*gain), percent(*spread))
-            }
-            Self::NoGain { name, change } => {
-                let Change { gain, spread } = change;
-                let (gain, spread) = (percent(*gain), percent(*spread));
-                write!(
-                    f,
-                    "no gain by {name} that can be told from noise: {gain:+.1}% +- {spread:.1}"
-                )
-            }
-            Self::TakesBack { name, change } => {
-                let Change { gain, spread } = change;
-                write!(f, "takes {name} back: {:+.1}% +- {:.1}", percent(*gain), percent(*spread))
-            }
-        }
-    }
 }
 
 /// Samples of a placement before it is compared or another is tried.
@@ -270,40 +222,6 @@ struct Trial {
     before: HashMap<u32, usize>,
     /// What was measured before.
     points: Vec<Point>,
-}
-
-/// What has come of all trials.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Account {
-    /// Seconds of all samples.
-    pub seconds: f64,
-    /// Placements that were tried, those that stayed because they were better, those of which nobody can
-    /// tell, and those that were taken back.
-    pub tried: u32,
-    /// See there.
-    pub kept: u32,
-    /// See there.
-    pub unclear: u32,
-    /// See there.
-    pub taken_back: u32,
-    /// Seconds that were gained by where objects were, not where they began: by the model, as far as it was
-    /// right in the trials; less those that trials have cost that were taken back.
-    pub gained: f64,
-    /// One standard error of that.
-    pub spread: f64,
-    /// By how much the rate that came differed from the promised one, as a part of that, for each trial that
-    /// was decided.
-    pub errors: Vec<f64>,
-    /// What was kept last.
-    pub last_kept: Option<String>,
-    /// Seconds that the model says were gained, and those that trials have cost.
-    by_model: f64,
-    lost: f64,
-    /// What was measured in the trials that were kept, over what was promised; how many, and the square of
-    /// the standard error.
-    measured: f64,
-    promised: f64,
-    uncertain: f64,
 }
 
 impl Auto {
@@ -681,56 +599,6 @@ impl Auto {
             message_cost: sample.message_cost,
             grain: sample.grain,
         })
-    }
-}
-
-/// By how much a rate that is larger by the part `came` than before differs from one that was promised to be larger
-/// by `promised`, as a part of that.
-#[must_use]
-pub fn relative_error(promised: f64, came: f64) -> f64 {
-    (1.0 + came) / (1.0 + promised) - 1.0
-}
-
-/// What was measured is taken for so many times what the model says at most: other things have changed, too.
-const MOST_KEPT: f64 = 1.5;
-
-impl Account {
-    /// By how much the rate that came differed from the promised one, as a part of that: the median of all
-    /// trials that were decided, if any was.
-    #[must_use]
-    pub fn median_error(&self) -> Option<f64> {
-        let mut errors: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        errors.get(errors.len() / 2).copied()
-    }
-
-    fn keeps(&mut self, name: &str, promised: f64, change: Change) {
-        self.kept += 1;
-        self.last_kept = Some(name.to_owned());
-        // What was learned promises nothing that the model knows.
-        if promised > 0.0 {
-            self.measured += change.gain;
-            self.promised += promised;
-            self.uncertain += change.spread.powi(2);
-        }
-    }
-
-    fn takes_back(&mut self, change: Change, seconds: f64) {
-        self.taken_back += 1;
-        self.lost -= change.gain * seconds;
-        self.estimate();
-    }
-
-    fn estimate(&mut self) {
-        let (kept, error) = match self.promised > 0.0 {
-            true => {
-                let kept = (self.measured / self.promised).clamp(0.0, MOST_KEPT);
-                (kept, self.uncertain.sqrt() / self.promised)
-            }
-            false => (1.0, 0.0),
-        };
-        self.gained = self.by_model * kept - self.lost;
-        self.spread = self.by_model.abs() * error;
     }
 }
 

@@ -119,6 +119,20 @@ fn where_nothing_can_be_gained_hardly_anything_is_tried() {
 }
 
 #[test]
+fn what_is_busy_in_turn_is_even() {
+    for seed in 0..20 {
+        let load = |time: f64, object: usize| {
+            let is_busy = (time * 100.0) as usize % 2 == object / 16;
+            if is_busy { 2e-5 } else { 1e-5 }
+        };
+        let mut world = World { noise: 0.05, ..World::new(32, load) };
+        let mut auto = auto(&USUAL);
+        world.run(&mut auto, 5.0, seed);
+        assert!(auto.account().tried <= 1, "{:?}", world.news);
+    }
+}
+
+#[test]
 fn what_makes_it_worse_is_taken_back_within_two_steps() {
     let mut world = World { noise: 0.02, ..World::new(16, |_, _| 1e-5) };
     let before = world.placement.clone();

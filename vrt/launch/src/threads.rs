@@ -41,3 +41,30 @@ pub(super) fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     result
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_has_begun_when_it_was_started() {
+        let (tell, told) = channel();
+        let run = move || {
+            let mut mask = MaybeUninit::uninit();
+            // SAFETY: writes the set that is read then.
+            let is_blocked = unsafe {
+                libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+                libc::sigismember(mask.as_ptr(), libc::SIGTERM)
+            };
+            tell.send((std::thread::current().id(), is_blocked)).unwrap();
+        };
+        let thread = start("vrt-begins", run).unwrap();
+        assert_eq!(thread.name(), Some("vrt-begins"));
+        assert_eq!(told.recv().unwrap(), (thread.id(), 1));
+        assert!(BEGUN.lock().unwrap().is_none());
+    }
+}

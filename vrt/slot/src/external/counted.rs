@@ -144,8 +144,8 @@ pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
 /// As [`pin`].
 unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
-        // SAFETY: as the caller promises.
         let holds = |counted: &&Counted| {
+            // SAFETY: as the caller promises.
             counted.raised().is_some() && unsafe { search(slot, &[counted.at]) }
         };
         let mut asked = all.iter().filter(|counted| is_asked_for(counted.reason));
