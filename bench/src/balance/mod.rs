@@ -7,13 +7,15 @@
 //! |---|---|
 //! | `cases` | programs and their arguments, what else runs on a core meanwhile |
 //! | `job` | one run: its seconds, and the trials that it tells of |
+//! | `replay` | what `lb-sim` makes of a recording of the case |
 //! | `plot` | what was promised and what came, as a picture |
 
 mod cases;
 mod job;
 mod plot;
+mod replay;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use lb_strategies::auto;
@@ -49,6 +51,9 @@ pub struct Args {
     /// The script that runs them there
     #[arg(long, value_name = "SCRIPT", hide = true)]
     two_machines: Option<PathBuf>,
+    /// Record each case once more, and say whether `lb-sim` finds the same winners
+    #[arg(long)]
+    replay: bool,
     /// Where to draw what was promised and what came, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -99,6 +104,9 @@ pub fn run(args: &Args) -> Result<bool, Error> {
         }
         let times = times_of(case, args, &mut trials)?;
         is_met &= times.print(case);
+        if args.replay {
+            is_met &= replayed(case, args, &times)?;
+        }
     }
     let decided: Vec<&Trial> = trials.iter().filter(|trial| trial.promised > 0.0).collect();
     if !decided.is_empty() {
@@ -126,12 +134,9 @@ struct Times {
 
 fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, Error> {
     let mut times = Times::default();
-    let (folder, launcher) = match case.is_across {
-        true => (&args.across, args.two_machines.as_deref()),
-        false => (&args.programs, None),
-    };
+    let (folder, launcher) = where_it_runs(case, args);
     for _ in 0..args.repeat {
-        let run = |balancer: &[&str]| job::run(case, folder.as_deref(), launcher, balancer);
+        let run = |balancer: &[&str]| job::run(case, folder, launcher, balancer);
         times.none.push(run(&[])?.seconds);
         if !case.best.is_empty() {
             times.best.push(run(case.best)?.seconds);
@@ -143,11 +148,43 @@ fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, 
     Ok(times)
 }
 
+/// Prints what a replay of the case says; gives whether those win that have won.
+fn replayed(case: &Case, args: &Args, times: &Times) -> Result<bool, Error> {
+    let (folder, launcher) = where_it_runs(case, args);
+    let lb_sim = args.programs.as_deref().map_or_else(|| "lb-sim".into(), |it| it.join("lb-sim"));
+    let said = replay::of(case, folder, launcher, &lb_sim)?;
+    let agrees = said.agrees_with(&times.medians());
+    let best = said.best.map_or("-".to_owned(), |best| format!("{best:.3}"));
+    println!(
+        "{:<34} {:>8.3} {best:>8} {:>8.3} {}",
+        "    lb-sim",
+        said.none,
+        said.auto,
+        if agrees { "the same winners" } else { "OTHER WINNERS" }
+    );
+    Ok(agrees)
+}
+
+/// The folder with a case's programs, and what runs them, if not they themselves.
+fn where_it_runs<'a>(case: &Case, args: &'a Args) -> (Option<&'a Path>, Option<&'a Path>) {
+    match case.is_across {
+        true => (args.across.as_deref(), args.two_machines.as_deref()),
+        false => (args.programs.as_deref(), None),
+    }
+}
+
 impl Times {
+    fn medians(&self) -> replay::Seconds {
+        replay::Seconds {
+            none: median(self.none.clone()),
+            best: (!self.best.is_empty()).then(|| median(self.best.clone())),
+            auto: median(self.auto.clone()),
+        }
+    }
+
     /// Prints the row; gives whether it is as it should be.
     fn print(&self, case: &Case) -> bool {
-        let (none, auto) = (median(self.none.clone()), median(self.auto.clone()));
-        let best = (!self.best.is_empty()).then(|| median(self.best.clone()));
+        let replay::Seconds { none, best, auto } = self.medians();
         let over_none = ratio(&self.auto, &self.none);
         // Where nobody knows better, nothing is gained.
         let over_best = best.map(|_| ratio(&self.auto, &self.best));
