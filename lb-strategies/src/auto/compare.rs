@@ -52,15 +52,20 @@ impl Change {
     ///
     /// A job runs faster if its PEs work for more of the time, or if they get more done in a second of work. How much
     /// they get done scatters by what else uses the machine, far more than how long they work: where it has not
-    /// changed by more than that, it has not changed.
-    pub(crate) fn between(before: &[Point], after: &[Point]) -> Option<Change> {
+    /// changed by more than that, it has not changed. Not where messages between nodes are a part of the work
+    /// (`costs_are_even` does not hold): with other messages there is other work to do.
+    pub(crate) fn between(
+        before: &[Point],
+        after: &[Point],
+        costs_are_even: bool,
+    ) -> Option<Change> {
         let of_work = Self::of(before, after, |it| it.work)?;
         if !counts_events(before, after) {
             return Some(of_work);
         }
         let per_work = Self::of(before, after, Point::per_work)?;
         match per_work.verdict() {
-            Verdict::Unclear => Some(of_work),
+            Verdict::Unclear if costs_are_even => Some(of_work),
             _ => Self::of(before, after, |it| it.events),
         }
     }
@@ -162,12 +167,13 @@ mod tests {
     #[test]
     fn what_is_clear_is_told_and_noise_is_not() {
         let before = points(&[100.0, 101.0, 99.0, 100.0]);
-        let verdict = |after: &[f64]| Change::between(&before, &points(after)).unwrap().verdict();
+        let verdict =
+            |after: &[f64]| Change::between(&before, &points(after), true).unwrap().verdict();
         assert_eq!(verdict(&[120.0, 121.0, 119.0]), Verdict::Better);
         assert_eq!(verdict(&[80.0, 81.0, 79.0]), Verdict::Worse);
         assert_eq!(verdict(&[100.0, 101.0, 100.5]), Verdict::Unclear);
         assert_eq!(verdict(&[80.0, 140.0, 95.0]), Verdict::Unclear);
-        assert!(Change::between(&before, &[]).is_none());
+        assert!(Change::between(&before, &[], true).is_none());
     }
 
     #[test]
@@ -176,13 +182,15 @@ mod tests {
             rates.iter().map(|rate| Point { events: rate * work, work }).collect()
         };
         let before = points(&[100.0, 130.0, 80.0, 110.0], 1.5);
-        let change = Change::between(&before, &points(&[90.0, 105.0, 75.0, 130.0], 1.8)).unwrap();
+        let change =
+            Change::between(&before, &points(&[90.0, 105.0, 75.0, 130.0], 1.8), true).unwrap();
         assert!((change.gain - 0.2).abs() < 1e-9, "{change:?}");
         assert_eq!(change.verdict(), Verdict::Better);
         // Busy for longer, and yet slower.
-        let change = Change::between(&before, &points(&[50.0, 48.0, 52.0, 50.0], 1.8));
+        let change = Change::between(&before, &points(&[50.0, 48.0, 52.0, 50.0], 1.8), true);
         assert_eq!(change.unwrap().verdict(), Verdict::Better, "it does something else");
-        let change = Change::between(&points(&[100.0; 4], 1.5), &points(&[80.0; 4], 1.6)).unwrap();
+        let change =
+            Change::between(&points(&[100.0; 4], 1.5), &points(&[80.0; 4], 1.6), true).unwrap();
         assert_eq!(change.verdict(), Verdict::Worse);
     }
 
@@ -190,7 +198,7 @@ mod tests {
     fn in_another_phase_work_counts() {
         let before = points(&[100.0; 4]);
         let after: Vec<Point> = (0..4).map(|_| Point { events: 10.0, work: 2.4 }).collect();
-        let change = Change::between(&before, &after).unwrap();
+        let change = Change::between(&before, &after, true).unwrap();
         assert!((change.gain - 0.2).abs() < 1e-12, "{change:?}");
     }
 

@@ -47,7 +47,7 @@ pub use account::{Account, relative_error};
 pub use compare::Change;
 use compare::{Point, Row, Verdict, scatter, scatter_of_work};
 pub use news::News;
-use predict::{Candidate, Scene, Speeds, candidates};
+use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
 /// The name by which users ask for it, as if it were a strategy.
@@ -189,6 +189,8 @@ pub struct Auto {
     learned: Option<Vec<Placed>>,
     /// That placement was worse than where objects had begun.
     has_refuted: bool,
+    /// How many times what is measured of the runtime messages between nodes cost, as trials have shown.
+    messages: MessageScale,
     account: Account,
 }
 
@@ -222,6 +224,8 @@ struct Trial {
     before: HashMap<u32, usize>,
     /// What was measured before.
     points: Vec<Point>,
+    /// What the model says that it saves of each second.
+    saving: Saving,
 }
 
 impl Auto {
@@ -245,6 +249,7 @@ impl Auto {
             steps: 0,
             learned: None,
             has_refuted: false,
+            messages: MessageScale::default(),
             account: Account::default(),
         }
     }
@@ -353,7 +358,14 @@ impl Auto {
         self.fit_interval(sample);
         if let Some(placement) = self.learned.take() {
             let target = placement.iter().map(|it| (it.id, it.pe)).collect();
-            return Ok(self.try_out(sample, None, "what was learned".to_owned(), 0.0, target));
+            return Ok(self.try_out(
+                sample,
+                None,
+                "what was learned".to_owned(),
+                0.0,
+                target,
+                Saving::default(),
+            ));
         }
         let may_try = self.waits == 0 && self.account.lost <= MOST_LOST * self.account.seconds;
         self.waits = self.waits.saturating_sub(1);
@@ -405,9 +417,10 @@ impl Auto {
         if !may_try && promised < self.failed + PROMISES_MORE {
             return Ok(Step::default());
         }
+        let saving = new.saving(&placement);
         let target = sample.ids.iter().copied().zip(placement).collect();
         let name = candidate.name();
-        Ok(self.try_out(sample, Some(number), name, promised, target))
+        Ok(self.try_out(sample, Some(number), name, promised, target, saving))
     }
 
     /// What a placement gains on average, if that is at least so much in almost any of the last samples, or of the
@@ -444,6 +457,7 @@ impl Auto {
         name: String,
         promised: f64,
         target: HashMap<u32, usize>,
+        saving: Saving,
     ) -> Step {
         let objects = sample.ids.iter().zip(sample.model.objects());
         let before = objects.map(|(id, object)| (*id, object.pe)).collect();
@@ -454,7 +468,8 @@ impl Auto {
         let points = std::mem::take(&mut self.points);
         self.account.tried += 1;
         let news = Some(News::Tries { name: name.clone(), promised });
-        self.phase = Phase::Moving(Trial { candidate, name, promised, target, before, points }, 1);
+        self.phase =
+            Phase::Moving(Trial { candidate, name, promised, target, before, points, saving }, 1);
         Step { orders, news }
     }
 
@@ -478,7 +493,8 @@ impl Auto {
     }
 
     fn judge(&mut self, sample: &Sample, trial: Trial) -> Step {
-        let Some(change) = Change::between(&trial.points, &self.points) else {
+        let Some(change) = Change::between(&trial.points, &self.points, !spans_nodes(sample.model))
+        else {
             self.phase = Phase::Watching;
             return Step::default();
         };
@@ -494,10 +510,11 @@ impl Auto {
             self.phase = Phase::Trying(trial);
             return Step::default();
         }
-        let Trial { candidate, name, promised, before, points, .. } = trial;
+        let Trial { candidate, name, promised, before, points, saving, .. } = trial;
         // What was learned, and what is for tests, promises nothing that the model knows.
         if candidate.is_some_and(|number| !self.candidates[number].strategy.is_chaos()) {
             self.account.errors.push(relative_error(promised, change.gain));
+            self.messages.learn(saving, change);
         }
         let mut trust = candidate.map(|number| &mut self.candidates[number].trust);
         let mut change_trust = |factor: f64| {
@@ -596,10 +613,15 @@ impl Auto {
         Ok(Scene {
             model,
             pes: sample.pes.to_vec(),
-            message_cost: sample.message_cost,
+            message_cost: self.messages.times(sample.message_cost),
             grain: sample.grain,
         })
     }
+}
+
+/// Whether there is more than one node.
+fn spans_nodes(model: &LoadModel) -> bool {
+    model.pes().iter().any(|pe| pe.node != model.pes()[0].node)
 }
 
 /// Those that can move and are not where they are to be.

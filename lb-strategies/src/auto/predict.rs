@@ -1,5 +1,6 @@
 //! What a placement is predicted to be worth, and which placements there are to choose from.
 
+use super::compare::Change;
 use crate::{
     assignment::Assignment,
     config::Config,
@@ -32,6 +33,59 @@ pub struct MessageCost {
     pub fixed: f64,
     /// Seconds for each byte.
     pub per_byte: f64,
+}
+
+/// Parts of each second that a placement saves by the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Saving {
+    pub by_load: f64,
+    /// With messages between nodes, as they are taken to cost.
+    pub by_messages: f64,
+}
+
+/// How many times what the runtime itself was measured to take for messages between nodes they do take: objects are
+/// slower, too, to whom they are sent or come, and wait for them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MessageScale {
+    times: f64,
+    /// Standard error of that.
+    error: f64,
+}
+
+impl Default for MessageScale {
+    fn default() -> Self {
+        Self { times: 1.0, error: 2.0 }
+    }
+}
+
+impl MessageScale {
+    const RANGE: (f64, f64) = (0.5, 20.0);
+    /// Programs change: it is never known better than that.
+    const LEAST_ERROR: f64 = 0.25;
+
+    /// What messages cost.
+    pub fn times(self, cost: MessageCost) -> MessageCost {
+        MessageCost { fixed: self.times * cost.fixed, per_byte: self.times * cost.per_byte }
+    }
+
+    /// A placement has brought this change: what its load does not explain, messages do. The mean of what was known
+    /// and what is seen now, each by its certainty (a Kalman filter of one number).
+    pub fn learn(&mut self, saving: Saving, change: Change) {
+        // Of each second, by messages as they were measured.
+        let by_messages = saving.by_messages / self.times;
+        if by_messages == 0.0 {
+            return;
+        }
+        let faster = 1.0 + change.gain;
+        let saved = 1.0 - 1.0 / faster.max(0.01);
+        let error = change.spread / faster.max(0.01).powi(2);
+        let unexplained = saved - saving.by_load - saving.by_messages;
+        let variance = self.error.powi(2);
+        let certainty = variance * by_messages / (variance * by_messages.powi(2) + error.powi(2));
+        self.times = (self.times + certainty * unexplained).clamp(Self::RANGE.0, Self::RANGE.1);
+        let left = (1.0 - certainty * by_messages) * variance;
+        self.error = left.max(0.0).sqrt().max(Self::LEAST_ERROR);
+    }
 }
 
 /// A PE whose share is less is one that another program slows down.
@@ -125,6 +179,20 @@ impl Scene {
     /// The same with other loads of objects.
     pub fn gain_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
         faster(self.seconds_of(&self.today(), &load) - self.seconds_of(placement, &load))
+    }
+
+    /// What a placement saves of each second: by where the load is, and by messages between nodes.
+    pub fn saving(&self, placement: &[usize]) -> Saving {
+        let without = |scene: &Scene| scene.seconds_today() - scene.seconds(placement);
+        let all = without(self);
+        let free = Scene {
+            model: self.model.clone(),
+            pes: self.pes.clone(),
+            message_cost: MessageCost::default(),
+            grain: self.grain,
+        };
+        let by_load = without(&free);
+        Saving { by_load, by_messages: all - by_load }
     }
 
     /// What no placement gains more than.
@@ -277,6 +345,23 @@ mod tests {
         assert_eq!(on_second(place(Speeds::Measured)), Some(1));
         assert_eq!(on_second(place(Speeds::Own)), None, "as it is");
         assert_eq!(on_second(place(Speeds::Elsewhere)), Some(0));
+    }
+
+    #[test]
+    fn what_messages_cost_is_learned_from_trials() {
+        let mut scale = MessageScale::default();
+        // Messages cost three times what is measured, and the load is as the model says.
+        for by_messages in [-0.05, 0.04, -0.1] {
+            let saving = Saving { by_load: 0.2, by_messages: scale.times * by_messages };
+            let saved: f64 = 0.2 + 3.0 * by_messages;
+            scale.learn(saving, Change { gain: 1.0 / (1.0 - saved) - 1.0, spread: 0.01 });
+        }
+        assert!((scale.times - 3.0).abs() < 0.1, "{scale:?}");
+        let known = scale;
+        scale.learn(Saving { by_load: 0.2, by_messages: 0.0 }, Change { gain: 0.0, spread: 0.01 });
+        assert_eq!(scale, known, "no messages, nothing learned");
+        scale.learn(Saving { by_load: 0.2, by_messages: 0.01 }, Change { gain: 0.0, spread: 0.1 });
+        assert!((scale.times - known.times).abs() < 0.3, "noise: {scale:?}");
     }
 
     #[test]
