@@ -20,6 +20,8 @@ const BY_STATE: &[&str] = &["--lb", "auto", "--lb-report", "steps", "--move", "s
 const REFINE: &[&str] = &["--lb", "greedy-refine", "--lb-period", "100ms"];
 const REFINE_BY_STATE: &[&str] =
     &["--lb", "greedy-refine", "--lb-period", "100ms", "--move", "state"];
+/// Ranks that talk stay on one machine.
+const HILBERT: &[&str] = &["--lb", "hilbert", "--lb-period", "100ms"];
 const REFINE_SLOWLY: &[&str] = &["--lb", "greedy-refine", "--lb-period", "400ms"];
 /// Longer than any case takes.
 const THROUGHOUT: f64 = 600.0;
@@ -79,7 +81,7 @@ pub(super) const CASES: &[Case] = &[
         ..case(
             "uneven 96^3 on two machines",
             jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-pin"),
-            REFINE,
+            HILBERT,
             0.0,
         )
     },
