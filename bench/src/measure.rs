@@ -76,6 +76,19 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     median_of_sorted(&values)
 }
 
+/// About how far the median of some numbers is from that of infinitely many: its standard error if they are normally
+/// distributed but for some that are not, as their median deviation tells. Infinite for fewer than four.
+pub fn error_of_median(values: &[f64]) -> f64 {
+    /// Standard deviations in a median deviation, and standard errors of a mean in one of a median.
+    const SCALE: f64 = 1.4826 * 1.2533;
+    if values.len() < 4 {
+        return f64::INFINITY;
+    }
+    let middle = median(values.to_vec());
+    let deviations = values.iter().map(|value| (value - middle).abs()).collect();
+    SCALE * median(deviations) / (values.len() as f64).sqrt()
+}
+
 fn median_of_sorted(values: &[f64]) -> f64 {
     let count = values.len();
     f64::midpoint(values[(count - 1) / 2], values[count / 2])
@@ -103,6 +116,15 @@ mod tests {
         assert_eq!(median(vec![3.0]), 3.0);
         assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), 3.0);
+    }
+
+    #[test]
+    fn a_median_is_known_the_better_the_less_values_differ() {
+        assert_eq!(error_of_median(&[1.0, 2.0, 3.0]), f64::INFINITY);
+        assert_eq!(error_of_median(&[2.0; 5]), 0.0);
+        let error = error_of_median(&[9.0, 10.0, 11.0, 50.0]);
+        assert!((0.9..1.0).contains(&error), "{error}");
+        assert!(error_of_median(&[[9.0, 10.0, 11.0, 50.0]; 4].concat()) < 0.6 * error);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) enum Verdict {
 /// What a run has told.
 pub(super) struct Outcome {
     pub seconds: f64,
+    /// Of these: what looking at ranks, deciding and moving them took.
+    pub balancing: f64,
     pub trials: Vec<Trial>,
 }
 
@@ -65,7 +67,11 @@ pub(super) fn run(
         let last = lines[lines.len().saturating_sub(6)..].join("\n");
         return Err(failed(format!("{}\n{last}", output.status)));
     }
-    Ok(Outcome { seconds: seconds_in(&text).unwrap_or(whole), trials: trials_in(&said) })
+    Ok(Outcome {
+        seconds: seconds_in(&text).unwrap_or(whole),
+        balancing: balancing_in(&said).unwrap_or(0.0),
+        trials: trials_in(&said),
+    })
 }
 
 /// Another program on the core of PE 1, which ends with this value.
@@ -100,6 +106,12 @@ fn seconds_in(text: &str) -> Option<f64> {
         return None;
     }
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// The seconds that balancing took, which the balancer tells of at the end.
+fn balancing_in(said: &str) -> Option<f64> {
+    let (_, rest) = said.rsplit_once(" moved in ")?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// The trials of which the balancer has told: a line says what is promised, a later one what came.
@@ -164,6 +176,13 @@ mod tests {
                 trial(1.0, -40.0 / 100.0, Verdict::TakenBack),
             ]
         );
+    }
+
+    #[test]
+    fn what_balancing_takes_is_said_at_the_end() {
+        let said = "vrt: balancing step 1\nvrt: load balancing: auto: 41 steps, 16 ranks moved in 0.009 s; imbalance\n";
+        assert_eq!(balancing_in(said), Some(0.009));
+        assert_eq!(balancing_in("vrt: no rank moved"), None);
     }
 
     #[test]

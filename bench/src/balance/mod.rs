@@ -15,13 +15,14 @@ mod job;
 mod plot;
 mod replay;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use lb_strategies::auto;
 use thiserror::Error;
 
-use crate::measure::median;
+use crate::measure::{error_of_median, median};
 use cases::{CASES, Case};
 use job::Trial;
 
@@ -92,8 +93,8 @@ pub fn run(args: &Args) -> Result<bool, Error> {
         return Ok(true);
     }
     println!(
-        "{:<34} {:>8} {:>8} {:>8} {:>10} {:>10}",
-        "case, median seconds", "none", "best", "auto", "auto/none", "auto/best"
+        "{:<34} {:>8} {:>8} {:>8} {:>15} {:>15} {:>8}",
+        "case, median seconds", "none", "best", "auto", "auto/none", "auto/best", "loop"
     );
     let mut trials = Vec::new();
     let mut is_met = true;
@@ -130,6 +131,8 @@ struct Times {
     none: Vec<f64>,
     best: Vec<f64>,
     auto: Vec<f64>,
+    /// The part of its time that `auto` took itself.
+    balancing: Vec<f64>,
 }
 
 fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, Error> {
@@ -143,6 +146,7 @@ fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, 
         }
         let outcome = run(case.auto)?;
         times.auto.push(outcome.seconds);
+        times.balancing.push(outcome.balancing / outcome.seconds);
         trials.extend(outcome.trials);
     }
     Ok(times)
@@ -185,26 +189,70 @@ impl Times {
     /// Prints the row; gives whether it is as it should be.
     fn print(&self, case: &Case) -> bool {
         let replay::Seconds { none, best, auto } = self.medians();
-        let over_none = ratio(&self.auto, &self.none);
+        let over_none = Ratio::between(&self.auto, &self.none);
         // Where nobody knows better, nothing is gained.
-        let over_best = best.map(|_| ratio(&self.auto, &self.best));
-        let is_met = over_none <= OVER_NONE && over_best.is_none_or(|over| over <= OVER_BEST);
-        let number =
-            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+        let over_best = best.map(|_| Ratio::between(&self.auto, &self.best));
+        let verdict = over_best
+            .map_or(Verdict::Met, |over| over.verdict(OVER_BEST))
+            .max(over_none.verdict(OVER_NONE));
         println!(
-            "{:<34} {none:>8.3} {:>8} {auto:>8.3} {over_none:>10.3} {:>10}{}",
+            "{:<34} {none:>8.3} {:>8} {auto:>8.3} {over_none:>15} {:>15} {:>7.2}%{}",
             case.name,
-            number(best),
-            number(over_best),
-            if is_met { "" } else { "  MISSED" }
+            best.map_or("-".to_owned(), |best| format!("{best:.3}")),
+            over_best.map_or("-".to_owned(), |over| over.to_string()),
+            100.0 * median(self.balancing.clone()),
+            match verdict {
+                Verdict::Met => "",
+                Verdict::Unclear => "  unclear",
+                Verdict::Missed => "  MISSED",
+            }
         );
-        is_met
+        verdict != Verdict::Missed
     }
 }
 
-/// The median of the ratios of runs that followed each other.
-fn ratio(of: &[f64], to: &[f64]) -> f64 {
-    median(of.iter().zip(to).map(|(of, to)| of / to).collect())
+/// How much longer runs took than those that they followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ratio {
+    /// Median.
+    value: f64,
+    /// Standard error of that; infinite if there are too few to tell.
+    error: f64,
+}
+
+/// Whether a target is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Met,
+    /// It does not seem so, but by no more than runs differ.
+    Unclear,
+    Missed,
+}
+
+impl Ratio {
+    fn between(of: &[f64], to: &[f64]) -> Ratio {
+        let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
+        Ratio { value: median(ratios.clone()), error: error_of_median(&ratios) }
+    }
+
+    /// Whether it is at most so much.
+    fn verdict(self, most: f64) -> Verdict {
+        let errors = if self.error.is_finite() { 2.0 * self.error } else { 0.0 };
+        match self.value {
+            value if value <= most => Verdict::Met,
+            value if value - errors <= most => Verdict::Unclear,
+            _ => Verdict::Missed,
+        }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error.is_finite() {
+            true => f.pad(&format!("{:.3} +- {:.3}", self.value, self.error)),
+            false => f.pad(&format!("{:.3}", self.value)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +261,16 @@ mod tests {
 
     #[test]
     fn ratios_are_of_runs_that_followed_each_other() {
-        assert_eq!(ratio(&[1.0, 4.0, 9.0], &[1.0, 2.0, 3.0]), 2.0);
+        assert_eq!(Ratio::between(&[1.0, 4.0, 9.0], &[1.0, 2.0, 3.0]).value, 2.0);
+    }
+
+    #[test]
+    fn a_miss_is_one_that_runs_do_not_differ_by() {
+        let ratio = |value, error| Ratio { value, error };
+        assert_eq!(ratio(1.01, 0.05).verdict(1.02), Verdict::Met);
+        assert_eq!(ratio(1.05, 0.02).verdict(1.02), Verdict::Unclear);
+        assert_eq!(ratio(1.05, 0.01).verdict(1.02), Verdict::Missed);
+        assert_eq!(ratio(1.03, f64::INFINITY).verdict(1.02), Verdict::Missed, "of one run");
     }
 
     #[test]
