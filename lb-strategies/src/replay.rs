@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+#[cfg(feature = "datafile")]
+use crate::datafile::{self, DataFile, DataFileError, Recorded};
 use crate::{
     assignment::Assignment,
     auto::{self, Account, Auto, MessageCost, PeState, Sample},
@@ -23,11 +25,22 @@ pub struct Phase {
     pub ids: Vec<u32>,
     /// How long it was, in seconds.
     pub seconds: f64,
+    /// What is known of each PE beside its speed.
+    pub pes: Vec<PeState>,
     /// What messages between nodes take of PEs.
     pub message_cost: MessageCost,
 }
 
 impl Phase {
+    /// The part of the time of all PEs in which objects worked: how near the phase was to what it would be if no PE
+    /// ever waited.
+    #[must_use]
+    pub fn efficiency(&self) -> f64 {
+        let worked: f64 = self.model.objects().iter().map(|object| object.load).sum();
+        let all = self.seconds * self.model.pes().len() as f64;
+        if all > 0.0 { worked / all } else { 0.0 }
+    }
+
     /// Seconds that each PE has to do with such a placement of the phase's objects, with the messages.
     fn loads(&self, model: &LoadModel) -> Vec<f64> {
         let mut loads = Assignment::today(model).pe_loads(model);
@@ -45,6 +58,48 @@ impl Phase {
         }
         loads
     }
+}
+
+/// The phases that all of `files`, one of each PE, have written out. A phase whose files do not say how long it was
+/// (vrt's do) is taken to be as long as its busiest PE had work.
+///
+/// # Errors
+///
+/// If a file is missing or given twice, or what they say does not fit together.
+#[cfg(feature = "datafile")]
+pub fn phases(files: &[DataFile]) -> Result<Vec<Phase>, DataFileError> {
+    /// What vrt calls the length of a phase, the part of its core that a PE got, and for how long it waited for it.
+    const SECONDS: &str = "seconds";
+    const SHARE: &str = "core_share";
+    const SLICE: &str = "core_slice";
+    let mut numbers = HashMap::new();
+    let mut all = vec![];
+    for phase in datafile::phases(files) {
+        let Recorded { model, ids, .. } = datafile::recorded(files, phase)?;
+        let of_file = |file: &DataFile, name: &str| {
+            let found = file.layout().phases.iter().find(|it| it.id == phase)?;
+            found.user_defined.get(name)?.as_f64()
+        };
+        let busiest = Assignment::today(&model).max_load(&model);
+        let lengths = files.iter().filter_map(|file| of_file(file, SECONDS));
+        let seconds = lengths.fold(busiest, f64::max);
+        let mut pes = vec![PeState::default(); model.pes().len()];
+        for (number, file) in files.iter().enumerate() {
+            let pe = file.rank().map_or(number, |rank| rank as usize);
+            if let Some(pe) = pes.get_mut(pe) {
+                let share = of_file(file, SHARE).filter(|share| *share > 0.0);
+                pe.share = share.unwrap_or(pe.share);
+                pe.slice = of_file(file, SLICE).unwrap_or(pe.slice);
+            }
+        }
+        let ids = ids.iter().map(|id| {
+            let next = numbers.len() as u32;
+            *numbers.entry(*id).or_insert(next)
+        });
+        let message_cost = MessageCost::default();
+        all.push(Phase { ids: ids.collect(), model, seconds, pes, message_cost });
+    }
+    Ok(all)
 }
 
 /// Who decides in a replay.
@@ -124,7 +179,7 @@ pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadMo
                     seconds,
                     model: &model,
                     ids: &phase.ids,
-                    pes: &vec![PeState::default(); model.pes().len()],
+                    pes: &phase.pes,
                     // All phases do the same, however long they take.
                     events: EVENTS * phase.ids.len() as u64,
                     grain: f64::INFINITY,
@@ -231,6 +286,7 @@ mod tests {
                 ids: (0..16).collect(),
                 // 36 ms of the busiest PE, and 4 in which both wait.
                 seconds: 0.040,
+                pes: vec![PeState::default(); 2],
                 message_cost: MessageCost::default(),
             })
             .collect()
@@ -245,6 +301,7 @@ mod tests {
             model: LoadModel::new(pes, objects, edges).expect("sound"),
             ids: (0..3).collect(),
             seconds: 0.024,
+            pes: vec![PeState::default(); 2],
             message_cost: MessageCost { fixed: 1e-5, per_byte: 0.0 },
         };
         let phases = vec![phase; 2];
@@ -255,6 +312,36 @@ mod tests {
         assert!((found.loads[0][0] - 0.024).abs() < 1e-9, "{found:?}");
         assert!((busiest(&found.loads[1]) - 0.015).abs() < 1e-9, "{found:?}");
         assert!((found.seconds - 0.039).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn a_phase_is_as_efficient_as_its_objects_keep_pes_at_work() {
+        // 44 ms of 80.
+        assert!((phases()[0].efficiency() - 0.55).abs() < 1e-9);
+    }
+
+    #[cfg(feature = "datafile")]
+    #[test]
+    fn a_core_that_is_shared_for_a_while_is_slow_for_as_long() {
+        let phase_of = |number: u64, speed: f64| {
+            let pes = vec![Pe::default(), Pe { speed, ..Pe::default() }];
+            let objects = vec![Object::new(0.02, 0), Object::new(0.02, 1)];
+            let model = LoadModel::new(pes, objects, vec![]).expect("sound");
+            datafile::layouts(&model, number)
+        };
+        let mut layouts = phase_of(0, 1.0);
+        for (layout, other) in layouts.iter_mut().zip(phase_of(1, 0.5)) {
+            layout.phases.extend(other.phases);
+        }
+        layouts[1].phases[1].user_defined.insert("core_share".to_owned(), 0.5.into());
+        let files = layouts.iter().enumerate().map(|(pe, layout)| {
+            let text = serde_json::to_vec(layout).expect("written");
+            DataFile::parse(format!("loads.{pe}.json"), &text).expect("read")
+        });
+        let phases = super::phases(&files.collect::<Vec<_>>()).expect("two");
+        let speeds = phases.iter().map(|phase| (phase.model.pes()[1].speed, phase.pes[1].share));
+        assert_eq!(speeds.collect::<Vec<_>>(), [(1.0, 1.0), (0.5, 0.5)]);
+        assert!((phases[1].seconds - 0.04).abs() < 1e-9);
     }
 
     #[test]

@@ -110,7 +110,8 @@ fn seconds_in(text: &str) -> Option<f64> {
 
 /// The seconds that balancing took, which the balancer tells of at the end.
 fn balancing_in(said: &str) -> Option<f64> {
-    let (_, rest) = said.rsplit_once(" moved in ")?;
+    let line = said.lines().rfind(|line| line.contains("load balancing: "))?;
+    let (_, rest) = line.split_once(" moved")?.1.split_once(" in ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
@@ -182,6 +183,9 @@ mod tests {
     fn what_balancing_takes_is_said_at_the_end() {
         let said = "vrt: balancing step 1\nvrt: load balancing: auto: 41 steps, 16 ranks moved in 0.009 s; imbalance\n";
         assert_eq!(balancing_in(said), Some(0.009));
+        let said =
+            "vrt: load balancing: auto: 4 steps, 1 rank moved (3.0 MiB) in 0.010 s; imbalance\n";
+        assert_eq!(balancing_in(said), Some(0.01));
         assert_eq!(balancing_in("vrt: no rank moved"), None);
     }
 

@@ -157,7 +157,8 @@ fn replayed(case: &Case, args: &Args, times: &Times) -> Result<bool, Error> {
     let (folder, launcher) = where_it_runs(case, args);
     let lb_sim = args.programs.as_deref().map_or_else(|| "lb-sim".into(), |it| it.join("lb-sim"));
     let said = replay::of(case, folder, launcher, &lb_sim)?;
-    let agrees = said.agrees_with(&times.medians());
+    let (real, uncertain) = times.beside_none();
+    let agrees = said.agrees_with(&real, uncertain);
     let best = said.best.map_or("-".to_owned(), |best| format!("{best:.3}"));
     println!(
         "{:<34} {:>8.3} {best:>8} {:>8.3} {}",
@@ -184,6 +185,16 @@ impl Times {
             best: (!self.best.is_empty()).then(|| median(self.best.clone())),
             auto: median(self.auto.clone()),
         }
+    }
+
+    /// The same as parts of those without balancing, and how uncertain these are.
+    fn beside_none(&self) -> (replay::Seconds, f64) {
+        let auto = Ratio::between(&self.auto, &self.none);
+        let best = (!self.best.is_empty()).then(|| Ratio::between(&self.best, &self.none));
+        let errors = [Some(auto), best].into_iter().flatten().map(|ratio| ratio.error);
+        let error = errors.filter(|error| error.is_finite()).fold(0.0, f64::max);
+        let best = best.map(|ratio| ratio.value);
+        (replay::Seconds { none: 1.0, best, auto: auto.value }, error)
     }
 
     /// Prints the row; gives whether it is as it should be.

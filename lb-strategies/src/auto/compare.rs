@@ -3,6 +3,8 @@
 /// What a job got done in a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
+    /// How long the sample was.
+    pub seconds: f64,
     /// Messages and collective operations a second.
     pub events: f64,
     /// Seconds of work a second, over all PEs.
@@ -161,7 +163,7 @@ mod tests {
     use super::*;
 
     fn points(events: &[f64]) -> Vec<Point> {
-        events.iter().map(|&events| Point { events, work: 2.0 }).collect()
+        events.iter().map(|&events| Point { seconds: 1.0, events, work: 2.0 }).collect()
     }
 
     #[test]
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn a_machine_that_is_faster_and_slower_hides_no_gain() {
         let points = |rates: &[f64], work: f64| -> Vec<Point> {
-            rates.iter().map(|rate| Point { events: rate * work, work }).collect()
+            rates.iter().map(|rate| Point { seconds: 1.0, events: rate * work, work }).collect()
         };
         let before = points(&[100.0, 130.0, 80.0, 110.0], 1.5);
         let change =
@@ -197,7 +199,8 @@ mod tests {
     #[test]
     fn in_another_phase_work_counts() {
         let before = points(&[100.0; 4]);
-        let after: Vec<Point> = (0..4).map(|_| Point { events: 10.0, work: 2.4 }).collect();
+        let after: Vec<Point> =
+            (0..4).map(|_| Point { seconds: 1.0, events: 10.0, work: 2.4 }).collect();
         let change = Change::between(&before, &after, true).unwrap();
         assert!((change.gain - 0.2).abs() < 1e-12, "{change:?}");
     }

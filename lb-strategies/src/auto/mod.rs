@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `account` | what all trials have brought and cost |
 //! | `compare` | whether a placement was better than the one before, and noise |
+//! | `history` | what objects took in the last samples |
 //! | `news` | what there is to say about a trial |
 //! | `predict` | what a placement is worth by the model, and which ones there are |
 //!
@@ -29,10 +30,11 @@
 
 mod account;
 mod compare;
+mod history;
 mod news;
 mod predict;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::{
@@ -46,6 +48,7 @@ use thiserror::Error;
 pub use account::{Account, relative_error};
 pub use compare::Change;
 use compare::{Point, Row, Verdict, scatter, scatter_of_work};
+use history::{History, Which, joined};
 pub use news::News;
 use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
@@ -169,7 +172,7 @@ pub struct Auto {
     phase: Phase,
     /// Of the placement as it is, when it does not change.
     points: Vec<Point>,
-    loads: HashMap<u32, VecDeque<f64>>,
+    loads: History,
     /// Where objects were when they were first seen.
     first: HashMap<u32, usize>,
     /// Samples before the next trial, and after the next one that fails.
@@ -192,19 +195,6 @@ pub struct Auto {
     /// How many times what is measured of the runtime messages between nodes cost, as trials have shown.
     messages: MessageScale,
     account: Account,
-}
-
-/// Of which of the last samples loads are taken.
-#[derive(Clone, Copy)]
-enum Which {
-    /// The newer half of a window, or the older one.
-    Newer,
-    Older,
-    /// A group of so many, counted from the newest.
-    Group {
-        number: usize,
-        samples: usize,
-    },
 }
 
 enum Phase {
@@ -237,7 +227,7 @@ impl Auto {
             candidates: candidates(strategies),
             phase: Phase::Watching,
             points: Vec::new(),
-            loads: HashMap::new(),
+            loads: History::default(),
             first: HashMap::new(),
             waits: 0,
             patience: PATIENCE,
@@ -301,11 +291,12 @@ impl Auto {
             return Ok(Step::default());
         }
         self.lasted += sample.seconds;
-        self.note_loads(sample);
+        self.loads.note(sample);
+        self.forget_who_left(sample);
         self.note_gain(sample)?;
         let work = sample.model.objects().iter().map(|object| object.load).sum::<f64>();
-        let point =
-            Point { events: sample.events as f64 / sample.seconds, work: work / sample.seconds };
+        let seconds = sample.seconds;
+        let point = Point { seconds, events: sample.events as f64 / seconds, work: work / seconds };
         match std::mem::replace(&mut self.phase, Phase::Watching) {
             Phase::Watching => {
                 self.points.push(point);
@@ -323,18 +314,9 @@ impl Auto {
         }
     }
 
-    /// Ranks by number and where they are; the last loads of each.
-    fn note_loads(&mut self, sample: &Sample) {
-        for (id, object) in sample.ids.iter().zip(sample.model.objects()) {
-            let loads = self.loads.entry(*id).or_default();
-            if loads.len() == WINDOW << (SCALES - 1) {
-                loads.pop_front();
-            }
-            loads.push_back(object.load / sample.seconds);
-        }
-        if self.loads.len() > 2 * sample.ids.len() {
-            let here: std::collections::HashSet<u32> = sample.ids.iter().copied().collect();
-            self.loads.retain(|id, _| here.contains(id));
+    fn forget_who_left(&mut self, sample: &Sample) {
+        if self.first.len() > 2 * sample.ids.len() {
+            let here: HashSet<u32> = sample.ids.iter().copied().collect();
             self.first.retain(|id, _| here.contains(id));
         }
     }
@@ -433,8 +415,7 @@ impl Auto {
         placement: &[usize],
         least: f64,
     ) -> Option<f64> {
-        let seen = sample.ids.iter().filter_map(|id| Some(self.loads.get(id)?.len()));
-        let seen = seen.max().unwrap_or(0);
+        let seen = self.loads.samples(sample.ids);
         let scales = (0..SCALES).map(|scale| 1_usize << scale);
         let is_due = |samples: &usize| {
             *samples == 1 || (self.steps.is_multiple_of(*samples as u64) && FEW * samples <= seen)
@@ -443,7 +424,7 @@ impl Auto {
             let groups = (seen / samples).min(WINDOW);
             let gains = (0..groups).map(|number| {
                 let which = Which::Group { number, samples };
-                scene.gain_of(placement, |object| self.load(sample.ids[object], which))
+                scene.gain_of(placement, |object| self.loads.load(sample.ids[object], which))
             });
             let gains = Row::of(&gains.collect::<Vec<f64>>(), |gain| *gain)?;
             (gains.at_least() >= least).then_some(gains.mean)
@@ -562,7 +543,7 @@ impl Auto {
         &self.points[self.points.len().saturating_sub(points)..]
     }
 
-    /// Samples that say little are too short.
+    /// Samples that say little are too short: the next ones are longer, and those that there are become longer ones.
     fn fit_interval(&mut self, sample: &Sample) {
         if self.is_fixed || self.interval >= INTERVAL.1 {
             return;
@@ -575,30 +556,16 @@ impl Auto {
         if has_few || scatters {
             self.interval = (2.0 * self.interval).min(INTERVAL.1);
             self.since_fitted = 0;
+            self.points = joined(&self.points, self.interval);
+            self.loads.join(self.interval);
         }
-    }
-
-    /// The mean load of an object in some of the last samples.
-    fn load(&self, id: u32, which: Which) -> f64 {
-        const HALF: usize = WINDOW / 2;
-        let Some(loads) = self.loads.get(&id) else { return 0.0 };
-        let (older, newer) = match which {
-            Which::Newer => (HALF, 0),
-            Which::Older => (WINDOW, HALF),
-            Which::Group { number, samples } => ((number + 1) * samples, number * samples),
-        };
-        // Of one that has not been here for so long, what there is.
-        let older = older.clamp(1, loads.len());
-        let newer = newer.min(older - 1);
-        let range = loads.len() - older..loads.len() - newer;
-        let count = range.len() as f64;
-        loads.range(range).sum::<f64>() / count
     }
 
     /// What the job does, by some of the last loads.
     fn scene(&self, sample: &Sample, which: Which) -> Result<Scene, LoadModelError> {
         let objects = sample.ids.iter().zip(sample.model.objects());
-        let objects = objects.map(|(id, object)| Object { load: self.load(*id, which), ..*object });
+        let objects =
+            objects.map(|(id, object)| Object { load: self.loads.load(*id, which), ..*object });
         let pes = sample.model.pes().to_vec();
         let edges = sample.model.edges().iter().map(|edge| {
             let a_second = |count: u64| (count as f64 / sample.seconds) as u64;

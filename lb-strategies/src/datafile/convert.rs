@@ -163,8 +163,9 @@ fn pes_of(found: &[(&DataFile, &Phase)]) -> Result<(Vec<Pe>, MoveCost), DataFile
             }
         }
         let place = format!("phases[id {}].user_defined", phase.id);
-        pe.background =
-            number_in(file, &place, &phase.user_defined, BACKGROUND)?.unwrap_or_default();
+        let of_phase = |key| number_in(file, &place, &phase.user_defined, key);
+        pe.background = of_phase(BACKGROUND)?.unwrap_or_default();
+        pe.speed = of_phase(SPEED)?.unwrap_or(pe.speed);
         pes.push(pe);
     }
     Ok((pes, move_cost))
@@ -313,6 +314,10 @@ pub fn layouts(model: &LoadModel, phase: u64) -> Vec<Layout> {
             attributes.insert(MOVE_TIME_PER_BYTE.to_owned(), json!(model.move_cost().per_byte));
         }
         let mut user_defined = UserDefined::new();
+        // The next phase's may be another: other programs come and go.
+        if pe.speed != 1.0 {
+            user_defined.insert(SPEED.to_owned(), json!(pe.speed));
+        }
         if pe.background > 0.0 {
             user_defined.insert(BACKGROUND.to_owned(), json!(pe.background));
         }

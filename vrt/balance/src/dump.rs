@@ -2,7 +2,7 @@
 //! phase for each balancing step.
 //!
 //! Each phase says in its `user_defined` how long it was, how long its PE was busy and idle, all in
-//! seconds, and which part of its core it got.
+//! seconds, which part of its core it got, and how long it waited each time that another program had that.
 
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,7 @@ impl Dump {
                 note("busy_time", pe.busy);
                 note("idle_time", pe.idle);
                 note("core_share", pe.share);
+                note("core_slice", pe.slice);
             }
         }
         for phase in all.iter_mut().flat_map(|layout| &mut layout.phases) {

@@ -38,10 +38,11 @@ pub mod measure;
 mod options;
 mod outcome;
 mod step;
+mod stopwatch;
 mod trials;
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,7 @@ pub use options::{LbReport, MovePinned};
 use outcome::Moved;
 use step::Order;
 use step::{Loads, Stage, Step};
+use stopwatch::Stopwatch;
 
 use vrt_core::migrate::{self, Migration, Stays};
 use vrt_core::net::parcel::{self, Parcel, Topic};
@@ -288,7 +290,7 @@ fn has_run_since_it_came(core: &mut Core, rank: u32) -> bool {
 }
 
 fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let mut outcome = Moved::default();
     let migration = engine.extension::<Migration>();
     let (costs, by_state) = (migration.costs, migration.rules.by_state);
@@ -397,7 +399,7 @@ fn give(engine: &mut Engine, orders: Vec<Vec<Order>>) {
 
 /// What the ranks here have cost since the last step.
 fn loads(engine: &mut Engine) -> Loads {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let cycles = engine.cycles_per_second();
     let costs = engine.extension::<Migration>().costs;
     let (balancer, core) = engine.part::<Balancer>();

@@ -12,6 +12,7 @@ use crate::learn::LearnError;
 use crate::looks::Looks;
 use crate::measure::PeLoad;
 use crate::outcome::{Moved, Stayed};
+use crate::stopwatch::Stopwatch;
 use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::{self, Core, Event, Placed};
@@ -183,7 +184,7 @@ impl Step {
     fn decide(&mut self, reports: &[Loads]) -> Vec<Vec<Order>> {
         let _span = tracing::debug_span!("decide", step = self.number).entered();
         self.stage = Stage::Moving(self.pes);
-        let began = Instant::now();
+        let began = Stopwatch::start();
         for (rank, why) in reports.iter().flat_map(|report| &report.pinned) {
             if self.totals.reasons.len() < PINNED_TOLD {
                 self.totals.reasons.entry(*rank).or_insert_with(|| why.clone());

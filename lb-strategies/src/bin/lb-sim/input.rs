@@ -1,16 +1,14 @@
 //! Load models from files or from cases, and load models as files.
 
 use std::{
-    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use lb_strategies::{
-    Assignment, LoadModel,
-    auto::MessageCost,
-    datafile::{DataFile, Recorded, layouts, phases, recorded},
-    replay::Phase,
+    LoadModel,
+    datafile::{DataFile, layouts, phases, recorded},
+    replay::{self, Phase},
     scale::{scale_objects, scale_pes},
 };
 
@@ -47,32 +45,12 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
 
 /// All phases of recorded files; those of a trace are so many seconds long.
 pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<Phase>, Failure> {
-    /// What vrt calls the length of a phase.
-    const SECONDS: &str = "seconds";
     if let [path] = paths
         && traces::is_trace(path)
     {
         return traces::phases_of(path, cut);
     }
-    let files = read_files(paths)?;
-    let mut numbers = HashMap::new();
-    let mut all = vec![];
-    for phase in phases(&files) {
-        let Recorded { model, ids, .. } = recorded(&files, phase)?;
-        let of_file = |file: &DataFile| {
-            let found = file.layout().phases.iter().find(|it| it.id == phase)?;
-            found.user_defined.get(SECONDS)?.as_f64()
-        };
-        // Files of others do not say how long a phase was: as long as its busiest PE had work.
-        let busiest = Assignment::today(&model).max_load(&model);
-        let seconds = files.iter().filter_map(of_file).fold(busiest, f64::max);
-        let ids = ids.iter().map(|id| {
-            let next = numbers.len() as u32;
-            *numbers.entry(*id).or_insert(next)
-        });
-        let message_cost = MessageCost::default();
-        all.push(Phase { ids: ids.collect(), model, seconds, message_cost });
-    }
+    let all = replay::phases(&read_files(paths)?)?;
     if all.is_empty() { Err(Failure::NoPhase) } else { Ok(all) }
 }
 

@@ -10,7 +10,11 @@ use std::{
     path::Path,
 };
 
-use lb_strategies::{Edge, LoadModel, MoveCost, Object, Pe, auto::MessageCost, replay::Phase};
+use lb_strategies::{
+    Edge, LoadModel, MoveCost, Object, Pe,
+    auto::{MessageCost, PeState},
+    replay::Phase,
+};
 use vrt_trace::read::{Trace, What};
 
 use crate::options::Failure;
@@ -112,7 +116,8 @@ pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<Phase>, Failure> {
         let model = LoadModel::new(pes.clone(), objects.collect(), edges.collect())?;
         let ids = places.keys().copied().collect();
         let seconds = if number == last { end - cut * last as f64 } else { cut };
-        Ok(Phase { model: model.with_move_cost(move_cost)?, ids, seconds, message_cost })
+        let pes = vec![PeState::default(); model.pes().len()];
+        Ok(Phase { model: model.with_move_cost(move_cost)?, ids, seconds, pes, message_cost })
     };
     phases.iter().enumerate().map(of_phase).collect()
 }
