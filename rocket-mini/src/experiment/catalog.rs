@@ -55,21 +55,34 @@ pub struct Job {
     pub twin_processes: Option<u32>,
     /// Whether another program computes for a while, on the core of the first PE.
     pub is_disturbed: bool,
+    /// Whether it is recorded what ranks cost.
+    pub is_recorded: bool,
 }
 
 fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
-    Job { series: series.into(), x, arguments, twin_processes: None, is_disturbed: false }
+    Job {
+        series: series.into(),
+        x,
+        arguments,
+        twin_processes: None,
+        is_disturbed: false,
+        is_recorded: false,
+    }
 }
 
-/// How jobs are balanced that are.
-const BALANCED: &str = "--lb greedy-refine --lb-period 50ms";
+/// How jobs are balanced whose course is shown. The first only measures.
+const BALANCERS: [(&str, &str); 3] = [
+    ("as they began", "--lb null --lb-period 50ms"),
+    ("greedy-refine", "--lb greedy-refine --lb-period 50ms"),
+    ("auto", "--lb auto"),
+];
 
 fn with_and_without(line: &str, is_disturbed: bool) -> Vec<Job> {
-    [("as they began", ""), ("balanced", BALANCED)]
+    BALANCERS
         .into_iter()
         .map(|(series, balancer)| {
             let arguments = format!("{line} --pes 2 --ranks 32 --migrate-every 0 {balancer}");
-            Job { is_disturbed, ..job(series, 0.0, arguments) }
+            Job { is_disturbed, is_recorded: true, ..job(series, 0.0, arguments) }
         })
         .collect()
 }
@@ -99,10 +112,22 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "external",
         title: "A core shared with another program",
         question: "The paper's workstations have other users, too. From a quarter to half of the time of \
-                   the run as it began, another program shares the core of one of the two PEs.",
+                   the run as it began, another program shares the core of one of the two PEs. An iteration \
+                   is shorter than the kernel's time slices: while the PE is kept waiting, all ranks are.",
         shape: Shape::Course,
         jobs: || {
             let line = "jacobi --size 128 --tolerance 0 --max-iterations 2500 --uneven 1:2";
+            with_and_without(line, true)
+        },
+    },
+    Experiment {
+        name: "external-long",
+        title: "A core shared with another program, iterations longer than its time slices",
+        question: "The same, where the kernel gives the core to the other program and back several times \
+                   in an iteration: the PE is as one of half the speed.",
+        shape: Shape::Course,
+        jobs: || {
+            let line = "jacobi --size 288 --tolerance 0 --max-iterations 240";
             with_and_without(line, true)
         },
     },

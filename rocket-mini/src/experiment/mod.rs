@@ -4,6 +4,7 @@
 //! medians.
 
 mod catalog;
+mod loads;
 mod paragraph;
 mod run;
 mod twins;
@@ -12,8 +13,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
-use experiments::{Axis, Folder};
-use paragraph::{labels, lines, paragraph};
+use experiments::{Axis, Folder, Labels};
+use paragraph::{efficiencies, labels, lines, paragraph};
 use run::{Disturbance, Outcome, agree};
 use twins::Twins;
 
@@ -27,7 +28,7 @@ use crate::progress::Progress;
 /// job fails or a file cannot be written, and 2 when there is no such experiment.
 #[derive(clap::Args)]
 pub struct ExperimentArgs {
-    /// Which: all, or crack, rocket, external, ratios, switching, tables, styles
+    /// Which: all, or crack, rocket, external, external-long, ratios, switching, tables, styles
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -87,6 +88,9 @@ pub enum ExperimentError {
         /// What that found.
         expected: String,
     },
+    /// Recorded loads do not make a model.
+    #[error(transparent)]
+    Loads(#[from] lb_strategies::LoadModelError),
     /// A file cannot be written.
     #[error(transparent)]
     File(#[from] experiments::WriteError),
@@ -126,7 +130,12 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
         let is_course = experiment.shape == Shape::Course;
         let axis = if is_course { Axis::FromZero } else { Axis::Listed };
         folder.draw(experiment.name, &labels(experiment), &lines, axis)?;
-        folder.add_paragraph(&paragraph(experiment, &jobs, &shown, &lines));
+        if is_course {
+            let name = format!("{}-ideal", experiment.name);
+            let labels = Labels { y: "part of the ideal", ..labels(experiment) };
+            folder.draw(&name, &labels, &efficiencies(&jobs, &shown), axis)?;
+        }
+        folder.add_paragraph(&paragraph(experiment, &jobs, &shown, &lines)?);
     }
     Ok(folder.write_report()?)
 }
@@ -188,11 +197,22 @@ fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome
 }
 
 /// What stands above the columns of a table.
-const COLUMNS: [&str; 8] =
-    ["series", "x", "arguments", "run", "seconds", "steps", "rate", "idle_percent"];
+const COLUMNS: [&str; 11] = [
+    "series",
+    "x",
+    "arguments",
+    "run",
+    "seconds",
+    "steps",
+    "rate",
+    "ranks_percent",
+    "idle_percent",
+    "own_percent",
+    "of_ideal_percent",
+];
 
 /// The rows of the table: all runs of all jobs.
-fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 8]> {
+fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 11]> {
     jobs.iter().zip(runs).flat_map(|(job, runs)| {
         runs.iter().enumerate().map(|(number, outcome)| {
             [
@@ -203,7 +223,10 @@ fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 8]
                 format!("{:.6}", outcome.seconds),
                 outcome.steps.to_string(),
                 format!("{:.3}", outcome.rate()),
-                format!("{:.1}", outcome.idle),
+                format!("{:.1}", outcome.uses.ranks),
+                format!("{:.1}", outcome.uses.idle),
+                format!("{:.1}", outcome.uses.own),
+                outcome.loads.of_ideal().map_or(String::new(), |it| format!("{:.1}", 100.0 * it)),
             ]
         })
     })
@@ -227,7 +250,7 @@ mod tests {
 
     fn outcome(seconds: f64, result: &str) -> Outcome {
         let result = Some(result.to_owned());
-        Outcome { seconds, steps: 1.0, idle: 0.0, course: vec![], result }
+        Outcome { seconds, steps: 1.0, result, ..Outcome::default() }
     }
 
     fn named(name: &str) -> &'static Experiment {

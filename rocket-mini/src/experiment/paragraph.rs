@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use experiments::{Labels, Series};
+use lb_strategies::LoadModelError;
 
 use super::catalog::{Experiment, Job, Shape, Value};
-use super::run::Outcome;
+use super::loads::{NEAR, Recovery};
+use super::run::{Outcome, Uses};
 
 /// What stands at the axes.
 pub fn labels(experiment: &Experiment) -> Labels<'static> {
@@ -50,31 +52,40 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
     lines
 }
 
+/// For each job how near it came to the ideal as time passed.
+pub fn efficiencies(jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
+    let line =
+        |(job, outcome): (&Job, &&Outcome)| (job.series.clone(), outcome.loads.efficiencies());
+    jobs.iter().zip(best).map(line).collect()
+}
+
 /// The experiment in words.
 pub fn paragraph(
     experiment: &Experiment,
     jobs: &[Job],
     best: &[&Outcome],
     lines: &[Series],
-) -> String {
+) -> Result<String, LoadModelError> {
     let Experiment { name, title, question, .. } = experiment;
     let head = format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\n");
     let found = match experiment.shape {
-        Shape::Course => course(jobs, best, lines),
+        Shape::Course => {
+            format!("![Part of the ideal]({name}-ideal.svg)\n\n") + &course(jobs, best, lines)?
+        }
+        Shape::Points { value: Value::RelativeRate, .. } => ratios(jobs, best, lines),
         Shape::Points { value: Value::Nanoseconds, .. } => all_points(lines),
         Shape::Points { value: Value::Seconds, .. } => pairs(lines),
         Shape::Points { .. } => extremes(jobs, best, lines),
     };
-    head + &found
+    Ok(head + &found)
 }
 
 // Writing to a string cannot fail, so what it gives is of no interest below.
 
-fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
-    let mut text =
-        "| | steps/s, mean | in the first quarter | in the last | idle | command line |\n\
-         |---|---|---|---|---|---|\n"
-            .to_owned();
+fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> Result<String, LoadModelError> {
+    let mut text = "| | steps/s, mean | in the first quarter | in the last | of the ideal | idle | command line |\n\
+                    |---|---|---|---|---|---|---|\n"
+        .to_owned();
     for ((job, outcome), (series, points)) in jobs.iter().zip(best).zip(lines) {
         let quarter = PARTS / 4;
         let mean = |points: &[(f64, f64)]| {
@@ -82,24 +93,88 @@ fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
         };
         let _ = writeln!(
             text,
-            "| {series} | {:.1} | {:.1} | {:.1} | {:.1}% | `{}` |",
+            "| {series} | {:.1} | {:.1} | {:.1} | {} | {:.1}% | `{}` |",
             outcome.rate(),
             mean(&points[..quarter.min(points.len())]),
             mean(&points[points.len().saturating_sub(quarter)..]),
-            outcome.idle,
+            outcome.loads.of_ideal().map_or("-".to_owned(), percent),
+            outcome.uses.idle,
             job.arguments
         );
     }
-    if let [still, balanced, ..] = best {
-        let gain = balanced.rate() / still.rate();
+    text += "\nThe ideal is that no PE ever waits: the measured work of the ranks, divided by the PEs.\n";
+    let Some((still, others)) = best.split_first() else { return Ok(text) };
+    for (job, outcome) in jobs.iter().skip(1).zip(others) {
+        let gain = outcome.rate() / still.rate();
+        let _ = write!(text, "`{}` is {gain:.2} times as fast as it began", job.series);
+        if let Some(Recovery { median, near, longest }) = outcome.loads.recovery() {
+            let _ = write!(
+                text,
+                "; after its second look at {} of the ideal (median), at {} or more in {} of the times between two \
+                 looks, and less at most {longest} times in a row",
+                percent(median),
+                percent(NEAR),
+                percent(near)
+            );
+        }
+        text += ".\n";
+    }
+    // What another program took is not among the loads.
+    if jobs.iter().any(|job| job.is_disturbed) {
+        return Ok(text);
+    }
+    text += "\nWhat balancers would have made of the loads of the first run, by replay (`lb-sim`), deciding after each \
+             period of it:\n\n| | seconds | moves |\n|---|---|---|\n";
+    for replay in still.loads.replays()? {
+        let _ = writeln!(text, "| {} | {:.3} | {} |", replay.name, replay.seconds, replay.moves);
+    }
+    Ok(text)
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1}%", 100.0 * part)
+}
+
+/// A row for each point: how fast, and what PEs did with their time. For each line where it is best, and why.
+fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
+    let mut text =
+        "| | ranks per PE | rate | work | idle | the runtime's own |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    let mut reasons = String::new();
+    for (series, points) in lines {
+        let outcomes: Vec<&Outcome> =
+            jobs.iter().zip(best).filter(|it| it.0.series == *series).map(|it| *it.1).collect();
+        let Some(first) = outcomes.first() else { continue };
+        let work = |outcome: &Outcome| {
+            outcome.uses.ranks * outcome.seconds / (first.uses.ranks * first.seconds)
+        };
+        for ((x, rate), outcome) in points.iter().zip(&outcomes) {
+            let Uses { idle, own, .. } = outcome.uses;
+            let work = work(outcome);
+            let _ = writeln!(
+                text,
+                "| {series} | {x} | {rate:.2} | {work:.2} | {idle:.1}% | {own:.1}% |"
+            );
+        }
+        let by_rate = |a: &(&(f64, f64), _), b: &(&(f64, f64), _)| a.0.1.total_cmp(&b.0.1);
+        let Some((most, outcome)) = points.iter().zip(&outcomes).max_by(by_rate) else { continue };
         let _ = writeln!(
-            text,
-            "\nBalancing makes it {gain:.2} times as fast; without idle time the balanced run would \
-             take {:.0}% of its time.",
-            100.0 - balanced.idle
+            reasons,
+            "`{series}` is fastest at {} per PE, {:.2} times as fast as at {}: ranks work {:.2} times as long (caches), \
+             PEs are idle {:.1}% instead of {:.1}% of the time (balance, overlap), and the runtime takes {:.1}% instead \
+             of {:.1}%.",
+            most.0,
+            most.1,
+            points[0].0,
+            work(outcome),
+            outcome.uses.idle,
+            first.uses.idle,
+            outcome.uses.own,
+            first.uses.own
         );
     }
-    text
+    text + "\nRates and work are relative to the first row of each; work is the time in ranks.\n\n"
+        + &reasons
 }
 
 fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
@@ -109,7 +184,7 @@ fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
     for (series, points) in lines {
         let idle = |x: f64| {
             let at = jobs.iter().position(|job| job.series == *series && job.x == x);
-            at.map_or(f64::NAN, |at| best[at].idle)
+            at.map_or(f64::NAN, |at| best[at].uses.idle)
         };
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
@@ -159,6 +234,7 @@ fn pairs(lines: &[Series]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::catalog::EXPERIMENTS;
+    use super::super::loads::tests::loads;
     use super::*;
 
     fn named(name: &str) -> &'static Experiment {
@@ -166,22 +242,57 @@ mod tests {
     }
 
     #[test]
-    fn points_are_relative_to_the_first_and_paragraphs_have_the_extremes() {
-        let outcome = |seconds: f64, idle: f64| Outcome {
+    fn points_are_relative_to_the_first_and_the_best_has_a_reason() {
+        let outcome = |seconds: f64, ranks: f64, idle: f64| Outcome {
             seconds,
             steps: 10.0,
-            idle,
-            course: vec![],
-            result: None,
+            uses: Uses { ranks, idle, own: 100.0 - ranks - idle },
+            ..Outcome::default()
         };
         let experiment = named("ratios");
         let jobs: Vec<Job> = (experiment.jobs)().into_iter().take(3).collect();
-        let outcomes = [outcome(1.0, 5.0), outcome(0.5, 1.0), outcome(4.0, 60.0)];
+        let outcomes =
+            [outcome(1.0, 80.0, 19.0), outcome(0.5, 96.0, 2.0), outcome(4.0, 40.0, 60.0)];
         let best: Vec<&Outcome> = outcomes.iter().collect();
         let lines = lines(experiment, &jobs, &best);
         assert_eq!(lines[0].1, [(1.0, 1.0), (2.0, 2.0), (4.0, 0.25)]);
-        let text = paragraph(experiment, &jobs, &best, &lines);
-        assert!(text.contains("| flow | 2.00 at 2 | 1.0% | 0.25 at 4 | 60.0% | 8.00 |"), "{text}");
+        let text = paragraph(experiment, &jobs, &best, &lines).unwrap();
+        assert!(text.contains("| flow | 2 | 2.00 | 0.60 | 2.0% | 2.0% |"), "{text}");
+        assert!(
+            text.contains(
+                "fastest at 2 per PE, 2.00 times as fast as at 1: ranks work 0.60 times as long (caches), PEs are \
+                 idle 2.0% instead of 19.0%"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_course_says_how_near_it_came_to_the_ideal_and_who_would_have_done_better() {
+        let experiment = named("crack");
+        let jobs = (experiment.jobs)();
+        let outcome = |seconds: f64, periods: &[[f64; 2]]| Outcome {
+            seconds,
+            steps: 10.0,
+            loads: loads(periods),
+            ..Outcome::default()
+        };
+        let outcomes = [
+            outcome(9.0, &[[1.0, 0.2]; 9]),
+            outcome(6.0, &[[1.0, 0.2], [1.0, 0.2], [0.9, 1.0], [0.9, 1.0], [1.0, 0.6], [1.0, 1.0]]),
+            outcome(6.0, &[[0.9, 0.9]; 6]),
+        ];
+        let best: Vec<&Outcome> = outcomes.iter().collect();
+        let text = paragraph(experiment, &jobs, &best, &lines(experiment, &jobs, &best)).unwrap();
+        assert!(text.contains("| as they began | 1.1 |") && text.contains("| 60.0% |"), "{text}");
+        assert!(
+            text.contains(
+                "`greedy-refine` is 1.50 times as fast as it began; after its second look at 95.0% of the ideal \
+                 (median), at 90.0% or more in 75.0% of the times between two looks, and less at most 1 times in a row."
+            ),
+            "{text}"
+        );
+        assert!(text.contains("| nobody moves | 9.000 | 0 |"), "{text}");
     }
 
     #[test]
@@ -191,12 +302,12 @@ mod tests {
         let outcomes: Vec<Outcome> = (1..=jobs.len())
             .map(|number| {
                 let seconds = 1e-6 * number as f64;
-                Outcome { seconds, steps: 100.0, idle: 0.0, course: vec![], result: None }
+                Outcome { seconds, steps: 100.0, ..Outcome::default() }
             })
             .collect();
         let best: Vec<&Outcome> = outcomes.iter().collect();
         let lines = lines(experiment, &jobs, &best);
-        let text = paragraph(experiment, &jobs, &best, &lines);
+        let text = paragraph(experiment, &jobs, &best, &lines).unwrap();
         assert!(text.contains("| 256 | 1024 | 4096 |"), "{text}");
         assert!(text.contains("| slots | 10.0 | 40.0 | 70.0 |"), "{text}");
         assert!(text.contains("| copied | 20.0 | 50.0 |"), "{text}");

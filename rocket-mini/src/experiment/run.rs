@@ -9,20 +9,34 @@ use rocket_mini::switching::keep_to_first_core;
 
 use super::ExperimentError;
 use super::catalog::Job;
+use super::loads::Loads;
 
 /// What a run was measured to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Seconds of all steps.
     pub seconds: f64,
     /// Steps, or iterations.
     pub steps: f64,
-    /// The mean share of time in which PEs had nothing to do, in percent.
-    pub idle: f64,
+    /// What PEs did with their time.
+    pub uses: Uses,
     /// Seconds and the steps made by then.
     pub course: Vec<(f64, f64)>,
+    /// What ranks cost, period by period, if it was recorded.
+    pub loads: Loads,
     /// What was computed, in a few digits, if the report says so.
     pub result: Option<String>,
+}
+
+/// Shares of the time, in percent: means over PEs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Uses {
+    /// In ranks.
+    pub ranks: f64,
+    /// With nothing to do.
+    pub idle: f64,
+    /// The runtime's own: messages, switches, looks for work.
+    pub own: f64,
 }
 
 impl Outcome {
@@ -59,9 +73,13 @@ impl Outcome {
             text.split([' ', ',']).next()
         };
         let number = |name: &str| -> Option<f64> { word(name)?.parse().ok() };
-        let idle: Vec<f64> = (statistics.lines())
-            .filter_map(|line| line.split_once("idle ")?.1.split('%').next()?.parse().ok())
-            .collect();
+        let mean = |name: &str| {
+            let shares: Vec<f64> = (statistics.lines())
+                .filter_map(|line| line.split_once(name)?.1.split('%').next()?.parse().ok())
+                .collect();
+            shares.iter().sum::<f64>() / (shares.len() as f64).max(1.0)
+        };
+        let (ranks, idle, own) = (mean("in ranks "), mean(", idle "), mean(", the runtime's own "));
         let course: Vec<(f64, f64)> = (course.lines().skip(1))
             .filter_map(|line| line.split_once(','))
             .filter_map(|(seconds, steps)| Some((seconds.parse().ok()?, steps.parse().ok()?)))
@@ -71,8 +89,9 @@ impl Outcome {
         Some(Self {
             seconds: number("time ")?,
             steps: number("steps ").or_else(|| number("iterations "))?,
-            idle: idle.iter().sum::<f64>() / (idle.len() as f64).max(1.0),
+            uses: Uses { ranks, idle, own },
             course,
+            loads: Loads::default(),
             result: word("checksum ").or_else(|| word("displacement ")).map(str::to_owned),
         })
     }
@@ -95,18 +114,22 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
     let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
     let history = folder.join("course.csv");
+    let dump = job.is_recorded.then(|| folder.join("loads"));
     let has_ended = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
         let other = disturbance.map(|(from, length)| {
             let has_ended = &has_ended;
             scope.spawn(move || compute(from, length, has_ended))
         });
-        let output = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(job.arguments.split_whitespace())
             .args(["--no-verify", "--no-progress", "--statistics", "--history"])
-            .arg(&history)
-            .stdin(Stdio::null())
-            .output();
+            .arg(&history);
+        if let Some(dump) = &dump {
+            command.arg("--lb-dump").arg(dump);
+        }
+        let output = command.stdin(Stdio::null()).output();
         has_ended.store(true, Ordering::Relaxed);
         let other = other.map_or(Ok(Ok(())), |thread| thread.join());
         match other {
@@ -125,8 +148,12 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
     let course = std::fs::read_to_string(&history).unwrap_or_default();
     // Left over, it would be read as that of the next run.
     let _ = std::fs::remove_file(&history);
-    Outcome::of(&report, &statistics, &course)
-        .ok_or_else(|| fail(format!("its report is not understood:\n{report}")))
+    let mut outcome = Outcome::of(&report, &statistics, &course)
+        .ok_or_else(|| fail(format!("its report is not understood:\n{report}")))?;
+    if let Some(dump) = &dump {
+        outcome.loads = Loads::take(dump).map_err(|error| fail(error.to_string()))?;
+    }
+    Ok(outcome)
 }
 
 /// Computes after some seconds, for some seconds, as another program would that shares the core of the
@@ -169,16 +196,18 @@ mod tests {
         let report = "grid           8 x 8\nsteps          40 intervals, 380 steps of the gas\n\
                       checksum       00ff\n\
                       time           2.5 s, 1e6 cells/s\n";
-        let statistics = "vrt: PE 0: in ranks 90.0%, idle 10.0%, 5 switches\n\
-                          vrt: PE 1: in ranks 70.0%, idle 30.0%, 5 switches\nvrt: PE 1: largest heap\n";
+        let statistics = "vrt: PE 0: in ranks 90.0%, idle 7.0%, the runtime's own 3.0% of 2.5 s\n\
+                          vrt: PE 1: in ranks 70.0%, idle 29.0%, the runtime's own 1.0% of 2.5 s\n\
+                          vrt: PE 1: largest heap\n";
         let course = "seconds,steps\n0.5,1\n1.5,11\n2.5,41\n";
         let outcome = Outcome::of(report, statistics, course).unwrap();
-        assert_eq!((outcome.seconds, outcome.steps, outcome.idle), (2.5, 40.0, 20.0));
+        assert_eq!((outcome.seconds, outcome.steps), (2.5, 40.0));
+        assert_eq!(outcome.uses, Uses { ranks: 80.0, idle: 18.0, own: 2.0 });
         assert_eq!((outcome.rate(), outcome.result.as_deref()), (16.0, Some("00ff")));
         assert_eq!(outcome.rates(2), [(0.5, 10.0), (1.5, 30.0)]);
         let short = Outcome::of("iterations     7, converged\ntime  1 s\n", "", "").unwrap();
         assert_eq!((short.steps, short.rates(3)), (7.0, vec![]));
-        assert_eq!(Outcome::of("time           1 s\n", "", ""), None);
+        assert!(Outcome::of("time           1 s\n", "", "").is_none());
     }
 
     #[test]

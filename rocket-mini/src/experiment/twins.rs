@@ -109,9 +109,8 @@ fn outcome(report: &str) -> Option<Outcome> {
     Some(Outcome {
         seconds: number("seconds")?,
         steps: number("steps").or_else(|| number("iterations"))?,
-        idle: 0.0,
-        course: Vec::new(),
         result: text.or_else(|| Some(number("displacement")?.to_string())),
+        ..Outcome::default()
     })
 }
 
