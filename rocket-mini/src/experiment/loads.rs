@@ -131,13 +131,13 @@ pub mod tests {
 
     #[test]
     fn a_period_is_as_near_to_the_ideal_as_pes_work() {
-        let loads = loads(&[[1.0, 0.2], [1.0, 0.4], [1.0, 0.9], [1.0, 0.5], [0.9, 0.9]]);
+        let loads = loads(&[[1.0, 0.2], [1.0, 0.4], [1.0, 0.9], [1.0, 0.5], [0.91, 0.91]]);
         let efficiencies = loads.efficiencies();
         let (time, part) = efficiencies[1];
         assert!(efficiencies.len() == 5 && time == 1.5 && (part - 0.7).abs() < 1e-9, "{part}");
-        assert!((loads.of_ideal().unwrap() - 0.78).abs() < 1e-9);
+        assert!((loads.of_ideal().unwrap() - 0.782).abs() < 1e-9);
         let Recovery { median, near, longest } = loads.recovery().unwrap();
-        assert_eq!((median, longest), (0.9, 1));
+        assert!((median - 0.91).abs() < 1e-9 && longest == 1, "{median} {longest}");
         assert!((near - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(Loads::default().recovery(), None);
         assert_eq!(Loads::default().of_ideal(), None);
