@@ -32,6 +32,8 @@ const LONG: usize = 1 << 16;
 pub struct Measured {
     /// A node, while all ranks look at nodes: the mean.
     pub node: f64,
+    /// A node, while no other rank looks at nodes: one busy core may be faster than two.
+    pub node_alone: f64,
     /// A look for messages that finds none, by the blocking face.
     pub poll: f64,
     /// A message of 8 bytes, from `send` to the end of `receive`.
@@ -59,9 +61,10 @@ pub struct Measured {
 impl Measured {
     /// Each with what it is.
     #[must_use]
-    pub fn lines(&self) -> [(&'static str, f64); 12] {
+    pub fn lines(&self) -> [(&'static str, f64); 13] {
         [
             ("node, while all ranks look at nodes", self.node),
+            ("node, while no other rank does", self.node_alone),
             ("empty poll", self.poll),
             ("message of 8 bytes, one way", self.message),
             ("sending it", self.send),
@@ -81,6 +84,7 @@ impl Measured {
     pub fn least(self, other: Self) -> Self {
         Self {
             node: self.node.min(other.node),
+            node_alone: self.node_alone.min(other.node_alone),
             poll: self.poll.min(other.poll),
             message: self.message.min(other.message),
             send: self.send.min(other.send),
@@ -104,7 +108,9 @@ impl Measured {
 #[must_use]
 pub fn measure(world: &SimpleCommunicator, kernel: Kernel) -> Option<Measured> {
     assert!(world.size() >= 2, "costs are measured between two ranks");
-    let mut all = Measured { node: node(world, kernel), ..Measured::default() };
+    let everybody = node(world, kernel, |_| true);
+    let alone = node(world, kernel, |rank| rank == 0);
+    let mut all = Measured { node: everybody, node_alone: alone, ..Measured::default() };
     (all.message, all.send) = messages(world);
     let long = long_messages(world);
     all.byte = (long - all.message).max(0.0) / LONG as f64;
@@ -124,13 +130,16 @@ fn best(times: usize, mut batch: impl FnMut()) -> f64 {
     batches.fold(f64::INFINITY, f64::min)
 }
 
-fn node(world: &SimpleCommunicator, kernel: Kernel) -> f64 {
+/// A node, while those ranks look at nodes: rank 0 and some more.
+fn node(world: &SimpleCommunicator, kernel: Kernel, searches: impl Fn(i32) -> bool) -> f64 {
     let parameters = named::find("T1").map(|it| it.parameters).unwrap_or_default();
     let Ok(tree) = Tree::new(parameters) else { return 0.0 };
     let (mut seconds, mut nodes) = (0.0, 0);
     for _ in 0..BATCHES {
         let mut frontier = Frontier::new(&tree, kernel);
-        frontier.start();
+        if searches(world.rank()) {
+            frontier.start();
+        }
         world.barrier();
         let began = mpi::time();
         while frontier.open() > 0 {
@@ -140,7 +149,7 @@ fn node(world: &SimpleCommunicator, kernel: Kernel) -> f64 {
         nodes += frontier.counts().nodes;
     }
     world.barrier();
-    seconds * 1e9 / nodes as f64
+    seconds * 1e9 / nodes.max(1) as f64
 }
 
 fn polls(world: &SimpleCommunicator) -> f64 {

@@ -8,17 +8,26 @@
 //! |---|---|---|
 //! | `plain` | nothing | 7.5 million |
 //! | `avx2` | AVX2 | 44 million |
+//! | `sha` | SSE4.1 and SHA-NI | (it has none) |
 //! | `avx512` | AVX-512F | 118 million |
 //!
 //! A node's message is 24 bytes, so that of the 16 words of its block ten are constants; the
 //! compiler folds them.
 //!
+//! `sha` is the processor's own instructions for SHA-1, which other processors have than have AVX-512 or beside it.
+//! [`Kernel::fastest`] tries which is faster here.
+//!
 //! This is the one unsafe module of the crate: kernels may only be called where the processor has
 //! their instructions. A [`Kernel`] exists only where it does: [`Kernel::available`] makes the
 //! list by asking the processor, and nothing else makes one.
 
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
 use crate::rng::State;
 use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// Number of lanes.
 pub const LANES: usize = 16;
@@ -67,16 +76,21 @@ enum Variant {
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
+    Sha,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
 impl Kernel {
-    /// The kernels that this processor can run, the fastest first.
+    /// The kernels that this processor can run, those that need most first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         [
             #[cfg(target_arch = "x86_64")]
             is_x86_feature_detected!("avx512f").then_some(Self(Variant::Avx512)),
+            #[cfg(target_arch = "x86_64")]
+            (is_x86_feature_detected!("sse4.1") && is_x86_feature_detected!("sha"))
+                .then_some(Self(Variant::Sha)),
             #[cfg(target_arch = "x86_64")]
             is_x86_feature_detected!("avx2").then_some(Self(Variant::Avx2)),
             Some(Self::PLAIN),
@@ -89,10 +103,27 @@ impl Kernel {
     /// The kernel that runs everywhere: the `sha1` crate, lane by lane.
     pub const PLAIN: Self = Self(Variant::Plain);
 
-    /// The fastest kernel of this processor.
+    /// The fastest kernel of this processor, as all are tried, once in a process. Cost: less than a millisecond.
     #[must_use]
     pub fn fastest() -> Self {
-        Self::available()[0]
+        static FASTEST: OnceLock<Kernel> = OnceLock::new();
+        *FASTEST.get_or_init(|| {
+            let all = Self::available();
+            all.into_iter().min_by_key(|kernel| kernel.time()).unwrap_or(Self::PLAIN)
+        })
+    }
+
+    /// How long it takes for some messages: the least of some tries, as others only make it longer.
+    fn time(self) -> Duration {
+        const TRIES: usize = 16;
+        const TIMES: u32 = 8;
+        let (messages, mut digests) = (Messages::default(), Digests::default());
+        let once = |_| {
+            let start = Instant::now();
+            self.hash(&messages, LANES, TIMES, &mut digests);
+            start.elapsed()
+        };
+        (0..TRIES).map(once).min().unwrap_or_default()
     }
 
     /// The kernel's name.
@@ -102,6 +133,8 @@ impl Kernel {
             Variant::Plain => "plain",
             #[cfg(target_arch = "x86_64")]
             Variant::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Variant::Sha => "sha",
             #[cfg(target_arch = "x86_64")]
             Variant::Avx512 => "avx512",
         }
@@ -130,6 +163,9 @@ impl Kernel {
             // SAFETY: this variant is made only where the processor has AVX2.
             Variant::Avx2 => unsafe { x86_64::hash_avx2(messages, digests) },
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant is made only where the processor has SSE4.1 and SHA-NI.
+            Variant::Sha => unsafe { x86_64::hash_sha(messages, digests) },
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: this variant is made only where the processor has AVX-512F.
             Variant::Avx512 => unsafe { x86_64::hash_avx512(messages, digests) },
         }
@@ -142,153 +178,6 @@ fn hash_plain(messages: &Messages, used: usize, digests: &mut Digests) {
         let child = parent.child(messages.index[lane]);
         for (words, word) in digests.0.iter_mut().zip(child.0) {
             words[lane] = word;
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86_64 {
-    //! The two vector kernels. They differ in the names of the operations only.
-
-    use super::{Digests, LANES, LaneWords, Messages};
-    use crate::rng::INITIAL;
-    use std::arch::x86_64::*;
-
-    /// Words 6 to 15 of the padded message: the closing bit, zeros, and the length in bits.
-    const PADDING: [u32; 10] = [0x8000_0000, 0, 0, 0, 0, 0, 0, 0, 0, 8 * 24];
-
-    /// The body of a kernel for the lanes from `$lane` on. Unrolled completely, because every
-    /// index into the message schedule must be a constant.
-    macro_rules! sha1 {
-        ($messages:ident, $digests:ident, $lane:expr, $vector:ty, $load:ident, $store:ident,
-         $set:ident, $add:ident, $rol1:ident, $rol5:ident, $rol30:ident, $xor:ident,
-         $choose:ident, $majority:ident) => {{
-            let splat = |word: u32| $set(word.cast_signed());
-            let mut w: [$vector; 16] = [splat(0); 16];
-            for (w, words) in w.iter_mut().zip($messages.parent.iter().chain([&$messages.index])) {
-                *w = $load(words, $lane);
-            }
-            for (w, word) in w[6..].iter_mut().zip(PADDING) {
-                *w = splat(word);
-            }
-            let start = INITIAL.map(splat);
-            let [mut a, mut b, mut c, mut d, mut e] = start;
-
-            /// One round: the new `a` is left in `$e`, and `$b` is rotated.
-            macro_rules! round {
-                ($a:ident, $b:ident, $c:ident, $d:ident, $e:ident, $f:ident, $k:expr, $t:expr) => {
-                    if $t >= 16 {
-                        w[$t % 16] = $rol1($xor(
-                            $xor(w[($t + 13) % 16], w[($t + 8) % 16]),
-                            $xor(w[($t + 2) % 16], w[$t % 16]),
-                        ));
-                    }
-                    let added = $add($add($e, splat($k)), w[$t % 16]);
-                    $e = $add($add($rol5($a), $f($b, $c, $d)), added);
-                    $b = $rol30($b);
-                };
-            }
-            macro_rules! five {
-                ($f:ident, $k:expr, $t:expr) => {
-                    round!(a, b, c, d, e, $f, $k, $t);
-                    round!(e, a, b, c, d, $f, $k, $t + 1);
-                    round!(d, e, a, b, c, $f, $k, $t + 2);
-                    round!(c, d, e, a, b, $f, $k, $t + 3);
-                    round!(b, c, d, e, a, $f, $k, $t + 4);
-                };
-            }
-            macro_rules! twenty {
-                ($f:ident, $k:expr, $t:expr) => {
-                    five!($f, $k, $t);
-                    five!($f, $k, $t + 5);
-                    five!($f, $k, $t + 10);
-                    five!($f, $k, $t + 15);
-                };
-            }
-            let parity = |b, c, d| $xor($xor(b, c), d);
-            twenty!($choose, 0x5a82_7999, 0);
-            twenty!(parity, 0x6ed9_eba1, 20);
-            twenty!($majority, 0x8f1b_bcdc, 40);
-            twenty!(parity, 0xca62_c1d6, 60);
-
-            for ((words, start), end) in $digests.0.iter_mut().zip(start).zip([a, b, c, d, e]) {
-                $store(words, $lane, $add(start, end));
-            }
-        }};
-    }
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn hash_avx512(messages: &Messages, digests: &mut Digests) {
-        let load = |words: &LaneWords, _: usize| {
-            // SAFETY: the array is at least 64 bytes long, and the load needs no alignment.
-            unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-        };
-        let store = |words: &mut [u32; LANES], _: usize, value| {
-            // SAFETY: the array is 64 bytes long, and the store needs no alignment.
-            unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), value) }
-        };
-        let rol1 = |x| _mm512_rol_epi32::<1>(x);
-        let rol5 = |x| _mm512_rol_epi32::<5>(x);
-        let rol30 = |x| _mm512_rol_epi32::<30>(x);
-        let choose = |b, c, d| _mm512_ternarylogic_epi32::<0xca>(b, c, d);
-        let majority = |b, c, d| _mm512_ternarylogic_epi32::<0xe8>(b, c, d);
-        sha1!(
-            messages,
-            digests,
-            0,
-            __m512i,
-            load,
-            store,
-            _mm512_set1_epi32,
-            _mm512_add_epi32,
-            rol1,
-            rol5,
-            rol30,
-            _mm512_xor_si512,
-            choose,
-            majority
-        );
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn hash_avx2(messages: &Messages, digests: &mut Digests) {
-        const HALF: usize = LANES / 2;
-        let load = |words: &LaneWords, lane: usize| {
-            let half: &[u32] = &words[lane..lane + HALF];
-            // SAFETY: the slice is 32 bytes long, and the load needs no alignment.
-            unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
-        };
-        let store = |words: &mut [u32; LANES], lane: usize, value| {
-            let half: &mut [u32] = &mut words[lane..lane + HALF];
-            // SAFETY: the slice is 32 bytes long, and the store needs no alignment.
-            unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), value) }
-        };
-        let rol1 = |x| _mm256_or_si256(_mm256_add_epi32(x, x), _mm256_srli_epi32::<31>(x));
-        let rol5 = |x| _mm256_or_si256(_mm256_slli_epi32::<5>(x), _mm256_srli_epi32::<27>(x));
-        let rol30 = |x| _mm256_or_si256(_mm256_slli_epi32::<30>(x), _mm256_srli_epi32::<2>(x));
-        let choose = |b, c, d| _mm256_xor_si256(d, _mm256_and_si256(b, _mm256_xor_si256(c, d)));
-        // The two terms have no bit in common; so their sum is their union.
-        let majority = |b, c, d| {
-            let both = _mm256_and_si256(c, d);
-            _mm256_or_si256(both, _mm256_and_si256(b, _mm256_xor_si256(c, d)))
-        };
-        for lane in [0, HALF] {
-            sha1!(
-                messages,
-                digests,
-                lane,
-                __m256i,
-                load,
-                store,
-                _mm256_set1_epi32,
-                _mm256_add_epi32,
-                rol1,
-                rol5,
-                rol30,
-                _mm256_xor_si256,
-                choose,
-                majority
-            );
         }
     }
 }
@@ -340,8 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_kernel_is_everywhere_and_the_slowest() {
+    fn the_plain_kernel_is_everywhere_and_the_fastest_is_one_of_all() {
         assert_eq!(Kernel::available().last(), Some(&Kernel::PLAIN));
         assert_eq!(Kernel::PLAIN.name(), "plain");
+        assert!(Kernel::available().contains(&Kernel::fastest()));
     }
 }

@@ -14,7 +14,7 @@ mod status;
 mod timeout;
 
 pub use blocking::{block_on, sleep, sleep_async, yield_now};
-pub(crate) use blocking::{block_on_at, may_block, try_block_on};
+pub(crate) use blocking::{block_on_at, give_way, may_block, try_block_on};
 pub(crate) use refuse::{OrRefuse, refuse};
 pub use status::Status;
 pub use timeout::{Elapsed, Timeout, timeout};

@@ -26,7 +26,7 @@ use std::task::{Context, Poll};
 
 use crate::operation::Status;
 use crate::operation::{OrRefuse, Pending, Site, Ticket};
-use crate::operation::{block_on_at, yield_now_async};
+use crate::operation::{block_on_at, give_way};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Completion, Started};
 use vrt_slot::locals::{self, Task};
@@ -155,7 +155,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Itself, when it is not done.
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_done() {
-            block_on_at(yield_now_async(), self.site);
+            give_way(self.site);
         }
         if !self.is_done() {
             return Err(self);

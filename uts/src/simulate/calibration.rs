@@ -3,7 +3,8 @@
 //!
 //! The machine is not equally fast all the time. So costs are measured before every run, and its rate is
 //! taken by the node that was measured then: what is compared is the efficiency, the median of several
-//! runs. Rates are those at the median cost of a node.
+//! runs. Rates are those at the median cost of a node. On 2 PEs, one of `share` searches alone, the other one being
+//! the manager: its nodes are taken to cost what they do while no other rank looks at nodes.
 
 use super::{SimulateError, find};
 use crate::experiment::{Job, run_job};
@@ -50,7 +51,7 @@ pub fn run() -> Result<(), SimulateError> {
             let before = measure()?;
             let outcome = run_job(&Job { series: String::new(), x: 0.0, arguments })?;
             let after = measure()?;
-            let node = 0.5 * (before.node + after.node);
+            let node = 0.5 * (node_of(&before, algorithm) + node_of(&after, algorithm));
             found.push(outcome.nodes as f64 * node * 1e-9 / (2.0 * outcome.seconds));
             all.extend([before, after]);
         }
@@ -60,7 +61,8 @@ pub fn run() -> Result<(), SimulateError> {
     }
     let least = all.iter().copied().reduce(Measured::least).unwrap_or_default();
     let node = median(all.iter().map(|it| it.node).collect());
-    let measured = Measured { node, ..least };
+    let node_alone = median(all.iter().map(|it| it.node_alone).collect());
+    let measured = Measured { node, node_alone, ..least };
     for (what, time) in measured.lines() {
         println!("{what:<40}{time:>12.2} ns");
     }
@@ -77,7 +79,7 @@ pub fn run() -> Result<(), SimulateError> {
             simulate(source, Plan::of(algorithm), processes, costs(&measured, algorithm), u64::MAX);
         let result =
             result.map_err(|why| SimulateError::Simulation { processes: processes as u32, why })?;
-        let real = median(efficiencies) * 2e3 / measured.node;
+        let real = median(efficiencies) * 2e3 / node_of(&measured, algorithm);
         let simulated = named.published.nodes as f64 / result.seconds / 1e6;
         let difference = 100.0 * (simulated / real - 1.0);
         worst = worst.max(difference.abs());
@@ -99,13 +101,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
+/// What a node costs an algorithm on 2 PEs.
+fn node_of(measured: &Measured, algorithm: Algorithm) -> f64 {
+    if algorithm == Algorithm::Share { measured.node_alone } else { measured.node }
+}
+
 /// What LogGP calls them.
 fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
-    let &Measured {
-        node, poll, message, send, byte, turn, access, release, acquire, steal, ..
-    } = measured;
+    let &Measured { poll, message, send, byte, turn, access, release, acquire, steal, .. } =
+        measured;
     Costs {
-        node,
+        node: node_of(measured, algorithm),
         look: poll,
         turn,
         latency: (message - 2.0 * send).max(0.0),

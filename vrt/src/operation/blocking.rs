@@ -61,13 +61,19 @@ fn refuse_blocking(call: &str, location: Option<&Location<'_>>) -> ! {
     }
 }
 
-/// Lets other ranks of this PE run before this one goes on.
+/// Lets other ranks of this PE run before this one goes on, if there are such or something has come.
 ///
 /// # Panics
 /// Outside of a rank, and in an async rank (which awaits [`yield_now_async`](super::yield_now_async)).
 #[track_caller]
 pub fn yield_now() {
-    operation::yield_now(may_block(site!("yield_now")));
+    give_way(site!("yield_now"));
+}
+
+/// [`yield_now`] for calls that look for something which is not there yet.
+#[inline]
+pub(crate) fn give_way(site: Site) {
+    operation::yield_now(may_block(site));
 }
 
 /// Suspends the rank for a time. Dropped early, it is over.

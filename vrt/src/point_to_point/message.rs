@@ -8,7 +8,7 @@ use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
 use crate::operation::{self, Site, Ticket};
 use crate::operation::{Error, OrRefuse, Status, refuse, site, try_block_on};
-use crate::operation::{block_on_at, yield_now_async};
+use crate::operation::{block_on_at, give_way};
 use crate::point_to_point::{expect_one, keep_incoming, room_for};
 use crate::request::{Request, Scope};
 use vrt_core::encoding::{self, DecodeError};
@@ -178,7 +178,7 @@ pub(crate) fn immediate_matched_probe_at(
 ) -> Option<(Message, Status)> {
     let found = pe::with(|pe| pe.engine.matched_probe(pattern));
     if found.is_none() {
-        block_on_at(yield_now_async(), site);
+        give_way(site);
     }
     found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }

@@ -71,11 +71,14 @@ pub fn drive_async_main<F: Future>(future: F) -> F::Output {
     drive_here(Box::pin(future))
 }
 
-/// Lets other ranks of this PE run before this one goes on.
+/// Lets other ranks of this PE run before this one goes on, if there are such or something has come.
 #[inline(always)]
 pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
         return drive_here(yield_now_async());
+    }
+    if pe::with(pe::Pe::has_no_other_work) {
+        return;
     }
     pe::with(|pe| pe.engine.yield_current());
     rank::suspend_and_resume();

@@ -31,6 +31,9 @@ const RANK_SPINS: u32 = 400;
 pub(super) const LOOK: Duration = Duration::from_nanos(12);
 /// From this look on the time is measured.
 const TIMED_SPINS: u32 = 32;
+/// Of so many calls of a rank that looks for something again and again, one suspends it though nothing else is to be
+/// done: a switch costs as much as some of them.
+const CALLS_BETWEEN_TURNS: u32 = 16;
 /// Looks between giving the core away, with too few cores: some 50 us.
 const YIELDS: u32 = 60;
 
@@ -151,6 +154,26 @@ impl Pe {
             state.awaiting = Awaiting::Nothing;
         }
         found
+    }
+
+    /// Whether the running rank would go on at once if it let the others run: none is ready, and nothing has come.
+    /// Not at every [`CALLS_BETWEEN_TURNS`]th call: timers, tokio and who wants to move the rank have their turns then.
+    #[inline(always)]
+    pub(crate) fn has_no_other_work(&mut self) -> bool {
+        let engine = &mut self.engine;
+        engine.calls_without_turn += 1;
+        let goes_on = engine.calls_without_turn < CALLS_BETWEEN_TURNS
+            && engine.ready.is_empty()
+            && !engine.net.has_remote()
+            && !engine.net.has_backlog()
+            && !engine.has_kept()
+            && !self.has_arrivals()
+            // A rank that offers itself cannot be moved before it suspends.
+            && self.engine.running().at_sync.is_none();
+        if !goes_on {
+            self.engine.calls_without_turn = 0;
+        }
+        goes_on
     }
 
     #[inline(always)]

@@ -190,6 +190,8 @@ pub struct Core {
     pub idles: AtomicBool,
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
+    /// Calls in a row that could have let others run, and did not, as there was nothing to run.
+    pub(crate) calls_without_turn: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
     back_offs: u32,
     tokio_turn: u64,
@@ -323,6 +325,7 @@ impl Pe {
             switches: AtomicU64::new(0),
             idles: AtomicBool::new(false),
             resumes: 0,
+            calls_without_turn: 0,
             back_offs: 0,
             termination: termination::Termination::default(),
             tokio_turn: 0,
