@@ -261,7 +261,7 @@ impl Options {
     pub fn kernel(&self) -> Result<Kernel, OptionsError> {
         let kernels = Kernel::available();
         if self.kernel == "auto" {
-            return Ok(kernels[0]);
+            return Ok(Kernel::fastest());
         }
         kernels.iter().find(|it| it.name() == self.kernel).copied().ok_or_else(|| {
             let known = kernels.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");

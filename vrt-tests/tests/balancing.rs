@@ -71,7 +71,7 @@ fn auto_says_what_it_tried_and_what_came_of_it() {
     // The job may end in the middle of the last one.
     let decided: usize = outcomes.iter().map(|outcome| count(outcome)).sum();
     assert!(tried > 0 && (tried - 1..=tried).contains(&decided), "{err}");
-    assert!(err.contains(&format!("tried {tried} placements: ")), "{err}");
+    assert!(err.contains(&format!("tried {tried} placement")), "{err}");
     let told = err.lines().find(|line| line.contains("load balancing: auto: ")).unwrap();
     assert!(!told.contains(" 0 ranks moved"), "{err}");
     assert!(err.contains("s gained (+- "), "{err}");

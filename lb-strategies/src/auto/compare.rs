@@ -109,21 +109,24 @@ fn counts_events(before: &[Point], after: &[Point]) -> bool {
     before > 0.0 && (after / before - 1.0).abs() < ANOTHER_PHASE
 }
 
-/// How much the rates of points scatter, as a part of their mean; none if there are fewer than two.
-pub(crate) fn scatter(points: &[Point]) -> Option<f64> {
-    match points.iter().all(|it| it.events > 0.0) {
-        true => scatter_of(points, |it| it.events),
-        false => scatter_of_work(points),
-    }
+/// How much the rates of points differ from those of their neighbours, as a part of their mean: as much as they
+/// scatter, but for what changes slowly. None if there are fewer than two.
+pub(crate) fn jitter(points: &[Point]) -> Option<f64> {
+    let rate = match points.iter().all(|it| it.events > 0.0) {
+        true => |it: &Point| it.events,
+        false => |it: &Point| it.work,
+    };
+    let mean = Row::of(points, rate)?.mean;
+    let steps = points.windows(2).map(|pair| rate(&pair[1]) - rate(&pair[0]));
+    let squares: f64 = steps.map(|step| step.powi(2)).sum();
+    // Two neighbours differ by the noise of both.
+    let variance = squares / (2.0 * points.len().saturating_sub(1) as f64);
+    (points.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
 }
 
-/// The same of how long PEs work.
+/// How much it scatters how long PEs work, as a part of the mean; none if there are fewer than two points.
 pub(crate) fn scatter_of_work(points: &[Point]) -> Option<f64> {
-    scatter_of(points, |it| it.work)
-}
-
-fn scatter_of(points: &[Point], rate: fn(&Point) -> f64) -> Option<f64> {
-    let row = Row::of(points, rate)?;
+    let row = Row::of(points, |it| it.work)?;
     (points.len() > 1 && row.mean > 0.0).then(|| row.deviation() / row.mean)
 }
 
@@ -197,6 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_slowly_is_no_jitter() {
+        let slow = jitter(&points(&[100.0, 90.0, 80.0, 70.0])).unwrap();
+        let noise = jitter(&points(&[100.0, 70.0, 90.0, 80.0])).unwrap();
+        assert!((slow - 10.0 / 2_f64.sqrt() / 85.0).abs() < 1e-9, "{slow}");
+        assert!(noise > 2.0 * slow, "{noise}");
+        assert_eq!((jitter(&points(&[1.0])), jitter(&[])), (None, None));
+    }
+
+    #[test]
     fn in_another_phase_work_counts() {
         let before = points(&[100.0; 4]);
         let after: Vec<Point> =
@@ -207,8 +219,8 @@ mod tests {
 
     #[test]
     fn scatter_is_relative() {
-        assert_eq!(scatter(&points(&[5.0])), None);
-        let some = scatter(&points(&[90.0, 110.0])).unwrap();
+        assert_eq!(jitter(&points(&[5.0])), None);
+        let some = jitter(&points(&[90.0, 110.0])).unwrap();
         assert!((some - 0.1414).abs() < 1e-3, "{some}");
     }
 }

@@ -47,7 +47,7 @@ use thiserror::Error;
 
 pub use account::{Account, relative_error};
 pub use compare::Change;
-use compare::{Point, Row, Verdict, scatter, scatter_of_work};
+use compare::{Point, Row, Verdict, jitter, scatter_of_work};
 use history::{History, Which, joined};
 pub use news::News;
 use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
@@ -552,7 +552,7 @@ impl Auto {
         let has_few = sample.events > 0 && (sample.events as f64) < EVENTS * objects;
         self.since_fitted += 1;
         let scatters = self.since_fitted >= FEW
-            && scatter(self.newest(FEW)).is_some_and(|scatter| scatter > STEADY);
+            && jitter(self.newest(FEW)).is_some_and(|jitter| jitter > STEADY);
         if has_few || scatters {
             self.interval = (2.0 * self.interval).min(INTERVAL.1);
             self.since_fitted = 0;

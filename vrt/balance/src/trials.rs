@@ -155,9 +155,11 @@ impl Trials {
                 100.0 * error
             )
         });
+        let placements = if tried == 1 { "placement" } else { "placements" };
+        let were = if taken_back == 1 { "was" } else { "were" };
         format!(
-            "tried {tried} placements: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
-             {taken_back} were taken back; about {gained:.2} s gained (+- {spread:.2}){error}"
+            "tried {tried} {placements}: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
+             {taken_back} {were} taken back; about {gained:.2} s gained (+- {spread:.2}){error}"
         )
     }
 }
