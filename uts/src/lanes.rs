@@ -14,8 +14,8 @@
 //! A node's message is 24 bytes, so that of the 16 words of its block ten are constants; the
 //! compiler folds them.
 //!
-//! `sha` is the processor's own instructions for SHA-1, which other processors have than have AVX-512 or beside it.
-//! [`Kernel::fastest`] tries which is faster here.
+//! `sha` is the processor's own instructions for SHA-1. Some processors have these, some AVX-512, some both:
+//! [`Kernel::fastest`] tries which kernel is.
 //!
 //! This is the one unsafe module of the crate: kernels may only be called where the processor has
 //! their instructions. A [`Kernel`] exists only where it does: [`Kernel::available`] makes the

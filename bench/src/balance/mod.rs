@@ -218,7 +218,7 @@ impl Times {
                 Verdict::Missed => "  MISSED",
             }
         );
-        verdict != Verdict::Missed
+        verdict == Verdict::Met
     }
 }
 

@@ -1,4 +1,4 @@
-//! The vector kernels. Those of one width differ from the others in the names of the operations only.
+//! The kernels that need more than every processor has. The two of vectors differ in the names of the operations only.
 
 use super::{Digests, LANES, LaneWords, Messages};
 use crate::rng::INITIAL;
@@ -100,32 +100,33 @@ pub(super) fn hash_avx512(messages: &Messages, digests: &mut Digests) {
     );
 }
 
-/// [`sha1`] in vectors of eight lanes.
-macro_rules! sha1_avx2 {
-    ($messages:ident, $digests:ident, $lane:expr) => {{
-        let load = |words: &LaneWords, lane: usize| {
-            let half: &[u32] = &words[lane..lane + HALF];
-            // SAFETY: the slice is 32 bytes long, and the load needs no alignment.
-            unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
-        };
-        let store = |words: &mut [u32; LANES], lane: usize, value| {
-            let half: &mut [u32] = &mut words[lane..lane + HALF];
-            // SAFETY: the slice is 32 bytes long, and the store needs no alignment.
-            unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), value) }
-        };
-        let rol1 = |x| _mm256_or_si256(_mm256_add_epi32(x, x), _mm256_srli_epi32::<31>(x));
-        let rol5 = |x| _mm256_or_si256(_mm256_slli_epi32::<5>(x), _mm256_srli_epi32::<27>(x));
-        let rol30 = |x| _mm256_or_si256(_mm256_slli_epi32::<30>(x), _mm256_srli_epi32::<2>(x));
-        let choose = |b, c, d| _mm256_xor_si256(d, _mm256_and_si256(b, _mm256_xor_si256(c, d)));
-        // The two terms have no bit in common; so their sum is their union.
-        let majority = |b, c, d| {
-            let both = _mm256_and_si256(c, d);
-            _mm256_or_si256(both, _mm256_and_si256(b, _mm256_xor_si256(c, d)))
-        };
+#[target_feature(enable = "avx2")]
+pub(super) fn hash_avx2(messages: &Messages, digests: &mut Digests) {
+    const HALF: usize = LANES / 2;
+    let load = |words: &LaneWords, lane: usize| {
+        let half: &[u32] = &words[lane..lane + HALF];
+        // SAFETY: the slice is 32 bytes long, and the load needs no alignment.
+        unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
+    };
+    let store = |words: &mut [u32; LANES], lane: usize, value| {
+        let half: &mut [u32] = &mut words[lane..lane + HALF];
+        // SAFETY: the slice is 32 bytes long, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), value) }
+    };
+    let rol1 = |x| _mm256_or_si256(_mm256_add_epi32(x, x), _mm256_srli_epi32::<31>(x));
+    let rol5 = |x| _mm256_or_si256(_mm256_slli_epi32::<5>(x), _mm256_srli_epi32::<27>(x));
+    let rol30 = |x| _mm256_or_si256(_mm256_slli_epi32::<30>(x), _mm256_srli_epi32::<2>(x));
+    let choose = |b, c, d| _mm256_xor_si256(d, _mm256_and_si256(b, _mm256_xor_si256(c, d)));
+    // The two terms have no bit in common; so their sum is their union.
+    let majority = |b, c, d| {
+        let both = _mm256_and_si256(c, d);
+        _mm256_or_si256(both, _mm256_and_si256(b, _mm256_xor_si256(c, d)))
+    };
+    for lane in [0, HALF] {
         sha1!(
-            $messages,
-            $digests,
-            $lane,
+            messages,
+            digests,
+            lane,
             __m256i,
             load,
             store,
@@ -138,16 +139,6 @@ macro_rules! sha1_avx2 {
             choose,
             majority
         );
-    }};
-}
-
-/// Half of the lanes: those of a vector of 256 bits.
-const HALF: usize = LANES / 2;
-
-#[target_feature(enable = "avx2")]
-pub(super) fn hash_avx2(messages: &Messages, digests: &mut Digests) {
-    for lane in [0, HALF] {
-        sha1_avx2!(messages, digests, lane);
     }
 }
 
