@@ -58,19 +58,59 @@ impl History {
 
     /// The mean load of an object in some of the last samples.
     pub fn load(&self, id: u32, which: Which) -> f64 {
-        const HALF: usize = WINDOW / 2;
         let Some(loads) = self.loads.get(&id).filter(|loads| !loads.is_empty()) else { return 0.0 };
+        let range = Self::range(which, loads.len());
+        let count = range.len() as f64;
+        loads.range(range).sum::<f64>() / count
+    }
+
+    /// Which samples these are of so many.
+    fn range(which: Which, of: usize) -> Range<usize> {
+        const HALF: usize = WINDOW / 2;
         let (older, newer) = match which {
             Which::Newer => (HALF, 0),
             Which::Older => (WINDOW, HALF),
             Which::Group { number, samples } => ((number + 1) * samples, number * samples),
         };
         // Of one that has not been here for so long, what there is.
-        let older = older.clamp(1, loads.len());
+        let older = older.clamp(1, of);
         let newer = newer.min(older - 1);
-        let range = loads.len() - older..loads.len() - newer;
-        let count = range.len() as f64;
-        loads.range(range).sum::<f64>() / count
+        of - older..of - newer
+    }
+
+    /// The loads of a sample's objects in some of the last samples, as far as they differ by more than noise.
+    ///
+    /// Where another program takes the core now and then, some objects seem to take long by chance. A strategy would
+    /// choose just those to move, and be wrong about what that brings. So each is taken to be nearer to the mean of
+    /// its PE the more of the scatter is noise (the estimator of James and Stein, 1961, with a positive part). What
+    /// all objects of a PE take together stays the same.
+    pub fn loads(&self, sample: &Sample, which: Which) -> Vec<f64> {
+        let mut loads: Vec<f64> = sample.ids.iter().map(|id| self.load(*id, which)).collect();
+        let mut pes: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (number, object) in sample.model.objects().iter().enumerate() {
+            pes.entry(object.pe).or_default().push(number);
+        }
+        for here in pes.values() {
+            let noise = here.iter().map(|number| self.noise(sample.ids[*number], which));
+            let noise = noise.sum::<f64>() / here.len() as f64;
+            let mean = here.iter().map(|number| loads[*number]).sum::<f64>() / here.len() as f64;
+            let squares: f64 = here.iter().map(|number| (loads[*number] - mean).powi(2)).sum();
+            let by_chance = (here.len() as f64 - 3.0).max(0.0) * noise;
+            let real = if squares > by_chance { 1.0 - by_chance / squares } else { 0.0 };
+            here.iter().for_each(|number| loads[*number] = mean + real * (loads[*number] - mean));
+        }
+        loads
+    }
+
+    /// The variance of what [`load`](Self::load) says, by how much neighbouring samples differ: a load that changes
+    /// slowly is no noise.
+    fn noise(&self, id: u32, which: Which) -> f64 {
+        let Some(loads) = self.loads.get(&id).filter(|loads| loads.len() > 1) else { return 0.0 };
+        let newest = loads.range(loads.len().saturating_sub(WINDOW)..);
+        let steps = newest.clone().skip(1).zip(newest).map(|(next, last)| (next - last).powi(2));
+        let (count, squares) = steps.fold((0, 0.0), |(count, sum), step| (count + 1, sum + step));
+        // Two neighbours differ by the noise of both.
+        squares / (2 * count) as f64 / Self::range(which, loads.len()).len() as f64
     }
 
     /// Samples are to be so long: shorter ones become one with those beside them, or are forgotten if there are too
@@ -157,6 +197,49 @@ mod tests {
         assert_eq!((history.samples(&[7]), history.lengths.len()), (0, 0));
         note(&mut history, 4.0, &[7], 0.4);
         assert!((history.load(7, Which::Newer) - 0.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn noise_is_no_difference_and_a_difference_no_noise() {
+        // Eight objects on each of two PEs, by the number of an object and of a sample.
+        let last = |load: &dyn Fn(usize, usize) -> f64| {
+            let mut history = History::default();
+            let ids: Vec<u32> = (0..16).collect();
+            let mut loads = (Vec::new(), Vec::new());
+            for number in 0..WINDOW {
+                let objects =
+                    (0..16).map(|object| Object::new(load(object, number), object / 8)).collect();
+                let model = LoadModel::new(vec![Pe::default(); 2], objects, vec![]).expect("sound");
+                let sample = Sample {
+                    seconds: 1.0,
+                    model: &model,
+                    ids: &ids,
+                    pes: &[],
+                    events: 0,
+                    grain: 1.0,
+                    message_cost: MessageCost::default(),
+                };
+                history.note(&sample);
+                let raw = ids.iter().map(|id| history.load(*id, Which::Newer)).collect();
+                loads = (history.loads(&sample, Which::Newer), raw);
+            }
+            loads
+        };
+        let error = |loads: &[f64]| loads.iter().map(|load| (load - 1.0).powi(2)).sum::<f64>();
+        let mut lots = crate::random::generator(1, 0);
+        let noise: Vec<f64> =
+            (0..16 * WINDOW).map(|_| rand::Rng::random_range(&mut lots, -0.5..0.5)).collect();
+        let noise = |object: usize, number: usize| noise[16 * number + object];
+        let (even, raw) = last(&|object, number| 1.0 + noise(object, number));
+        assert!(error(&even) < error(&raw) / 2.0, "{even:?} of {raw:?}");
+        let all = |loads: &[f64]| loads[..8].iter().sum::<f64>();
+        assert!((all(&even) - all(&raw)).abs() < 1e-9, "together they take as long");
+        let uneven = |object: usize| if object.is_multiple_of(4) { 8.0 } else { 1.0 };
+        let (noisy, _) = last(&|object, number| uneven(object) + noise(object, number));
+        let close = |object: usize| (noisy[object] / uneven(object) - 1.0).abs() < 0.5;
+        assert!((0..16).all(close), "{noisy:?}");
+        let (slow, _) = last(&|object, number| uneven(object) * (1.0 + number as f64 / 100.0));
+        assert!((slow[0] / slow[1] - 8.0).abs() < 0.1, "{slow:?}");
     }
 
     #[test]

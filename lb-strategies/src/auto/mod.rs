@@ -12,6 +12,7 @@
 //! | `account` | what all trials have brought and cost |
 //! | `compare` | whether a placement was better than the one before, and noise |
 //! | `history` | what objects took in the last samples |
+//! | `interval` | how long a sample is |
 //! | `news` | what there is to say about a trial |
 //! | `predict` | what a placement is worth by the model, and which ones there are |
 //!
@@ -31,6 +32,7 @@
 mod account;
 mod compare;
 mod history;
+mod interval;
 mod news;
 mod predict;
 
@@ -47,8 +49,9 @@ use thiserror::Error;
 
 pub use account::{Account, relative_error};
 pub use compare::Change;
-use compare::{Point, Row, Verdict, jitter, scatter_of_work};
+use compare::{Point, Row, Verdict, scatter_of_work};
 use history::{History, Which, joined};
+use interval::Interval;
 pub use news::News;
 use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
@@ -159,12 +162,6 @@ const MOST_PATIENCE: u32 = 1024;
 const PROMISES_MORE: f64 = 0.1;
 /// Seconds for which a placement is taken to last, at least and at most: as long as it has lasted.
 const HORIZON: (f64, f64) = (0.2, 60.0);
-/// Rates that scatter more are taken over longer samples.
-const STEADY: f64 = 0.1;
-/// Seconds of a sample: at first, and at most.
-const INTERVAL: (f64, f64) = (0.01, 0.5);
-/// Events of each object that a sample should have.
-const EVENTS: f64 = 2.0;
 
 /// The balancer that sees whether its steps have helped.
 pub struct Auto {
@@ -182,11 +179,7 @@ pub struct Auto {
     failed: f64,
     /// Seconds since the last placement that has helped.
     lasted: f64,
-    interval: f64,
-    /// Samples since it was last changed.
-    since_fitted: usize,
-    /// The interval is the user's.
-    is_fixed: bool,
+    interval: Interval,
     steps: u64,
     /// A placement of a former run, to begin with.
     learned: Option<Vec<Placed>>,
@@ -233,9 +226,7 @@ impl Auto {
             patience: PATIENCE,
             failed: 0.0,
             lasted: 0.0,
-            interval: interval.unwrap_or(INTERVAL.0),
-            since_fitted: 0,
-            is_fixed: interval.is_some(),
+            interval: Interval::new(interval),
             steps: 0,
             learned: None,
             has_refuted: false,
@@ -247,9 +238,7 @@ impl Auto {
     /// Begins with what was found in a former run: the length of a sample in seconds, and a placement if one
     /// has helped; if none has, other ones have their turn later.
     pub fn begin_with(&mut self, interval: f64, placement: Option<Vec<Placed>>) {
-        if !self.is_fixed && interval.is_finite() {
-            self.interval = interval.clamp(INTERVAL.0, INTERVAL.1);
-        }
+        self.interval.begin_with(interval);
         if placement.is_none() {
             self.wait_longer(0.0);
             self.wait_longer(0.0);
@@ -266,7 +255,7 @@ impl Auto {
     /// Seconds that the next sample should have.
     #[must_use]
     pub fn interval(&self) -> f64 {
-        self.interval
+        self.interval.seconds()
     }
 
     /// What has come of all trials.
@@ -522,7 +511,7 @@ impl Auto {
                 // What has misled this one may mislead the others.
                 self.candidates.iter_mut().for_each(|it| it.trust = (0.7 * it.trust).max(0.01));
                 self.wait_longer(promised);
-                self.account.takes_back(change, self.interval * samples as f64);
+                self.account.takes_back(change, self.interval() * samples as f64);
                 self.has_refuted |= candidate.is_none();
                 let orders = missing(sample, &before);
                 self.points = points;
@@ -538,34 +527,18 @@ impl Auto {
         self.failed = self.failed.max(promised);
     }
 
-    /// So many points of the placement as it is, or as many as there are.
-    fn newest(&self, points: usize) -> &[Point] {
-        &self.points[self.points.len().saturating_sub(points)..]
-    }
-
     /// Samples that say little are too short: the next ones are longer, and those that there are become longer ones.
     fn fit_interval(&mut self, sample: &Sample) {
-        if self.is_fixed || self.interval >= INTERVAL.1 {
-            return;
-        }
-        let objects = sample.ids.len() as f64;
-        let has_few = sample.events > 0 && (sample.events as f64) < EVENTS * objects;
-        self.since_fitted += 1;
-        let scatters = self.since_fitted >= FEW
-            && jitter(self.newest(FEW)).is_some_and(|jitter| jitter > STEADY);
-        if has_few || scatters {
-            self.interval = (2.0 * self.interval).min(INTERVAL.1);
-            self.since_fitted = 0;
-            self.points = joined(&self.points, self.interval);
-            self.loads.join(self.interval);
+        if self.interval.fit(sample, &self.points) {
+            self.points = joined(&self.points, self.interval());
+            self.loads.join(self.interval());
         }
     }
 
     /// What the job does, by some of the last loads.
     fn scene(&self, sample: &Sample, which: Which) -> Result<Scene, LoadModelError> {
-        let objects = sample.ids.iter().zip(sample.model.objects());
-        let objects =
-            objects.map(|(id, object)| Object { load: self.loads.load(*id, which), ..*object });
+        let objects = self.loads.loads(sample, which).into_iter().zip(sample.model.objects());
+        let objects = objects.map(|(load, object)| Object { load, ..*object });
         let pes = sample.model.pes().to_vec();
         let edges = sample.model.edges().iter().map(|edge| {
             let a_second = |count: u64| (count as f64 / sample.seconds) as u64;

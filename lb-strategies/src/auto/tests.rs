@@ -109,6 +109,21 @@ fn uneven_load_is_spread_and_stays_so() {
 }
 
 #[test]
+fn who_begins_slowly_is_balanced_soon_after() {
+    // For a second each round takes as long as thousand do later.
+    let slowly = |time| if time < 1.0 { 1000.0 } else { 1.0 };
+    let load = move |time, object| {
+        slowly(time) * if time < 1.0 { 1e-5 } else { costly_quarter(time, object) }
+    };
+    let mut world = World { noise: 0.02, ..World::new(32, load) };
+    let mut auto = auto(&USUAL);
+    world.run(&mut auto, 1.0, 1);
+    assert!(auto.interval() > 0.1, "{}", auto.interval());
+    world.run(&mut auto, 1.5, 1);
+    assert!(matches!(world.news[..], [News::Tries { .. }, ..]), "{:?}", world.news);
+}
+
+#[test]
 fn where_nothing_can_be_gained_hardly_anything_is_tried() {
     for seed in 0..20 {
         let mut world = World { noise: 0.05, ..World::new(32, |_, _| 1e-5) };

@@ -17,13 +17,14 @@ pub(crate) struct Looks {
     /// What a look usually takes.
     usual: Duration,
     debt: Duration,
+    number: u32,
     /// When the last one was.
     last: Option<Instant>,
 }
 
 impl Looks {
     pub fn new() -> Looks {
-        Looks { usual: Duration::MAX, debt: Duration::ZERO, last: None }
+        Looks { usual: Duration::MAX, debt: Duration::ZERO, number: 0, last: None }
     }
 
     /// Another one has taken so long, and has just ended.
@@ -33,11 +34,18 @@ impl Looks {
         self.usual = took.min(self.usual.saturating_add(more));
         let rested = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         self.debt = self.debt.saturating_sub(rested / RESTS) + self.usual;
+        self.number = self.number.saturating_add(1);
+        // What all have cost is not known to be more. One that had to search ranks' memory says nothing of the next.
+        self.debt = self.debt.min(self.usual.saturating_mul(self.number));
         self.last = Some(now);
     }
 
     /// For how long nobody should look again.
     pub fn rest(&self) -> Duration {
+        if self.number < 2 {
+            // What one usually takes nobody knows.
+            return Duration::ZERO;
+        }
         self.debt.saturating_sub(AT_ONCE).saturating_mul(RESTS)
     }
 }
@@ -67,5 +75,18 @@ mod tests {
         looks.add(Duration::from_micros(100), now);
         looks.add(Duration::from_millis(16), now);
         assert!(looks.debt < Duration::from_micros(1200), "{looks:?}");
+    }
+
+    #[test]
+    fn a_first_look_that_takes_long_delays_nothing() {
+        let (mut looks, now) = (Looks::new(), Instant::now());
+        looks.add(Duration::from_millis(30), now);
+        assert_eq!(looks.rest(), Duration::ZERO);
+        looks.add(Duration::from_micros(100), now);
+        assert_eq!(looks.rest(), Duration::ZERO, "{looks:?}");
+        let mut looks = Looks::new();
+        looks.add(Duration::from_millis(30), now);
+        looks.add(Duration::from_millis(30), now);
+        assert!(looks.rest() > Duration::from_secs(10), "it is always so long: {looks:?}");
     }
 }
