@@ -79,6 +79,14 @@ impl Measured {
         ]
     }
 
+    /// What each branch of a chunk costs its sender, and its receiver: half of what a granted steal takes longer than a
+    /// refused one, but for the bytes' way.
+    #[must_use]
+    pub fn branch(&self) -> f64 {
+        let bytes = (CHUNK as usize * 4 * Branch::WORDS) as f64;
+        ((self.granted - self.refused - bytes * self.byte) / (2 * CHUNK) as f64).max(0.0)
+    }
+
     /// The least of each of both.
     #[must_use]
     pub fn least(self, other: Self) -> Self {

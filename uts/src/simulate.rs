@@ -83,6 +83,10 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "0.25")]
     byte: f64,
 
+    /// Nanoseconds that each branch of a chunk in a message keeps its sender busy, and its receiver
+    #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "5")]
+    branch: f64,
+
     /// Nanoseconds of a word of another process of the node, read one-sidedly; that of another node takes
     /// 2 L + o
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "100")]
@@ -187,7 +191,9 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         Some(node) => node,
         None => measured_node(kernel)?,
     };
-    let SimulateOptions { look, latency, overhead, byte, access, chunk_time, group, .. } = *options;
+    let SimulateOptions {
+        look, latency, overhead, byte, branch, access, chunk_time, group, ..
+    } = *options;
     let costs = Costs {
         node,
         look,
@@ -195,6 +201,7 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         latency,
         overhead,
         byte,
+        branch,
         access,
         release: chunk_time,
         acquire: chunk_time,
@@ -203,7 +210,7 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
     };
     println!(
         "tree {}{}, {}, {}, chunk {}, interval {}\nnode {node:.2} ns, look {look} ns, L {latency} ns, \
-         o {overhead} ns, G {byte} ns; nodes of {group}, word {access} ns, chunk {chunk_time} ns\n\
+         o {overhead} ns, G {byte} ns, branch {branch} ns; nodes of {group}, word {access} ns, chunk {chunk_time} ns\n\
          {:>10}{:>14}{:>18}{:>12}{:>16}{:>14}",
         named.name,
         if law.is_some() { " by its law" } else { "" },

@@ -80,8 +80,12 @@ struct Other(Child);
 impl Other {
     fn start(seconds: f64) -> std::io::Result<Other> {
         let seconds = format!("{seconds}");
+        // It ends when this program has, however that ends: then there is no such process.
+        const LOOP: &str = "while kill -0 \"$0\" 2>/dev/null; do \
+             i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done";
+        let this = std::process::id().to_string();
         let mut command = Command::new("taskset");
-        command.args(["-c", "1", "timeout", &seconds, "sh", "-c", "while :; do :; done"]);
+        command.args(["-c", "1", "timeout", &seconds, "sh", "-c", LOOP, &this]);
         command.stdin(Stdio::null()).spawn().map(Other)
     }
 }

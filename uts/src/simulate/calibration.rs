@@ -4,7 +4,8 @@
 //! The machine is not equally fast all the time. So costs are measured before every run, and its rate is
 //! taken by the node that was measured then: what is compared is the efficiency, the median of several
 //! runs. Rates are those at the median cost of a node. On 2 PEs, one of `share` searches alone, the other one being
-//! the manager: its nodes are taken to cost what they do while no other rank looks at nodes.
+//! the manager: its nodes are taken to cost what they do while no other rank looks at nodes. So are those of `static`
+//! that one of both still has when the other has none.
 
 use super::{SimulateError, find};
 use crate::experiment::{Job, run_job};
@@ -16,7 +17,7 @@ use uts::{
     costs::Measured,
     lanes::Kernel,
     plan::{Algorithm, Plan},
-    simulation::{Costs, Source, simulate},
+    simulation::{Costs, Simulated, Source, simulate},
     tree::Tree,
 };
 
@@ -80,7 +81,7 @@ pub fn run() -> Result<(), SimulateError> {
         let result =
             result.map_err(|why| SimulateError::Simulation { processes: processes as u32, why })?;
         let real = median(efficiencies) * 2e3 / node_of(&measured, algorithm);
-        let simulated = named.published.nodes as f64 / result.seconds / 1e6;
+        let simulated = named.published.nodes as f64 / seconds(&result, &measured, algorithm) / 1e6;
         let difference = 100.0 * (simulated / real - 1.0);
         worst = worst.max(difference.abs());
         println!(
@@ -106,6 +107,18 @@ fn node_of(measured: &Measured, algorithm: Algorithm) -> f64 {
     if algorithm == Algorithm::Share { measured.node_alone } else { measured.node }
 }
 
+/// What a simulated search takes, if a node costs less where no other rank looks at nodes. (The one of `share` does
+/// not from the beginning, and the others have nodes till the end.)
+fn seconds(result: &Simulated, measured: &Measured, algorithm: Algorithm) -> f64 {
+    if algorithm != Algorithm::Static {
+        return result.seconds;
+    }
+    let working = result.processes.iter().map(|it| it.times.seconds[0]);
+    let (least, most) =
+        working.fold((f64::MAX, 0.0_f64), |(least, most), it| (least.min(it), most.max(it)));
+    result.seconds - (most - least) * (1.0 - measured.node_alone / measured.node)
+}
+
 /// What LogGP calls them.
 fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
     let &Measured { poll, message, send, byte, turn, access, release, acquire, steal, .. } =
@@ -117,6 +130,7 @@ fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
         latency: (message - 2.0 * send).max(0.0),
         overhead: send,
         byte,
+        branch: measured.branch(),
         access,
         release,
         acquire,

@@ -101,12 +101,12 @@ impl<M: Machine> World<M> {
         let it = &mut self.processes[process];
         let mut now = at + costs.look;
         for (from, message) in std::mem::take(&mut it.arrived) {
-            now += costs.overhead;
+            now += costs.overhead + costs.branch * branches(&message);
             it.machine.receive(from, message);
         }
         it.machine.respond();
         while let Some((to, message)) = self.processes[process].machine.next_outgoing() {
-            now += costs.overhead;
+            now += costs.overhead + costs.branch * branches(&message);
             let arrival = now + costs.latency + costs.byte * bytes(&message);
             self.events.push(arrival, to, What::Arrival(process, message));
         }
@@ -141,6 +141,10 @@ impl<M: Machine> World<M> {
             (0..all).for_each(|it| self.events.push(result, it, What::Sums(sums)));
         }
     }
+}
+
+fn branches(message: &Message) -> f64 {
+    message.branches().map_or(0.0, |branches| branches.len() as f64)
 }
 
 /// Length of a message as it is sent.

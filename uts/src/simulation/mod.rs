@@ -49,6 +49,8 @@ pub struct Costs {
     pub overhead: f64,
     /// G: each byte of a message, on its way.
     pub byte: f64,
+    /// What each branch of a chunk in a message keeps its sender and its receiver busy, beside [`Self::overhead`].
+    pub branch: f64,
     /// A one-sided access within a node. (Between nodes it is 2 L + o.)
     pub access: f64,
     /// To put a chunk where others can take it.
@@ -173,6 +175,7 @@ mod tests {
         latency: 1000.0,
         overhead: 100.0,
         byte: 0.1,
+        branch: 0.0,
         access: 50.0,
         release: 200.0,
         acquire: 200.0,
