@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use measure::Meter;
+use measure::{Cycles, Meter};
 pub use options::{Balancing, Chosen, expect_dumps_to, expect_learned, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use outcome::Moved;
@@ -298,7 +298,7 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     outcome.bytes = bytes;
     let (balancer, core) = engine.part::<Balancer>();
     let switches = core.switches.load(Ordering::Relaxed);
-    balancer.meter.begin(core.busy, core.idle, switches, costs);
+    balancer.meter.begin(cycles_of(core), switches, costs);
     let periodic = balancer.is_periodic();
     for state in core.ranks.iter_mut().flatten() {
         // Not of one that has followed its orders before this PE and is here already: nobody knows of what it has
@@ -406,7 +406,7 @@ fn loads(engine: &mut Engine) -> Loads {
     let (wants_sent, wants_events) = (balancer.wants_sent, balancer.wants_events);
     let switches = core.switches.load(Ordering::Relaxed);
     let mut loads = Loads {
-        pe: balancer.meter.report(core.busy, core.idle, switches, costs, cycles),
+        pe: balancer.meter.report(cycles_of(core), switches, costs, cycles),
         ..Loads::default()
     };
     let mut pinned = None;
@@ -450,6 +450,10 @@ fn loads(engine: &mut Engine) -> Loads {
     }
     loads.nanoseconds = began.elapsed().as_nanos() as u64;
     loads
+}
+
+fn cycles_of(core: &Core) -> Cycles {
+    Cycles { busy: core.busy, idle: core.idle, remote: core.net.cycles_of_remote() }
 }
 
 /// How often a rank has sent a message, begun a collective operation, or offered itself to be moved.

@@ -34,6 +34,8 @@ pub(crate) struct PeLoad {
     pub busy: f64,
     /// Of that: asleep or looking for work.
     pub idle: f64,
+    /// Of both: in the transport to other nodes.
+    pub remote: f64,
     /// Part of the core that the PE got when it wanted it.
     pub share: f64,
     /// How long it waited, on average, each time that another program had its core.
@@ -75,13 +77,23 @@ impl Moving {
     }
 }
 
+/// Counters of cycles of a PE.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cycles {
+    /// In ranks, with the switches to them.
+    pub busy: u64,
+    pub idle: u64,
+    /// In the transport to other nodes.
+    pub remote: u64,
+}
+
 /// Measures a PE.
 #[derive(Debug)]
 pub(crate) struct Meter {
     account: Option<File>,
     last: Instant,
-    /// Cycles in ranks and idle at the last report.
-    cycles: (u64, u64),
+    /// As they were at the last report.
+    cycles: Cycles,
     switches: u64,
     /// When the account was last read, and what it said.
     read: (Instant, Account),
@@ -101,7 +113,7 @@ impl Meter {
         Meter {
             account,
             last: now,
-            cycles: (0, 0),
+            cycles: Cycles::default(),
             switches: 0,
             read: (now, first),
             share: 1.0,
@@ -111,12 +123,11 @@ impl Meter {
         }
     }
 
-    /// What the PE has done since the last step; `busy` and `idle` are its counters of cycles, `switches` that
-    /// of ranks that stopped, `costs` those of moving ranks.
+    /// What the PE has done since the last step; `switches` counts ranks that stopped, `costs` are those of moving
+    /// ranks.
     pub fn report(
         &mut self,
-        busy: u64,
-        idle: u64,
+        cycles: Cycles,
         switches: u64,
         costs: Costs,
         cycles_per_second: f64,
@@ -126,8 +137,9 @@ impl Meter {
         let since = |counter: u64, last: u64| counter.wrapping_sub(last) as f64 / cycles_per_second;
         PeLoad {
             seconds,
-            busy: since(busy, self.cycles.0),
-            idle: since(idle, self.cycles.1),
+            busy: since(cycles.busy, self.cycles.busy),
+            idle: since(cycles.idle, self.cycles.idle),
+            remote: since(cycles.remote, self.cycles.remote),
             share: self.look_at_share(now),
             slice: self.slice,
             switches: switches.wrapping_sub(self.switches),
@@ -137,9 +149,9 @@ impl Meter {
     }
 
     /// A step has been decided by what was reported: the next report is about the time from now.
-    pub fn begin(&mut self, busy: u64, idle: u64, switches: u64, costs: Costs) {
+    pub fn begin(&mut self, cycles: Cycles, switches: u64, costs: Costs) {
         self.last = Instant::now();
-        self.cycles = (busy, idle);
+        self.cycles = cycles;
         self.switches = switches;
         self.costs = costs;
     }
@@ -239,13 +251,15 @@ mod tests {
             black_box(speed());
         }
         let costs = |ranks| Costs { ranks, bytes: 100 * ranks, ..Costs::default() };
-        let load = meter.report(2_000, 1_000, 7, costs(1), 1e6);
+        let cycles = |busy, remote| Cycles { busy, idle: 1_000, remote };
+        let load = meter.report(cycles(2_000, 0), 7, costs(1), 1e6);
         assert!(load.seconds >= 0.1 && load.speed > 0.0, "{load:?}");
         assert_eq!((load.busy, load.idle), (0.002, 0.001));
         assert!(load.share > 0.0 && load.share <= 1.0, "{load:?}");
-        meter.begin(2_000, 1_000, 7, costs(1));
-        let load = meter.report(2_500, 1_000, 9, costs(3), 1e6);
+        meter.begin(cycles(2_000, 0), 7, costs(1));
+        let load = meter.report(cycles(2_500, 40), 9, costs(3), 1e6);
         assert_eq!((load.busy, load.idle, load.switches), (0.0005, 0.0, 2));
         assert_eq!((load.moving.ranks, load.moving.bytes), (2, 200));
+        assert!((load.remote - 4e-5).abs() < 1e-12, "{load:?}");
     }
 }

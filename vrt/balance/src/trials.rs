@@ -164,8 +164,7 @@ impl Trials {
     }
 }
 
-/// What the runtime itself takes for messages between nodes: seconds that PEs neither ran ranks nor were idle, by
-/// least squares over all steps so far.
+/// What messages between nodes take: seconds that PEs were in the transport, by least squares over all steps so far.
 #[derive(Debug, Default)]
 struct Messages {
     /// Sums of squares and products of messages, bytes and seconds.
@@ -190,7 +189,7 @@ impl Messages {
             }
         }
         for ((messages, bytes), report) in counts.into_iter().zip(reports) {
-            let seconds = (report.pe.seconds - report.pe.busy - report.pe.idle).max(0.0);
+            let seconds = report.pe.remote;
             self.messages += messages * messages;
             self.bytes += bytes * bytes;
             self.both += messages * bytes;
@@ -256,8 +255,8 @@ mod tests {
             let objects = vec![Object::new(0.1, 0), Object::new(0.1, 1)];
             let edges = vec![Edge { from: 0, to: 1, messages, bytes }];
             let model = LoadModel::new(pes, objects, edges).unwrap();
-            let overhead = 2e-6 * messages as f64 + 1e-9 * bytes as f64;
-            let pe = PeLoad { seconds: 1.0, busy: 0.5, idle: 0.5 - overhead, ..PeLoad::default() };
+            let remote = 2e-6 * messages as f64 + 1e-9 * bytes as f64;
+            let pe = PeLoad { seconds: 1.0, remote, ..PeLoad::default() };
             let report = || Loads { pe, ..Loads::default() };
             found.note(&model, &[report(), report()]);
         }

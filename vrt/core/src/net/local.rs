@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use vrt_shm::{Consumer, Producer, Sleep};
 
+use crate::net::clocked::Clocked;
 use crate::net::remote::Remote;
 use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
 use crate::net::{INLINE, Kind, Packet};
@@ -31,7 +32,7 @@ pub struct Outgoing {
     backlogged: usize,
     events: Events,
     /// The way to PEs that share no memory with this one.
-    remote: Option<Box<dyn Remote>>,
+    remote: Option<Clocked>,
 }
 
 /// Event descriptors, on which PEs sleep that also wait for the outside.
@@ -89,7 +90,7 @@ impl Outgoing {
                 backlog: VecDeque::new(),
             })
             .collect();
-        Outgoing { shared, me, lanes, backlogged: 0, events, remote }
+        Outgoing { shared, me, lanes, backlogged: 0, events, remote: remote.map(Clocked::new) }
     }
 
     /// The receiving ends that belong to `me`, each with the PE that sends.
@@ -108,7 +109,7 @@ impl Outgoing {
     /// The way to PEs that share no memory with this one, if there are such.
     #[inline]
     pub fn remote(&mut self) -> Option<&mut (dyn Remote + 'static)> {
-        self.remote.as_deref_mut()
+        self.remote.as_mut().map(|way| way as &mut (dyn Remote + 'static))
     }
 
     /// Has what was just sent to a PE leave at once, if it is one of those.
@@ -129,7 +130,12 @@ impl Outgoing {
 
     /// Takes the way to other nodes away: nothing is sent there any more.
     pub fn take_remote(&mut self) -> Option<Box<dyn Remote>> {
-        self.remote.take()
+        self.remote.take().map(Clocked::into_way)
+    }
+
+    /// Cycles that messages to and from other nodes have kept this PE busy.
+    pub fn cycles_of_remote(&self) -> u64 {
+        self.remote.as_ref().map_or(0, Clocked::cycles)
     }
 
     /// Packets sent to other PEs so far.
@@ -352,7 +358,7 @@ impl Lane {
     #[inline]
     unsafe fn send(
         &mut self,
-        remote: &mut Option<Box<dyn Remote>>,
+        remote: &mut Option<Clocked>,
         packet: &Packet,
         data: *const u8,
     ) -> bool {
@@ -371,7 +377,7 @@ impl Lane {
     /// Sends what fits; returns (all gone, anything gone).
     fn send_waiting(
         &mut self,
-        remote: &mut Option<Box<dyn Remote>>,
+        remote: &mut Option<Clocked>,
         waiting: &mut QueuedPacket,
     ) -> (bool, bool) {
         let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };

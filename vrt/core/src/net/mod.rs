@@ -22,6 +22,7 @@
 //! | `Withdraw` | takes back a message of its pair that went before it | `Finished`, if no receive had it |
 
 pub mod address;
+mod clocked;
 pub mod local;
 pub mod parcel;
 pub mod remote;
