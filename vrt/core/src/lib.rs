@@ -24,6 +24,7 @@
 
 pub mod blocking;
 pub mod comm;
+mod cycles;
 pub mod encoding;
 mod error;
 pub mod exchange;

@@ -4,9 +4,9 @@
 //! come. So who wants to know what a message to another node costs has to ask the transport. Looks that find nothing
 //! do not count: they are made when there is nothing else to do.
 
+use crate::cycles;
 use crate::net::Packet;
 use crate::net::remote::{Batch, Remote, Transfer};
-use crate::pe::cycle_counter;
 
 /// The way to other nodes, with a clock.
 pub(super) struct Clocked {
@@ -31,9 +31,9 @@ impl Clocked {
 
     #[inline]
     fn clocked<T>(&mut self, call: impl FnOnce(&mut dyn Remote) -> T) -> T {
-        let began = cycle_counter();
+        let began = cycles::now();
         let result = call(&mut *self.way);
-        self.cycles = self.cycles.wrapping_add(cycle_counter().wrapping_sub(began));
+        self.cycles = self.cycles.wrapping_add(cycles::now().wrapping_sub(began));
         result
     }
 }

@@ -4,10 +4,11 @@ use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::cycles;
 use crate::net::shared::{ENDED, Shared};
 use crate::net::view::{Doing, PeView, RankView};
 use crate::pe::inject::Neighbour;
-use crate::pe::{Core, RankState, Status, run, shares};
+use crate::pe::{Core, RankState, Status, shares};
 
 /// How often it is looked whether PEs have answered.
 const LOOK: Duration = Duration::from_micros(200);
@@ -108,7 +109,7 @@ impl Core {
         self.shared.pe_entry(self.id as usize).write(&PeView {
             process: std::process::id(),
             answered: asked,
-            age: time(run::now().wrapping_sub(began)),
+            age: time(cycles::now().wrapping_sub(began)),
             busy: time(self.busy),
             idle: time(self.idle),
             switches: self.switches.load(Ordering::Relaxed),

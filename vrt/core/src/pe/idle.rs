@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
+use crate::cycles;
 use crate::net::shared::{Ended, Idleness};
 use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
 use vrt_slot::foreign;
@@ -208,14 +209,14 @@ impl Pe {
                 std::hint::spin_loop();
             }
             if spins == TIMED_SPINS {
-                unhurried = Some(run::now());
+                unhurried = Some(cycles::now());
             }
         }
         // This time was the PE's, not the rank's. To ask for the time takes as long as a look, so
         // the first spins are taken to last as long as others did.
         let mut waited = u64::from(spins.min(TIMED_SPINS)) * self.engine.cycles_of_spin;
         if let Some(began) = unhurried {
-            let rest = run::now().wrapping_sub(began);
+            let rest = cycles::now().wrapping_sub(began);
             if spins > 2 * TIMED_SPINS {
                 self.engine.cycles_of_spin = rest / u64::from(spins - TIMED_SPINS);
             }
@@ -249,7 +250,7 @@ impl Pe {
         let timeout = self.engine.run_timers();
         // What extensions have to do must be done first: a PE that says that it is idle says that it
         // will send nothing of its own accord.
-        if !self.engine.ready.is_empty() || self.engine.is_due(run::now()) {
+        if !self.engine.ready.is_empty() || self.engine.is_due(cycles::now()) {
             self.doorbell().awake();
             return Asleep::No;
         }
@@ -281,7 +282,7 @@ impl Pe {
     }
 
     fn book_idle(&mut self) {
-        let stamp = run::now();
+        let stamp = cycles::now();
         self.engine.idles.store(false, Ordering::Relaxed);
         self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
         self.engine.stamp = stamp;

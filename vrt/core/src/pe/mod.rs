@@ -54,6 +54,7 @@ mod termination;
 mod timers;
 mod withdraw;
 
+pub use crate::cycles::now as cycle_counter;
 pub use answer::Looker;
 pub use contexts::Begun;
 pub(crate) use contexts::ContextUse;
@@ -76,7 +77,7 @@ pub use report::waits;
 pub use requests::{Completion, Request, RequestEnd, Room, Started};
 pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
-pub use run::{Outcome, now as cycle_counter, run};
+pub use run::{Outcome, run};
 pub use send::{Mode, Outbound};
 pub use shares::{count_look, when_asked};
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
@@ -92,6 +93,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use vrt_shm::Consumer;
 
+use crate::cycles;
 use crate::net::local::{Events, Outgoing};
 use crate::net::parcel;
 use crate::net::remote::Remote;
@@ -316,7 +318,7 @@ impl Pe {
             observed_until: 0,
             locks,
             at_locks: AtLocks::default(),
-            began: (run::now(), std::time::Instant::now()),
+            began: (cycles::now(), std::time::Instant::now()),
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
             cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
@@ -332,7 +334,7 @@ impl Pe {
             guarded: vec![false; shared.ranks()],
             coming: location::Coming::default(),
             again: VecDeque::new(),
-            due: run::now(),
+            due: cycles::now(),
             receiving_from: id,
             program,
             parcels: parcel::Incoming::default(),

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::cycles;
 use crate::mailbox::Posted;
 use crate::net::Packet;
 use crate::net::local::MEMORY;
@@ -85,7 +86,7 @@ pub fn run() -> Result<Outcome, RunError> {
     counted::watch(tokio.handle());
     let mut running = Running { finished: false };
     pe::with_in_loop(|pe| {
-        pe.engine.stamp = now();
+        pe.engine.stamp = cycles::now();
         pe.engine.begin_to_observe();
     });
     let mut done = None;
@@ -143,23 +144,6 @@ pub fn turn(tokio: &tokio::runtime::Runtime) {
     pe::outside(|| tokio.block_on(tokio::task::yield_now()));
 }
 
-/// The time stamp counter.
-#[inline(always)]
-pub fn now() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86_64 has the instruction.
-    unsafe {
-        std::arch::x86_64::_rdtsc()
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        let ticks: u64;
-        // SAFETY: the virtual counter is readable from user space on Linux.
-        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        ticks
-    }
-}
-
 /// Cycles from one stamp to another, none if an estimated one lies behind it.
 #[inline(always)]
 pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
@@ -207,7 +191,7 @@ impl Pe {
         if let Some((rank, slot)) = self.engine.begin_resume() {
             return NextStep::Resume(rank, slot);
         }
-        if self.engine.is_due(now()) {
+        if self.engine.is_due(cycles::now()) {
             self.engine.do_what_is_due();
         }
         self.progress();
@@ -344,7 +328,7 @@ impl Engine {
     /// Books the time and sees what the rank has become; true when it has panicked.
     #[inline(always)]
     fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
-        let stamp = now();
+        let stamp = cycles::now();
         let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
         self.busy += elapsed;
@@ -432,7 +416,7 @@ impl Core {
     /// While the PE is idle, or looks for what the running rank waits for, that time is booked when it is over.
     pub(crate) fn book_taking_in(&mut self) {
         if !self.idles.load(Ordering::Relaxed) {
-            self.stamp = now();
+            self.stamp = cycles::now();
             self.observed_until = self.stamp;
         }
     }
