@@ -17,7 +17,7 @@ pub(super) struct Interval {
     for_events: f64,
     /// It only grows: that what is averaged is steady does not say that less of it would be.
     against_noise: f64,
-    /// Samples since that was last changed.
+    /// Samples since the whole was last made longer.
     since: usize,
     /// It is the user's.
     is_fixed: bool,
