@@ -148,7 +148,7 @@ const DISASTER: f64 = -0.2;
 /// Seconds after which a placement is known well enough, even if there are less than [`WINDOW`] samples.
 const LONG_ENOUGH: f64 = 0.5;
 /// The part of the time that may be lost by trials which are taken back.
-const MOST_LOST: f64 = 0.01;
+const MOST_LOST: f64 = 0.005;
 /// A placement that promises less is not tried.
 const WORTH_A_TRIAL: f64 = 0.02;
 /// The same where predictions are rough.

@@ -79,8 +79,16 @@ struct Totals {
     /// The ranks that were ever pinned when a step began, and why the first of them were.
     pinned: FxHashSet<u32>,
     reasons: BTreeMap<u32, String>,
-    /// The last that there was.
+    /// The last that there was, and how many steps had some.
     advice: Option<String>,
+    advised: u32,
+}
+
+impl Totals {
+    /// Advice that holds for the job, not for some steps of it, as when ranks begin and end.
+    fn lasting_advice(&self) -> Option<&str> {
+        self.advice.as_deref().filter(|_| 2 * self.advised >= self.steps)
+    }
 }
 
 /// What a PE and its ranks have cost since the last step.
@@ -284,6 +292,7 @@ impl Step {
         self.totals.after += after;
         if advice.is_some() {
             self.totals.advice.clone_from(advice);
+            self.totals.advised += 1;
         }
     }
 
@@ -345,7 +354,7 @@ impl Step {
         if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
             report::say(format_args!("  pinned: {} more", ranks(more as u64)));
         }
-        if let Some(advice) = &self.totals.advice {
+        if let Some(advice) = self.totals.lasting_advice() {
             report::say(format_args!("  advice: {advice}"));
         }
     }
@@ -442,5 +451,19 @@ mod tests {
         step.moved(1, &Moved::default());
         let cost = step.take_cost().unwrap();
         assert!((8..30).contains(&cost.as_millis()), "{cost:?}");
+    }
+
+    #[test]
+    fn advice_for_few_steps_is_none_for_the_job() {
+        let mut step = step(1);
+        let advised = |step: &mut Step, advice: Option<&str>| {
+            step.verdict = Verdict { advice: advice.map(str::to_owned), ..Verdict::default() };
+            step.count(&Moved::default());
+        };
+        advised(&mut step, Some("more ranks"));
+        advised(&mut step, None);
+        assert_eq!(step.totals.lasting_advice(), Some("more ranks"));
+        advised(&mut step, None);
+        assert_eq!(step.totals.lasting_advice(), None);
     }
 }
