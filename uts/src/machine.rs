@@ -171,6 +171,12 @@ pub trait Machine {
         None
     }
 
+    /// Whether it waits for messages of all others all the time: a program that has a receive open for each has to look
+    /// through them.
+    fn awaits_all(&self) -> bool {
+        false
+    }
+
     /// Takes in the sums over all ranks.
     fn receive_sums(&mut self, _sums: [u64; 2]) {}
 }

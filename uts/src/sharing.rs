@@ -85,6 +85,10 @@ impl<N: OpenNodes> Machine for Sharer<N> {
         matches!(self.role, Role::Worker { waiting: true, .. })
     }
 
+    fn awaits_all(&self) -> bool {
+        matches!(self.role, Role::Manager { .. })
+    }
+
     fn explore(&mut self) {
         self.frontier.explore(self.sharing.interval.first());
         if let Role::Worker { may_release, .. } = &mut self.role {

@@ -87,6 +87,11 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "5")]
     branch: f64,
 
+    /// Nanoseconds for each process that a message costs the manager of share, beside o, if it looks through receives
+    /// that it has open for all of them
+    #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "0")]
+    scan: f64,
+
     /// Nanoseconds of a word of another process of the node, read one-sidedly; that of another node takes
     /// 2 L + o
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "100")]
@@ -192,7 +197,16 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         None => measured_node(kernel)?,
     };
     let SimulateOptions {
-        look, latency, overhead, byte, branch, access, chunk_time, group, ..
+        look,
+        latency,
+        overhead,
+        byte,
+        branch,
+        scan,
+        access,
+        chunk_time,
+        group,
+        ..
     } = *options;
     let costs = Costs {
         node,
@@ -202,6 +216,7 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         overhead,
         byte,
         branch,
+        scan,
         access,
         release: chunk_time,
         acquire: chunk_time,
@@ -210,7 +225,7 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
     };
     println!(
         "tree {}{}, {}, {}, chunk {}, interval {}\nnode {node:.2} ns, look {look} ns, L {latency} ns, \
-         o {overhead} ns, G {byte} ns, branch {branch} ns; nodes of {group}, word {access} ns, chunk {chunk_time} ns\n\
+         o {overhead} ns, G {byte} ns, branch {branch} ns, scan {scan} ns; nodes of {group}, word {access} ns, chunk {chunk_time} ns\n\
          {:>10}{:>14}{:>18}{:>12}{:>16}{:>14}",
         named.name,
         if law.is_some() { " by its law" } else { "" },

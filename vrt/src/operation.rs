@@ -22,8 +22,8 @@ pub use timeout::{Elapsed, Timeout, timeout};
 pub use vrt_core::operation::yield_now_async;
 pub(crate) use vrt_core::operation::{
     Background, Lasting, Pending, Ticket, background, block_on_exchange, block_on_receive,
-    block_on_request, block_on_send, drive_async_main, finish_tasks, land, matched_probe, probe,
-    receive, receive_matched, send, send_copied, sent_to,
+    block_on_request, block_on_send, drive_async_main, finish_tasks, land, look, matched_probe,
+    probe, receive, receive_matched, send, send_copied, sent_to,
 };
 pub(crate) use vrt_core::{Error, Site};
 

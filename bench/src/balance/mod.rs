@@ -191,7 +191,9 @@ impl Times {
     fn beside_none(&self) -> (replay::Seconds, f64) {
         let auto = Ratio::between(&self.auto, &self.none);
         let best = (!self.best.is_empty()).then(|| Ratio::between(&self.best, &self.none));
-        let errors = [Some(auto), best].into_iter().flatten().map(|ratio| ratio.error);
+        // Winners are close to each other, or not, by as much as their own ratio is known.
+        let between = best.map(|_| Ratio::between(&self.auto, &self.best));
+        let errors = [Some(auto), best, between].into_iter().flatten().map(|ratio| ratio.error);
         let error = errors.filter(|error| error.is_finite()).fold(0.0, f64::max);
         let best = best.map(|ratio| ratio.value);
         (replay::Seconds { none: 1.0, best, auto: auto.value }, error)

@@ -3,7 +3,7 @@
 //! A strategy predicts that a placement is better; whether it is, nobody knows before ranks have run there. So
 //! [`Auto`] treats each placement as a trial. It is told in *samples* what a job gets done, sees how much that
 //! scatters, tries what promises most if it does so in nearly all of them, and compares. A placement that did worse is
-//! taken back; what cannot be told from noise counts as no gain. After either it waits, each time twice as long and
+//! taken back; what cannot be told from noise counts as no gain, and stays if it seems no worse. After either it waits, each time twice as long and
 //! until what failing trials have cost is a small part of the time, and another strategy has its turn; what a strategy
 //! promises counts only as far as it has kept its promises.
 //!
@@ -19,10 +19,10 @@
 //! ```text
 //!                 a placement promises enough                    all have come, or will not
 //!   Watching ------------------------------------> Moving --------------------------------> Trying
-//!    ^   ^      better, or no clear change: it stays                                         |  |
+//!    ^   ^      better, or no worse as it seems: it stays                                     |  |
 //!    |   `-----------------------------------------------------------------------------------'  |
 //!    |                              Returning <-------------------------------------------------'
-//!    |  all are back, or cannot go      |                    worse: back to where ranks were
+//!    |  all are back, or cannot go      |         worse, or so it seems: back to where ranks were
 //!    `----------------------------------'
 //! ```
 //!
@@ -504,7 +504,13 @@ impl Auto {
                 change_trust(0.7);
                 self.wait_longer(promised);
                 self.account.unclear += 1;
-                Step { orders: Vec::new(), news: Some(News::NoGain { name, change }) }
+                // Of many such ones those that seem worse are so on average.
+                let stays = change.gain >= 0.0;
+                let news = Some(News::NoGain { name, change, stays });
+                if stays {
+                    return Step { orders: Vec::new(), news };
+                }
+                self.goes_back(sample, before, points, news)
             }
             Verdict::Worse => {
                 change_trust(0.4);
@@ -513,12 +519,23 @@ impl Auto {
                 self.wait_longer(promised);
                 self.account.takes_back(change, self.interval() * samples as f64);
                 self.has_refuted |= candidate.is_none();
-                let orders = missing(sample, &before);
-                self.points = points;
-                self.phase = Phase::Returning(before, 1);
-                Step { orders, news: Some(News::TakesBack { name, change }) }
+                self.goes_back(sample, before, points, Some(News::TakesBack { name, change }))
             }
         }
+    }
+
+    /// All go to where they were, and what was measured there holds again.
+    fn goes_back(
+        &mut self,
+        sample: &Sample,
+        before: HashMap<u32, usize>,
+        points: Vec<Point>,
+        news: Option<News>,
+    ) -> Step {
+        let orders = missing(sample, &before);
+        self.points = points;
+        self.phase = Phase::Returning(before, 1);
+        Step { orders, news }
     }
 
     fn wait_longer(&mut self, promised: f64) {

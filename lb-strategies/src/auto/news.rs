@@ -21,12 +21,14 @@ pub enum News {
         /// What was measured.
         change: Change,
     },
-    /// A placement stays though nothing is gained that could be told from noise.
+    /// Nothing is gained by a placement that could be told from noise.
     NoGain {
         /// Who has found it.
         name: String,
         /// What was measured.
         change: Change,
+        /// It seems no worse, and stays; else all go back.
+        stays: bool,
     },
     /// A placement was worse by so much: all go back.
     TakesBack {
@@ -48,12 +50,13 @@ impl fmt::Display for News {
                 let Change { gain, spread } = change;
                 write!(f, "keeps {name}: {:+.1}% +- {:.1}", percent(*gain), percent(*spread))
             }
-            Self::NoGain { name, change } => {
+            Self::NoGain { name, change, stays } => {
                 let Change { gain, spread } = change;
                 let (gain, spread) = (percent(*gain), percent(*spread));
+                let goes = if *stays { "" } else { ", and goes back" };
                 write!(
                     f,
-                    "no gain by {name} that can be told from noise: {gain:+.1}% +- {spread:.1}"
+                    "no gain by {name} that can be told from noise: {gain:+.1}% +- {spread:.1}{goes}"
                 )
             }
             Self::TakesBack { name, change } => {

@@ -167,6 +167,38 @@ fn what_makes_it_worse_is_taken_back_within_two_steps() {
 }
 
 #[test]
+fn what_cannot_be_told_from_noise_stays_only_if_it_seems_no_worse() {
+    let home = World::new(32, costly_quarter).placement;
+    let (mut stayed, mut went) = (0, 0);
+    for seed in 0..30 {
+        // What would be gained is lost elsewhere, and a little more.
+        let home = home.clone();
+        let begun = home.clone();
+        let slowdown = move |placement: &[usize]| if placement == begun { 1.0 } else { 1.65 };
+        let mut world =
+            World { noise: 0.1, slowdown: Box::new(slowdown), ..World::new(32, costly_quarter) };
+        let mut auto = auto(&["greedy"]);
+        while world.news.len() < 2 && world.time < 20.0 {
+            let seed = 1000 * seed + world.time.to_bits() % 997;
+            world.run(&mut auto, 0.001, seed);
+        }
+        let is_home = world.placement == home;
+        match world.news[..] {
+            [_, News::NoGain { stays: true, change, .. }] => {
+                assert!(change.gain >= 0.0 && !is_home, "{change:?}");
+                stayed += 1;
+            }
+            [_, News::NoGain { stays: false, change, .. }] => {
+                assert!(change.gain < 0.0 && is_home, "{change:?}");
+                went += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(went > 2 && stayed > 2, "{went} went back, {stayed} stayed");
+}
+
+#[test]
 fn a_world_that_breaks_promises_is_left_alone_ever_longer() {
     // Whoever leaves his PE makes all slower than they were.
     let home: Vec<usize> = (0..32).map(|object| object / 16).collect();

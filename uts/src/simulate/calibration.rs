@@ -131,6 +131,7 @@ fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
         overhead: send,
         byte,
         branch: measured.branch(),
+        scan: 0.0,
         access,
         release,
         acquire,

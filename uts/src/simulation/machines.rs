@@ -98,10 +98,12 @@ impl<M: Machine> World<M> {
     /// A turn of a process; gives when it was over.
     fn look(&mut self, process: usize, at: f64) -> f64 {
         let costs = self.costs;
+        let all = self.processes.len() as f64;
         let it = &mut self.processes[process];
+        let scan = if it.machine.awaits_all() { costs.scan * all } else { 0.0 };
         let mut now = at + costs.look;
         for (from, message) in std::mem::take(&mut it.arrived) {
-            now += costs.overhead + costs.branch * branches(&message);
+            now += scan + costs.overhead + costs.branch * branches(&message);
             it.machine.receive(from, message);
         }
         it.machine.respond();

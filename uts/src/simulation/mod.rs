@@ -51,6 +51,8 @@ pub struct Costs {
     pub byte: f64,
     /// What each branch of a chunk in a message keeps its sender and its receiver busy, beside [`Self::overhead`].
     pub branch: f64,
+    /// What a message costs who awaits some of all processes, for each of them: it looks through its open receives.
+    pub scan: f64,
     /// A one-sided access within a node. (Between nodes it is 2 L + o.)
     pub access: f64,
     /// To put a chunk where others can take it.
@@ -176,6 +178,7 @@ mod tests {
         overhead: 100.0,
         byte: 0.1,
         branch: 0.0,
+        scan: 0.0,
         access: 50.0,
         release: 200.0,
         acquire: 200.0,
@@ -227,6 +230,18 @@ mod tests {
         assert!(many > 3e-6, "the end has to be told: {many}");
         // One process is the manager.
         assert!(run(plan(Algorithm::Share), 2).seconds > alone);
+    }
+
+    #[test]
+    fn a_manager_that_looks_through_receives_of_all_is_in_the_way_of_many() {
+        let seconds = |processes, scan| {
+            let (tree, costs) = (tree(), Costs { scan, ..COSTS });
+            let source = Source::Tree(&tree, Kernel::fastest());
+            let found = simulate(source, plan(Algorithm::Share), processes, costs, 10_000_000);
+            found.expect("it ends").seconds
+        };
+        let slower = |processes| seconds(processes, 50.0) / seconds(processes, 0.0);
+        assert!(slower(3) < 2.0 && slower(65) > 2.0 * slower(3), "{} {}", slower(3), slower(65));
     }
 
     #[test]

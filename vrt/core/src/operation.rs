@@ -22,7 +22,7 @@ mod landing;
 pub use background::{Background, Lasting, background};
 pub use block::{block_on_exchange, block_on_receive, block_on_request, block_on_send};
 pub use drive::{
-    MayBlock, Turns, drive, drive_async_main, finish_tasks, yield_now, yield_now_async,
+    MayBlock, Turns, drive, drive_async_main, finish_tasks, look, yield_now, yield_now_async,
 };
 pub(crate) use landing::Landing;
 

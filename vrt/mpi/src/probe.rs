@@ -67,16 +67,6 @@ unsafe fn probe(
     Ok(())
 }
 
-/// Looks in the mailbox; if nothing is there the others run once, and it looks again.
-fn look<R>(call: Call, find: impl Fn(&mut pe::Engine) -> Option<R>) -> Outcome<Option<R>> {
-    let found = pe::with(|pe| find(&mut pe.engine));
-    if found.is_some() {
-        return Ok(found);
-    }
-    operation::yield_now(call.may_block());
-    Ok(pe::with(|pe| find(&mut pe.engine)))
-}
-
 unsafe fn iprobe(
     call: Call,
     source: c_int,
@@ -88,9 +78,8 @@ unsafe fn iprobe(
     let comm = call.process.comm(comm)?;
     let found = match receive::pattern(&comm, source, tag)? {
         None => Some(Stat::NOBODY),
-        Some(pattern) => {
-            look(call, |engine| engine.probe(pattern))?.map(|found| Stat::of_probed(&found))
-        }
+        Some(pattern) => operation::look(call.may_block(), |engine| engine.probe(pattern))
+            .map(|found| Stat::of_probed(&found)),
     };
     // SAFETY: the program gives room for a flag and a status.
     unsafe {
@@ -158,7 +147,7 @@ unsafe fn improbe(
     let pattern: Option<Pattern> = receive::pattern(&comm, source, tag)?;
     let found = match pattern {
         None => None,
-        Some(pattern) => match look(call, |engine| engine.matched_probe(pattern))? {
+        Some(pattern) => match operation::look(call.may_block(), |it| it.matched_probe(pattern)) {
             Some(found) => Some(found),
             None => {
                 // SAFETY: the program gives room for a flag.

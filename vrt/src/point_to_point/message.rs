@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
-use crate::operation::{self, Site, Ticket};
+use crate::operation::block_on_at;
+use crate::operation::{self, Site, Ticket, may_block};
 use crate::operation::{Error, OrRefuse, Status, refuse, site, try_block_on};
-use crate::operation::{block_on_at, give_way};
 use crate::point_to_point::{expect_one, keep_incoming, room_for};
 use crate::request::{Request, Scope};
 use vrt_core::encoding::{self, DecodeError};
@@ -176,10 +176,7 @@ pub(crate) fn immediate_matched_probe_at(
     pattern: Pattern,
     site: Site,
 ) -> Option<(Message, Status)> {
-    let found = pe::with(|pe| pe.engine.matched_probe(pattern));
-    if found.is_none() {
-        give_way(site);
-    }
+    let found = operation::look(may_block(site), |engine| engine.matched_probe(pattern));
     found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }
 

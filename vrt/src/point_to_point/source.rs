@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
+use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{self, Site, may_block};
-use crate::operation::{block_on_at, give_way};
 use crate::point_to_point::{Message, Status, checked_tag, message};
 use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
 use crate::topology::sealed::AsHandle;
@@ -241,10 +241,7 @@ fn probe_at(pattern: Pattern, site: Site) -> Status {
 }
 
 fn immediate_probe_at(pattern: Pattern, site: Site) -> Option<Status> {
-    let found = pe::with(|pe| pe.engine.probe(pattern));
-    if found.is_none() {
-        give_way(site);
-    }
+    let found = operation::look(may_block(site), |engine| engine.probe(pattern));
     found.map(Status::of_probe)
 }
 

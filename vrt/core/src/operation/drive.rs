@@ -84,6 +84,28 @@ pub fn yield_now(_: MayBlock) {
     rank::suspend_and_resume();
 }
 
+/// Looks for something that may be there. If it is not, others run once, as by [`yield_now`], and it looks again:
+/// where nobody waits for that and nothing has come, all is one visit of the PE.
+#[inline(always)]
+pub fn look<T>(may_block: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>) -> Option<T> {
+    let has_tasks = locals::has_tasks();
+    let (found, is_all) = pe::with(|pe| {
+        let found = find(&mut pe.engine);
+        let is_all = found.is_some() || (!has_tasks && pe.has_no_other_work());
+        (found, is_all)
+    });
+    if is_all {
+        return found;
+    }
+    give_way(may_block);
+    pe::with(|pe| find(&mut pe.engine))
+}
+
+#[inline(never)]
+fn give_way(may_block: MayBlock) {
+    yield_now(may_block);
+}
+
 /// [`yield_now`] for async ranks.
 pub async fn yield_now_async() {
     let mut yielded = false;
