@@ -87,7 +87,7 @@ pub fn yield_now(_: MayBlock) {
 /// Looks for something that may be there. If it is not, others run once, as by [`yield_now`], and it looks again:
 /// where nobody waits for that and nothing has come, all is one visit of the PE.
 #[inline(always)]
-pub fn look<T>(may_block: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>) -> Option<T> {
+pub fn look<T>(_: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>) -> Option<T> {
     let has_tasks = locals::has_tasks();
     let (found, is_all) = pe::with(|pe| {
         let found = find(&mut pe.engine);
@@ -97,13 +97,20 @@ pub fn look<T>(may_block: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>)
     if is_all {
         return found;
     }
-    give_way(may_block);
+    // Whether there is other work has been asked, and is not asked again: each so-manieth time the answer is yes,
+    // whatever there is, and the time after that it is no.
+    let_others_run();
     pe::with(|pe| find(&mut pe.engine))
 }
 
+/// Suspends the rank once.
 #[inline(never)]
-fn give_way(may_block: MayBlock) {
-    yield_now(may_block);
+fn let_others_run() {
+    if locals::has_tasks() {
+        return drive_here(yield_now_async());
+    }
+    pe::with(|pe| pe.engine.yield_current());
+    rank::suspend_and_resume();
 }
 
 /// [`yield_now`] for async ranks.
