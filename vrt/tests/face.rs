@@ -456,3 +456,18 @@ fn pairs_are_folded_in_windows_too() {
         }
     });
 }
+
+/// A rank that looks again and again, and has its PE for itself, still lets timers of others end.
+#[test]
+fn polls_leave_turns_to_timers() {
+    vrt::run_local(2, |world| {
+        let other = world.process_at_rank(1 - world.rank());
+        if world.rank() == 1 {
+            vrt::sleep(std::time::Duration::from_millis(20));
+            other.send(&7);
+        } else {
+            while other.immediate_probe().is_none() {}
+            assert_eq!(other.receive::<i32>().0, 7);
+        }
+    });
+}
