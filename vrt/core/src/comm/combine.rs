@@ -15,21 +15,22 @@
 //! An operation is known by its context and its number on it, which grows at every rank alike. A
 //! packet may come before any rank of the PE has begun the operation.
 //!
-//! "The ranks of a PE" are those that *began* there: a rank that has moved sends its contribution
-//! to its first PE, which answers it wherever it is then. So who has to contribute where never
-//! changes, however ranks move in the middle of an operation.
+//! "The ranks of a PE" are those that *began* there: the contribution of a rank that has moved goes to its
+//! first PE, its home (see `guests`). So who has to contribute where never changes, however ranks move in
+//! the middle of an operation. The result is where it waits for it: on the PE that it lives on, if that
+//! gets the result anyway, else at home; and follows it if it moves in between.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use crate::comm::groups::{self, Groups};
+use crate::comm::guests::{self, Contributions, Guests};
 use crate::comm::parts::{CombineState, EVERYBODY};
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
-use crate::net::parcel::{self, Parcel, Topic};
+use crate::net::parcel::{Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{
@@ -75,6 +76,8 @@ pub struct Combining {
     outgoing: Vec<u8>,
     /// Which ranks take part in the operations of each context.
     pub groups: Groups,
+    /// What is on its way from ranks that began elsewhere.
+    guests: Guests,
 }
 
 impl Default for Combining {
@@ -88,18 +91,9 @@ impl Default for Combining {
             spare: Vec::new(),
             outgoing: Vec::new(),
             groups: Groups::default(),
+            guests: Guests::default(),
         }
     }
-}
-
-/// What a rank that has moved sends to its first PE.
-#[derive(Debug, Serialize, Deserialize)]
-struct Contribution<'a> {
-    spec: Spec,
-    number: u32,
-    waiting: Option<Waiting>,
-    #[serde(borrow)]
-    bytes: &'a [u8],
 }
 
 /// Starts a small collective operation of the running rank.
@@ -136,11 +130,21 @@ fn observe_begin(core: &mut Core, spec: &Spec) {
     core.observe_collective(spec.context, what);
 }
 
-/// A rank that began here, but lives elsewhere, takes part in an operation.
-fn contribution_came(engine: &mut Engine, parcel: &Parcel) {
-    let Contribution { spec, number, waiting, bytes } = parcel.read();
+/// Ranks that began here, but live elsewhere, take part in an operation.
+fn contributions_came(engine: &mut Engine, parcel: &Parcel) {
+    let Contributions { spec, number, places, mut waiting, bytes } = parcel.read();
     let (combining, core) = engine.part::<Combining>();
-    combining.contribute(core, &spec, number, waiting, bytes);
+    let each = bytes.len() / places.len().max(1);
+    for (i, rank) in places.into_iter().enumerate() {
+        let bytes = &bytes[i * each..(i + 1) * each];
+        combining.contribute(core, &Spec { rank, ..spec }, number, waiting.take(), bytes);
+    }
+}
+
+/// What guests contribute must not wait any longer.
+fn send_gathered(engine: &mut Engine) {
+    let (combining, core) = engine.part::<Combining>();
+    combining.guests.send_all(core);
 }
 
 /// Parts have come from another PE.
@@ -157,8 +161,9 @@ impl Extension for Combining {
     const INDEX: usize = 1;
     const HANDLERS: Handlers = Handlers {
         packets: &[(Kind::Collective, parts_came)],
-        parcels: &[(Topic::Contribution, contribution_came), (Topic::Group, groups::parcel_came)],
+        parcels: &[(Topic::Contribution, contributions_came), (Topic::Group, groups::parcel_came)],
         rank_over: Some(groups::leave_all),
+        send_gathered: Some(send_gathered),
         ..Handlers::NONE
     };
 }
@@ -216,14 +221,10 @@ impl Combining {
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
         let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
-        let mut may_be_done = false;
-        if core.shared.home(me) == core.id {
-            may_be_done = self.contribute(core, spec, number, waiting, bytes);
-        } else {
-            let home = core.shared.home(me);
-            let contribution = Contribution { spec: *spec, number, waiting, bytes };
-            parcel::send(&mut core.net, core.id, home, Topic::Contribution, &contribution);
-        }
+        let may_be_done = match core.shared.home(me) == core.id {
+            true => self.contribute(core, spec, number, waiting, bytes),
+            false => self.contribute_as_guest(core, spec, number, waiting, bytes),
+        };
         let request = match request {
             Some(request) => request,
             None if broadcast => return core.when_sent(),
@@ -303,23 +304,10 @@ impl Combining {
         let Spec { root, rank, context, .. } = *spec;
         let broadcast = matches!(spec.what, What::Broadcast);
         let is_root = root == Some(rank);
-        if self.operation(context, number).spec.is_none() {
-            self.begin(core.shared, core.id, spec, number);
-            if !self.early.is_empty() {
-                self.take_early(core, (context, number));
-            }
-        }
-        let operation = &mut self.operations[self.current];
-        if let Some(known) = &operation.spec
-            && !known.agrees_with(spec)
-        {
-            let known = *known;
-            operation.conflict = Some(known.disagreement());
-            operation.waiting.extend(waiting);
-            self.spread_conflict(core, spec, &known, number);
-            self.report_conflict(core, context, number);
+        if !self.enter(core, spec, number, waiting) {
             return true;
         }
+        let operation = &mut self.operations[self.current];
         operation.arrived += 1;
         if !broadcast {
             operation.add(rank, bytes);
@@ -327,9 +315,6 @@ impl Combining {
             let part = operation.store(0, EVERYBODY, bytes);
             operation.parts.push(part);
             operation.covered_here = spec.size;
-        }
-        if let Some(waiting) = waiting {
-            operation.waiting.push(waiting);
         }
         if operation.conflict.is_some() {
             self.report_conflict(core, context, number);
@@ -344,6 +329,69 @@ impl Combining {
             unsafe { self.finish_if_complete(core, context, number) };
         }
         broadcast || last
+    }
+
+    /// The running rank, which began elsewhere, takes part in an operation. False: it has got no result now.
+    #[inline(never)]
+    fn contribute_as_guest(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: u32,
+        mut waiting: Option<Waiting>,
+        bytes: &[u8],
+    ) -> bool {
+        let broadcast = matches!(spec.what, What::Broadcast);
+        if broadcast || !self.groups.has_members_of(core.shared, core.id, spec) {
+            guests::send_alone(core, spec, number, waiting, bytes);
+            return false;
+        }
+        // All PEs with members get all parts, but not before this rank's home has sent what it
+        // contributes: the operation is still under way here.
+        if spec.root.is_none() {
+            if !self.enter(core, spec, number, waiting.take()) {
+                return true;
+            }
+            if self.operation(spec.context, number).conflict.is_some() {
+                self.report_conflict(core, spec.context, number);
+                return true;
+            }
+        }
+        self.guests.add(core, &self.groups, spec, number, waiting, bytes);
+        false
+    }
+
+    /// A rank comes to an operation, which begins if it is the first one. False: it means another one than
+    /// those before it, and all have been told.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        number: u32,
+        waiting: Option<Waiting>,
+    ) -> bool {
+        let context = spec.context;
+        if self.operation(context, number).spec.is_none() {
+            self.begin(core.shared, core.id, spec, number);
+            if !self.early.is_empty() {
+                self.take_early(core, (context, number));
+            }
+        }
+        let operation = &mut self.operations[self.current];
+        if let Some(waiting) = waiting {
+            operation.waiting.push(waiting);
+        }
+        if let Some(known) = &operation.spec
+            && !known.agrees_with(spec)
+        {
+            let known = *known;
+            operation.conflict = Some(known.disagreement());
+            self.spread_conflict(core, spec, &known, number);
+            self.report_conflict(core, context, number);
+            return false;
+        }
+        true
     }
 
     /// Parts have come from another PE.

@@ -112,6 +112,29 @@ impl Groups {
         (group.here, group.first_here)
     }
 
+    /// Whether members of an operation's group began on this PE, as far as that is known here: of registered
+    /// ones from the time on when one of them has said so.
+    pub(super) fn has_members_of(&self, shared: Shared, id: u32, spec: &Spec) -> bool {
+        match self.0.get(&(spec.context, spec.first)) {
+            Some(group) if group.known => group.here > 0,
+            _ if spec.first == REGISTERED => false,
+            _ => self.members(spec).any(|rank| shared.home(rank) == id),
+        }
+    }
+
+    /// The ranks of the job that take part in an operation, if that is known here.
+    pub(super) fn members(&self, spec: &Spec) -> impl Iterator<Item = u32> {
+        let listed = match self.0.get(&(spec.context, spec.first)) {
+            Some(group) => &group.members[..],
+            None => &[],
+        };
+        let follow = match spec.first {
+            REGISTERED => 0..0,
+            first => first..first + spec.size,
+        };
+        listed.iter().copied().chain(follow)
+    }
+
     /// The other PEs that have members, when only one is of this PE; a rank takes part in an
     /// operation.
     #[inline]

@@ -14,7 +14,7 @@
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
 //! | `spec` | what a small operation is, and whether two ranks mean the same one |
-//! | `combine`, `parts`, `groups` | small operations: the ranks of a PE first, then PEs |
+//! | `combine`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
 //! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
@@ -25,6 +25,7 @@ pub mod combine;
 mod combined;
 pub mod create;
 mod groups;
+mod guests;
 pub mod handle;
 pub mod inter;
 mod long_double;

@@ -143,6 +143,9 @@ fn let_go(engine: &mut Engine) {
 /// Moves a rank to another PE as the job is configured; returns the bytes that travel.
 pub fn go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
     let gone = try_to_go(engine, rank, to);
+    if gone.is_ok() {
+        engine.send_gathered();
+    }
     if engine.has_observer() {
         let by_state = engine.extension::<Migration>().rules.by_state;
         let is_near = engine.shared.is_near(to);

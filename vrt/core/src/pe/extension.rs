@@ -47,6 +47,9 @@ pub struct Handlers {
     pub memory_gone: Option<OfRank>,
     /// The time has come that was asked for with [`Core::call_at`], by this or another extension.
     pub due: Option<fn(&mut Engine)>,
+    /// Nothing is ready, or a rank has gone elsewhere: what was gathered, as [`Core::has_gathered`] says, is
+    /// to be sent now.
+    pub send_gathered: Option<fn(&mut Engine)>,
 }
 
 impl Handlers {
@@ -58,6 +61,7 @@ impl Handlers {
         rank_ended: None,
         memory_gone: None,
         due: None,
+        send_gathered: None,
     };
 }
 
@@ -195,6 +199,14 @@ impl Engine {
     pub(super) fn do_what_is_due(&mut self) {
         self.core.never_due();
         self.for_each(|handlers| handlers.due, |engine, due| due(engine));
+    }
+
+    /// Has sent what extensions have gathered.
+    #[inline(always)]
+    pub(crate) fn send_gathered(&mut self) {
+        if self.core.has_gathered {
+            self.for_each(|handlers| handlers.send_gathered, |engine, send| send(engine));
+        }
     }
 
     fn for_each<F: Copy>(

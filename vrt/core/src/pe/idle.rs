@@ -190,6 +190,7 @@ impl Pe {
 
     #[inline(never)]
     fn look_long(&mut self, is_done: impl Fn(&mut Engine) -> bool) -> bool {
+        self.engine.send_gathered();
         if let Some(remote) = self.engine.net.remote() {
             remote.flush();
         }

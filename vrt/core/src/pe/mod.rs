@@ -205,6 +205,8 @@ pub struct Core {
     again: VecDeque<location::StrayPacket>,
     /// When extensions want to be called, by the cycle counter.
     due: u64,
+    /// An extension has something that it sends when there is more of it, or nothing is ready.
+    pub(crate) has_gathered: bool,
     /// The PE whose packets are being taken.
     pub(crate) receiving_from: u32,
     /// What every rank runs.
@@ -335,6 +337,7 @@ impl Pe {
             coming: location::Coming::default(),
             again: VecDeque::new(),
             due: cycles::now(),
+            has_gathered: false,
             receiving_from: id,
             program,
             parcels: parcel::Incoming::default(),

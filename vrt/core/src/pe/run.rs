@@ -194,6 +194,7 @@ impl Pe {
         if self.engine.is_due(cycles::now()) {
             self.engine.do_what_is_due();
         }
+        self.engine.send_gathered();
         self.progress();
         match self.engine.begin_resume() {
             Some((rank, slot)) => NextStep::Resume(rank, slot),
