@@ -31,6 +31,14 @@ fn on_many_ranks() {
 }
 
 #[test]
+fn on_ranks_that_have_moved() {
+    for (pes, ranks, nth) in [(2, 2, 1), (2, 5, 2), (3, 8, 1), (3, 8, 3)] {
+        run(&format!("--pes {pes} --ranks {ranks} --eager 1K --counts 1,9 --moved {nth}"));
+    }
+    run("--pes 2 --node-size 1 --ranks 6 --eager 1K --counts 1,9 --moved 2");
+}
+
+#[test]
 fn while_ranks_move() {
     for (ranks, counts) in [(2, "0,1,200,600"), (5, "1,600"), (8, "1,600")] {
         let moving = "--pes 2 --eager 1K --lb random --lb-period 500us";

@@ -7,17 +7,25 @@ use std::process::{Command, Stdio};
 /// A job of `mismatch`, which has to end with a panic that has these words.
 #[track_caller]
 fn refused(what: &str, len: usize, nodes: &str, words: &[&str]) {
+    refused_with("--ranks 2", what, len, nodes, words);
+}
+
+/// The same with these options.
+#[track_caller]
+fn refused_with(options: &str, what: &str, len: usize, nodes: &str, words: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_mismatch"))
-        .args(["--pes", "2", "--ranks", "2", "--node-size", nodes, what])
+        .args(["--pes", "2", "--node-size", nodes, what])
+        .args(options.split(' '))
         .args(["--len", &len.to_string()])
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(101), "{what}, {len} elements, {nodes}: {text}");
+    let case = format!("{what}, {len} elements, {nodes}, {options}");
+    assert_eq!(output.status.code(), Some(101), "{case}: {text}");
     for word in words {
-        assert!(text.contains(word), "{what}, {len} elements, {nodes}: no {word:?} in {text}");
+        assert!(text.contains(word), "{case}: no {word:?} in {text}");
     }
 }
 
@@ -46,6 +54,18 @@ fn contributions() {
             }
         }
         refused("sparse", 10, nodes, &["mismatch.rs", "u8", "bool"]);
+    }
+}
+
+#[test]
+fn contributions_of_ranks_that_have_moved() {
+    let all = ["all-gather", "all-reduce", "gather", "all-to-all"];
+    for nodes in ["2", "1"] {
+        for options in ["--ranks 2 --moved 1", "--ranks 2 --moved 2", "--ranks 6 --moved 2"] {
+            for what in all {
+                refused_with(options, what, 2, nodes, &["mismatch.rs", "u8", "bool"]);
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A job in which rank 0 and rank 1, of two PEs, mean different types by one message, contribution
+//! A job in which rank 0 and the others, of two PEs, mean different types by one message, contribution
 //! or window; chosen by name.
 
 use std::process::ExitCode;
@@ -17,6 +17,9 @@ struct Arguments {
     /// Elements
     #[arg(long, default_value_t = 4)]
     len: usize,
+    /// Every so-manieth rank moves to the next PE first
+    #[arg(long, value_name = "NTH")]
+    moved: Option<i32>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -48,12 +51,16 @@ struct Pair {
 static OUTSIDE: [u8; 1 << 20] = [3; 1 << 20];
 
 fn main() -> ExitCode {
-    let Arguments { vrt, what, len } = Arguments::parse();
-    vrt::launch(vrt, move || run(what, len))
+    let Arguments { vrt, what, len, moved } = Arguments::parse();
+    vrt::launch(vrt, move || run(what, len, moved))
 }
 
-fn run(what: What, len: usize) {
+fn run(what: What, len: usize, moved: Option<i32>) {
     let world = vrt::initialize().expect("in a rank").world();
+    if moved.is_some_and(|nth| world.rank() % nth == 0) {
+        let next = (vrt::statistics().pe + 1) % vrt::environment::pes() as u32;
+        world.migrate_to(next, &mut ()).expect("nothing keeps it");
+    }
     let zero = world.rank() == 0;
     match what {
         What::Message | What::Early | What::Outside | What::Structure => {
@@ -89,7 +96,7 @@ where
     T: Equivalence + Copy + 'static,
 {
     let (root, first, len) = (world.process_at_rank(0), mine[0], mine.len());
-    let mut both = vec![first; len * 2];
+    let mut both = vec![first; len * world.size() as usize];
     match what {
         What::Broadcast => root.broadcast_into(&mut mine[..]),
         What::AllGather => world.all_gather_into(&mine[..], &mut both[..]),

@@ -33,6 +33,9 @@ struct Arguments {
     /// Times the whole table is gone through
     #[arg(long, default_value_t = 1)]
     rounds: u32,
+    /// Every so-manieth rank moves to the next PE first
+    #[arg(long, value_name = "NTH")]
+    moved: Option<i32>,
 }
 
 fn main() -> ExitCode {
@@ -89,6 +92,10 @@ impl Case<'_> {
 fn run(arguments: &Arguments) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
+    if arguments.moved.is_some_and(|nth| world.rank() % nth == 0) {
+        let next = (vrt::statistics().pe + 1) % vrt::environment::pes() as u32;
+        world.migrate_to(next, &mut ()).expect("nothing keeps it");
+    }
     let mut cases = 0u64;
     for _ in 0..arguments.rounds {
         let reversed = world.split_by_color_with_key(Color::with_value(0), -world.rank());
