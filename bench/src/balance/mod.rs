@@ -125,6 +125,20 @@ pub fn run(args: &Args) -> Result<bool, Error> {
     Ok(is_met)
 }
 
+/// Who balances a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Balancer {
+    /// Nobody.
+    Null,
+    /// The best known strategy, where there is one.
+    Best,
+    Auto,
+}
+
+impl Balancer {
+    const ALL: [Balancer; 3] = [Balancer::Null, Balancer::Best, Balancer::Auto];
+}
+
 /// Seconds of a case's runs, by balancer.
 #[derive(Debug, Default)]
 struct Times {
@@ -157,8 +171,7 @@ fn replayed(case: &Case, args: &Args, times: &Times) -> Result<bool, Error> {
     let (folder, launcher) = where_it_runs(case, args);
     let lb_sim = args.programs.as_deref().map_or_else(|| "lb-sim".into(), |it| it.join("lb-sim"));
     let said = replay::of(case, folder, launcher, &lb_sim)?;
-    let (real, uncertain) = times.beside_none();
-    let agrees = said.agrees_with(&real, uncertain);
+    let agrees = said.agrees_with(times);
     let best = said.best.map_or("-".to_owned(), |best| format!("{best:.3}"));
     println!(
         "{:<34} {:>8.3} {best:>8} {:>8.3} {}",
@@ -179,29 +192,22 @@ fn where_it_runs<'a>(case: &Case, args: &'a Args) -> (Option<&'a Path>, Option<&
 }
 
 impl Times {
-    fn medians(&self) -> replay::Seconds {
-        replay::Seconds {
-            none: median(self.none.clone()),
-            best: (!self.best.is_empty()).then(|| median(self.best.clone())),
-            auto: median(self.auto.clone()),
+    /// Seconds of the runs with a balancer, in turn.
+    fn of(&self, balancer: Balancer) -> &[f64] {
+        match balancer {
+            Balancer::Null => &self.none,
+            Balancer::Best => &self.best,
+            Balancer::Auto => &self.auto,
         }
-    }
-
-    /// The same as parts of those without balancing, and how uncertain these are.
-    fn beside_none(&self) -> (replay::Seconds, f64) {
-        let auto = Ratio::between(&self.auto, &self.none);
-        let best = (!self.best.is_empty()).then(|| Ratio::between(&self.best, &self.none));
-        // Winners are close to each other, or not, by as much as their own ratio is known.
-        let between = best.map(|_| Ratio::between(&self.auto, &self.best));
-        let errors = [Some(auto), best, between].into_iter().flatten().map(|ratio| ratio.error);
-        let error = errors.filter(|error| error.is_finite()).fold(0.0, f64::max);
-        let best = best.map(|ratio| ratio.value);
-        (replay::Seconds { none: 1.0, best, auto: auto.value }, error)
     }
 
     /// Prints the row; gives whether it is as it should be.
     fn print(&self, case: &Case) -> bool {
-        let replay::Seconds { none, best, auto } = self.medians();
+        let [none, best, auto] = Balancer::ALL.map(|balancer| {
+            let seconds = self.of(balancer);
+            (!seconds.is_empty()).then(|| median(seconds.to_vec()))
+        });
+        let (none, auto) = (none.unwrap_or(f64::NAN), auto.unwrap_or(f64::NAN));
         let over_none = Ratio::between(&self.auto, &self.none);
         // Where nobody knows better, nothing is gained.
         let over_best = best.map(|_| Ratio::between(&self.auto, &self.best));

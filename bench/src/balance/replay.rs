@@ -6,9 +6,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::Error;
 use super::cases::Case;
 use super::job;
+use super::{Balancer, Error, Ratio, Times};
 
 /// Milliseconds between two phases of a recording.
 const PHASE: u64 = 50;
@@ -24,20 +24,36 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Whether the fastest here is among the fastest in real runs, and the other way round; times of these are known up
-    /// to such a part.
-    pub fn agrees_with(&self, real: &Seconds, uncertain: f64) -> bool {
-        let wins = |one: &[f64; 3], other: &[f64; 3], close: f64| {
-            let least = |times: &[f64; 3]| times.iter().copied().fold(f64::INFINITY, f64::min);
-            let is_close = |time: f64| time <= (1.0 + close) * least(other);
-            one.iter().zip(other).any(|(time, there)| *time == least(one) && is_close(*there))
+    /// Whether the fastest here is among the fastest in real runs, and the other way round. Two of these are
+    /// compared as they followed each other, which says more than how both compare with a third one.
+    pub fn agrees_with(&self, real: &Times) -> bool {
+        let there = Balancer::ALL.into_iter().filter(|it| !real.of(*it).is_empty());
+        let there: Vec<(Balancer, f64)> =
+            there.filter_map(|it| self.of(it).map(|seconds| (it, seconds))).collect();
+        let beside = |one: Balancer| {
+            let ratios = there.iter().map(move |(other, _)| (one, *other));
+            ratios.map(|(one, other)| Ratio::between(real.of(one), real.of(other)))
         };
-        let (one, real) = (self.all(), real.all());
-        wins(&one, &real, CLOSE.max(2.0 * uncertain)) && wins(&real, &one, CLOSE)
+        let least = there.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+        let fastest_here = there.iter().find(|(_, seconds)| *seconds == least);
+        // The one that is beaten least.
+        let slower_by = |one: Balancer| beside(one).map(|ratio| ratio.value).fold(1.0, f64::max);
+        let fastest_there =
+            there.iter().min_by(|one, other| slower_by(one.0).total_cmp(&slower_by(other.0)));
+        let is_close = |ratio: Ratio| {
+            let uncertain = if ratio.error.is_finite() { 2.0 * ratio.error } else { 0.0 };
+            ratio.value <= 1.0 + CLOSE.max(uncertain)
+        };
+        fastest_here.is_some_and(|(it, _)| beside(*it).all(is_close))
+            && fastest_there.is_some_and(|(_, seconds)| *seconds <= (1.0 + CLOSE) * least)
     }
 
-    fn all(&self) -> [f64; 3] {
-        [self.none, self.best.unwrap_or(f64::INFINITY), self.auto]
+    fn of(&self, balancer: Balancer) -> Option<f64> {
+        match balancer {
+            Balancer::Null => Some(self.none),
+            Balancer::Best => self.best,
+            Balancer::Auto => Some(self.auto),
+        }
     }
 }
 
@@ -110,18 +126,32 @@ fn best<'a>(arguments: &[&'a str]) -> (&'a str, u64) {
 mod tests {
     use super::*;
 
+    /// Runs in turn.
+    fn runs(none: &[f64], best: &[f64], auto: &[f64]) -> Times {
+        let [none, best, auto] = [none, best, auto].map(<[f64]>::to_vec);
+        Times { none, best, auto, balancing: Vec::new() }
+    }
+
     #[test]
     fn winners_are_those_that_hardly_anybody_beats() {
         let seconds = |none, best, auto| Seconds { none, best, auto };
-        let real = seconds(2.0, Some(1.03), 1.0);
-        assert!(seconds(4.0, Some(3.0), 3.1).agrees_with(&real, 0.0));
-        assert!(seconds(4.0, Some(3.1), 3.0).agrees_with(&real, 0.0));
-        assert!(!seconds(3.0, Some(3.0), 4.0).agrees_with(&real, 0.0));
-        assert!(!seconds(2.0, Some(3.0), 4.0).agrees_with(&real, 0.4));
-        let unsteady = seconds(1.0, None, 1.08);
-        assert!(!seconds(1.0, None, 0.9).agrees_with(&unsteady, 0.01));
-        assert!(seconds(1.0, None, 0.96).agrees_with(&unsteady, 0.05));
-        assert!(seconds(1.0, None, 1.04).agrees_with(&seconds(1.0, None, 1.0), 0.0));
+        let real = runs(&[2.0; 3], &[1.03; 3], &[1.0; 3]);
+        assert!(seconds(4.0, Some(3.0), 3.1).agrees_with(&real));
+        assert!(seconds(4.0, Some(3.1), 3.0).agrees_with(&real));
+        assert!(!seconds(3.0, Some(3.0), 4.0).agrees_with(&real));
+        assert!(!seconds(2.0, Some(3.0), 4.0).agrees_with(&real));
+        let steady = runs(&[1.0; 4], &[], &[1.07, 1.08, 1.08, 1.09]);
+        assert!(!seconds(1.0, None, 0.9).agrees_with(&steady));
+        let unsteady = runs(&[1.0; 4], &[], &[0.9, 1.06, 1.1, 1.3]);
+        assert!(seconds(1.0, None, 0.96).agrees_with(&unsteady));
+        assert!(seconds(1.0, None, 1.04).agrees_with(&runs(&[1.0; 3], &[], &[1.0; 3])));
+    }
+
+    #[test]
+    fn winners_are_compared_with_each_other() {
+        // The machine is slower for whole rounds: only runs of one round say something.
+        let real = runs(&[2.0, 9.0, 2.0, 9.0], &[1.0, 4.0, 1.3, 4.0], &[1.0, 4.0, 1.3, 4.0]);
+        assert!(Seconds { none: 2.0, best: Some(1.0), auto: 1.02 }.agrees_with(&real));
     }
 
     #[test]

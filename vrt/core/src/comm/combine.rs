@@ -20,14 +20,11 @@
 //! the middle of an operation. The result is where it waits for it: on the PE that it lives on, if that
 //! gets the result anyway, else at home; and follows it if it moves in between.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
-
 use crate::comm::groups::{self, Groups};
 use crate::comm::guests::{self, Contributions, Guests};
-use crate::comm::parts::{CombineState, EVERYBODY};
+use crate::comm::parts::EVERYBODY;
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
+use crate::comm::under_way::{Key, UnderWay};
 use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
 use crate::net::parcel::{Parcel, Topic};
@@ -48,52 +45,16 @@ const PART_HEADER: usize = 8;
 pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
-/// Most packets that wait for an operation to be begun, without one being made for them.
-const MOST_EARLY: usize = 128;
-
-/// An operation's context and number.
-type Key = (u32, u32);
-
-/// The operations under way on a PE.
-///
-/// Ranks come to the same operation one after the other, so the one that somebody came to last is
-/// current, and no search is needed for it.
-#[derive(Debug)]
+/// The small collective operations of a PE.
+#[derive(Debug, Default)]
 pub struct Combining {
-    /// Those under way, and empty ones, to be used next.
-    operations: Vec<CombineState>,
-    /// Which of them is current. Without a key it is an empty one.
-    current: usize,
-    key: Option<Key>,
-    /// Where those are that are under way and have not been current all the time.
-    listed: FxHashMap<Key, usize>,
-    /// Short packets for operations that no rank of this PE has begun: a few, in the order in
-    /// which they came.
-    early: VecDeque<Packet>,
-    /// Which operations are empty, beside the current one.
-    spare: Vec<usize>,
+    under_way: UnderWay,
     /// Room for a packet's data, between packets.
     outgoing: Vec<u8>,
     /// Which ranks take part in the operations of each context.
     pub groups: Groups,
     /// What is on its way from ranks that began elsewhere.
     guests: Guests,
-}
-
-impl Default for Combining {
-    fn default() -> Combining {
-        Combining {
-            operations: vec![CombineState::default()],
-            current: 0,
-            key: None,
-            listed: FxHashMap::default(),
-            early: VecDeque::new(),
-            spare: Vec::new(),
-            outgoing: Vec::new(),
-            groups: Groups::default(),
-            guests: Guests::default(),
-        }
-    }
 }
 
 /// Starts a small collective operation of the running rank.
@@ -249,15 +210,15 @@ impl Combining {
         out: *mut u8,
     ) -> Option<Started> {
         let Spec { unit, context, .. } = *spec;
-        let known = self.key == Some((context, number));
-        if known || !self.listed.is_empty() || core.shared.home(core.current) != core.id {
+        let may_be_known = self.under_way.may_have((context, number));
+        if may_be_known || core.shared.home(core.current) != core.id {
             return None;
         }
         let is_root = spec.root == Some(spec.rank);
         let meant = spec.disagreement();
         let mut outcome = Completion::default();
         if is_root {
-            if !self.early.is_empty() {
+            if !self.under_way.early.is_empty() {
                 return None;
             }
             let targets = self.groups.alone(core.shared, core.id, spec)?;
@@ -275,14 +236,14 @@ impl Combining {
                 unsafe { core.net.send(*target as usize, &packet, std::ptr::null()) };
             }
         } else {
-            let front = self.early.front()?;
+            let front = self.under_way.early.front()?;
             let means_it = (front.context, front.sequence) == (context, number)
                 && Disagreement::of(front) == meant;
             if !means_it || front.len as usize != PART_HEADER + unit {
                 return None;
             }
             self.groups.alone(core.shared, core.id, spec)?;
-            let packet = self.early.pop_front()?;
+            let packet = self.under_way.early.pop_front()?;
             // SAFETY: the packet has `unit` bytes behind the header, and `out` has room for them.
             unsafe { copy_short(packet.data.0.as_ptr().add(PART_HEADER), out, unit) };
             outcome.bytes = unit as u64;
@@ -307,7 +268,7 @@ impl Combining {
         if !self.enter(core, spec, number, waiting) {
             return true;
         }
-        let operation = &mut self.operations[self.current];
+        let operation = self.under_way.current();
         operation.arrived += 1;
         if !broadcast {
             operation.add(rank, bytes);
@@ -352,7 +313,7 @@ impl Combining {
             if !self.enter(core, spec, number, waiting.take()) {
                 return true;
             }
-            if self.operation(spec.context, number).conflict.is_some() {
+            if self.under_way.get((spec.context, number)).conflict.is_some() {
                 self.report_conflict(core, spec.context, number);
                 return true;
             }
@@ -372,13 +333,13 @@ impl Combining {
         waiting: Option<Waiting>,
     ) -> bool {
         let context = spec.context;
-        if self.operation(context, number).spec.is_none() {
+        if self.under_way.get((context, number)).spec.is_none() {
             self.begin(core.shared, core.id, spec, number);
-            if !self.early.is_empty() {
+            if !self.under_way.early.is_empty() {
                 self.take_early(core, (context, number));
             }
         }
-        let operation = &mut self.operations[self.current];
+        let operation = self.under_way.current();
         if let Some(waiting) = waiting {
             operation.waiting.push(waiting);
         }
@@ -400,8 +361,8 @@ impl Combining {
     /// `payload` is readable for `packet.payload()` bytes.
     unsafe fn take_packet(&mut self, core: &mut Core, packet: &Packet, payload: *const u8) {
         let len = packet.len as usize;
-        if len <= INLINE && self.is_early((packet.context, packet.sequence)) {
-            return self.early.push_back(*packet);
+        if len <= INLINE && self.under_way.is_early((packet.context, packet.sequence)) {
+            return self.under_way.early.push_back(*packet);
         }
         if self.store_parts(core, packet, payload) {
             // SAFETY: as in `combine`.
@@ -416,7 +377,7 @@ impl Combining {
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
-        let operation = self.operation(packet.context, packet.sequence);
+        let operation = self.under_way.get((packet.context, packet.sequence));
         let theirs = Disagreement::of(packet);
         if operation.spec.is_some_and(|spec| spec.disagreement() != theirs)
             || operation.others.is_some_and(|others| others != theirs)
@@ -440,12 +401,12 @@ impl Combining {
     /// Takes what came of an operation before it was begun, which it is now.
     fn take_early(&mut self, core: &mut Core, key: Key) {
         let mut at = 0;
-        while let Some(packet) = self.early.get(at) {
+        while let Some(packet) = self.under_way.early.get(at) {
             if (packet.context, packet.sequence) != key {
                 at += 1;
-            } else if let Some(packet) = self.early.remove(at) {
+            } else if let Some(packet) = self.under_way.early.remove(at) {
                 self.store_parts(core, &packet, std::ptr::null());
-                let operation = self.operation(key.0, key.1);
+                let operation = self.under_way.get(key);
                 let size = operation.spec.map_or(0, |spec| spec.size);
                 if operation.covered(size) + operation.here >= size {
                     // Nothing more comes from elsewhere.
@@ -473,7 +434,7 @@ impl Combining {
     /// Ranks disagree about what an operation is: those that wait are told, and say so.
     #[cold]
     fn report_conflict(&mut self, core: &mut Core, context: u32, number: u32) {
-        let operation = self.operation(context, number);
+        let operation = self.under_way.get((context, number));
         let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
         let (other, signature) = conflict.map_or((0, Signature::ANY), |it| (it.unit, it.signature));
         for Waiting { rank, request, .. } in waiting {
@@ -498,7 +459,7 @@ impl Combining {
             _ => self.groups.elsewhere(spec),
         };
         let mut bytes = std::mem::take(&mut self.outgoing);
-        let operation = self.operation(spec.context, number);
+        let operation = self.under_way.get((spec.context, number));
         operation.fold();
         let mut packet = Packet::new(Kind::Collective, 0, 0);
         spec.disagreement().write_to(&mut packet);
@@ -535,7 +496,7 @@ impl Combining {
     /// # Safety
     /// The outputs of those who wait are writable for the result.
     unsafe fn finish_if_complete(&mut self, core: &mut Core, context: u32, number: u32) {
-        let operation = self.operation(context, number);
+        let operation = self.under_way.get((context, number));
         let Some(spec) = operation.spec else { return };
         if operation.covered(spec.size) < spec.size {
             return;
@@ -558,7 +519,7 @@ impl Combining {
         }
         operation.waiting.clear();
         for mut waiting in away {
-            let operation = self.operation(context, number);
+            let operation = self.under_way.get((context, number));
             let mut bytes = vec![0u8; spec.result_len()];
             let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
             // SAFETY: the bytes have room for the result; `out` has, says the caller.
@@ -567,7 +528,7 @@ impl Combining {
                 self.finish_away(core, Waiting { out, ..waiting }, &bytes);
             }
         }
-        let operation = self.operation(context, number);
+        let operation = self.under_way.get((context, number));
         if operation.arrived == operation.here {
             self.close(context, number);
         }
@@ -594,46 +555,10 @@ impl Combining {
 }
 
 impl Combining {
-    /// Whether a packet of an operation may wait until it is begun.
-    #[inline]
-    fn is_early(&self, key: Key) -> bool {
-        self.key != Some(key) && self.listed.is_empty() && self.early.len() < MOST_EARLY
-    }
-
-    /// An operation, begun or not.
-    #[inline(always)]
-    fn operation(&mut self, context: u32, number: u32) -> &mut CombineState {
-        if self.key != Some((context, number)) {
-            self.make_current((context, number));
-        }
-        &mut self.operations[self.current]
-    }
-
-    #[inline(never)]
-    fn make_current(&mut self, key: Key) {
-        if let Some(before) = self.key
-            && !std::mem::replace(&mut self.operations[self.current].is_listed, true)
-        {
-            self.listed.insert(before, self.current);
-        }
-        let is_empty = self.key.replace(key).is_none();
-        if let Some(at) = self.listed.get(&key).copied() {
-            let before = std::mem::replace(&mut self.current, at);
-            if is_empty {
-                self.spare.push(before);
-            }
-        } else if !is_empty {
-            self.current = self.spare.pop().unwrap_or_else(|| {
-                self.operations.push(CombineState::default());
-                self.operations.len() - 1
-            });
-        }
-    }
-
     /// The first rank of this PE has come to an operation.
     fn begin(&mut self, shared: Shared, id: u32, spec: &Spec, number: u32) {
         let (here, first_here) = self.groups.begin(shared, id, spec);
-        let operation = self.operation(spec.context, number);
+        let operation = self.under_way.get((spec.context, number));
         operation.spec = Some(*spec);
         operation.here = here;
         if let Some(first) = first_here
@@ -646,15 +571,12 @@ impl Combining {
 
     /// All ranks of this PE have come, and what they wait for is done.
     fn close(&mut self, context: u32, number: u32) {
-        let operation = self.operation(context, number);
+        let operation = self.under_way.get((context, number));
         if let Some(spec) = operation.spec.take() {
             let arrived = operation.arrived;
             operation.clear();
             self.groups.contributed(&spec, arrived);
         }
-        if std::mem::take(&mut self.operations[self.current].is_listed) {
-            self.listed.remove(&(context, number));
-        }
-        self.key = None;
+        self.under_way.forget((context, number));
     }
 }

@@ -14,7 +14,7 @@
 //! | `algorithms` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
 //! | `spec` | what a small operation is, and whether two ranks mean the same one |
-//! | `combine`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
+//! | `combine`, `under_way`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
 //! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
@@ -35,6 +35,7 @@ pub mod reduce_op;
 pub mod shape;
 mod spec;
 pub mod table;
+mod under_way;
 
 pub use combine::Combining;
 pub use handle::CommunicatorHandle;

@@ -1,0 +1,105 @@
+//! The small operations that are under way on a PE, and what has come for those that no rank of it has begun.
+//!
+//! Ranks come to the same operation one after the other, so the one that somebody came to last is current,
+//! and no search is needed for it.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::comm::parts::CombineState;
+use crate::net::Packet;
+
+/// An operation's context and number.
+pub(super) type Key = (u32, u32);
+
+/// Most packets that wait for an operation to be begun, without one being made for them.
+const MOST_EARLY: usize = 128;
+
+/// The operations under way on a PE.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    /// Those under way, and empty ones, to be used next.
+    operations: Vec<CombineState>,
+    /// Which of them is current. Without a key it is an empty one.
+    current: usize,
+    key: Option<Key>,
+    /// Where those are that are under way and have not been current all the time.
+    listed: FxHashMap<Key, usize>,
+    /// Which operations are empty, beside the current one.
+    spare: Vec<usize>,
+    /// Short packets for operations that no rank of this PE has begun: a few, in the order in
+    /// which they came.
+    pub(super) early: VecDeque<Packet>,
+}
+
+impl Default for UnderWay {
+    fn default() -> UnderWay {
+        UnderWay {
+            operations: vec![CombineState::default()],
+            current: 0,
+            key: None,
+            listed: FxHashMap::default(),
+            spare: Vec::new(),
+            early: VecDeque::new(),
+        }
+    }
+}
+
+impl UnderWay {
+    /// An operation, begun or not. It is current from now on.
+    #[inline(always)]
+    pub(super) fn get(&mut self, key: Key) -> &mut CombineState {
+        if self.key != Some(key) {
+            self.make_current(key);
+        }
+        self.current()
+    }
+
+    /// The current operation.
+    #[inline(always)]
+    pub(super) fn current(&mut self) -> &mut CombineState {
+        &mut self.operations[self.current]
+    }
+
+    /// Whether an operation may be there; if not, certainly nobody has come to it, and no packet but early ones.
+    #[inline]
+    pub(super) fn may_have(&self, key: Key) -> bool {
+        self.key == Some(key) || !self.listed.is_empty()
+    }
+
+    /// Whether a packet of an operation may wait until that is begun.
+    #[inline]
+    pub(super) fn is_early(&self, key: Key) -> bool {
+        !self.may_have(key) && self.early.len() < MOST_EARLY
+    }
+
+    #[inline(never)]
+    fn make_current(&mut self, key: Key) {
+        if let Some(before) = self.key
+            && !std::mem::replace(&mut self.operations[self.current].is_listed, true)
+        {
+            self.listed.insert(before, self.current);
+        }
+        let is_empty = self.key.replace(key).is_none();
+        if let Some(at) = self.listed.get(&key).copied() {
+            let before = std::mem::replace(&mut self.current, at);
+            if is_empty {
+                self.spare.push(before);
+            }
+        } else if !is_empty {
+            self.current = self.spare.pop().unwrap_or_else(|| {
+                self.operations.push(CombineState::default());
+                self.operations.len() - 1
+            });
+        }
+    }
+
+    /// Forgets an operation, whose state has been cleared.
+    pub(super) fn forget(&mut self, key: Key) {
+        if std::mem::take(&mut self.get(key).is_listed) {
+            self.listed.remove(&key);
+        }
+        self.key = None;
+    }
+}
