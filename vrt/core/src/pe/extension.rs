@@ -47,8 +47,8 @@ pub struct Handlers {
     pub memory_gone: Option<OfRank>,
     /// The time has come that was asked for with [`Core::call_at`], by this or another extension.
     pub due: Option<fn(&mut Engine)>,
-    /// Nothing is ready, or a rank has gone elsewhere: what was gathered, as [`Core::has_gathered`] says, is
-    /// to be sent now.
+    /// Nothing is ready, or a rank has gone elsewhere: what was gathered, by this or another extension, is to be sent
+    /// now.
     pub send_gathered: Option<fn(&mut Engine)>,
 }
 
