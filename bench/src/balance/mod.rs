@@ -203,11 +203,8 @@ impl Times {
 
     /// Prints the row; gives whether it is as it should be.
     fn print(&self, case: &Case) -> bool {
-        let [none, best, auto] = Balancer::ALL.map(|balancer| {
-            let seconds = self.of(balancer);
-            (!seconds.is_empty()).then(|| median(seconds.to_vec()))
-        });
-        let (none, auto) = (none.unwrap_or(f64::NAN), auto.unwrap_or(f64::NAN));
+        let (none, auto) = (median(self.none.clone()), median(self.auto.clone()));
+        let best = (!self.best.is_empty()).then(|| median(self.best.clone()));
         let over_none = Ratio::between(&self.auto, &self.none);
         // Where nobody knows better, nothing is gained.
         let over_best = best.map(|_| Ratio::between(&self.auto, &self.best));

@@ -31,8 +31,7 @@ impl Seconds {
         let there: Vec<(Balancer, f64)> =
             there.filter_map(|it| self.of(it).map(|seconds| (it, seconds))).collect();
         let beside = |one: Balancer| {
-            let ratios = there.iter().map(move |(other, _)| (one, *other));
-            ratios.map(|(one, other)| Ratio::between(real.of(one), real.of(other)))
+            there.iter().map(move |(other, _)| Ratio::between(real.of(one), real.of(*other)))
         };
         let least = there.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
         let fastest_here = there.iter().find(|(_, seconds)| *seconds == least);
@@ -149,9 +148,12 @@ mod tests {
 
     #[test]
     fn winners_are_compared_with_each_other() {
-        // The machine is slower for whole rounds: only runs of one round say something.
-        let real = runs(&[2.0, 9.0, 2.0, 9.0], &[1.0, 4.0, 1.3, 4.0], &[1.0, 4.0, 1.3, 4.0]);
-        assert!(Seconds { none: 2.0, best: Some(1.0), auto: 1.02 }.agrees_with(&real));
+        // In four of five rounds `auto` is a little faster, though its median beside runs without is far larger.
+        let best = [0.5, 0.6, 0.7, 0.8, 0.9];
+        let auto = [0.49, 0.59, 0.8, 0.78, 0.88];
+        let real = runs(&[1.0; 5], &best, &auto);
+        assert!(Seconds { none: 2.0, best: Some(1.08), auto: 1.0 }.agrees_with(&real));
+        assert!(!Seconds { none: 2.0, best: Some(1.0), auto: 1.08 }.agrees_with(&real));
     }
 
     #[test]
