@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::GHOSTS;
 use super::block::Block;
-use super::gas::Conserved;
 use super::problem::Boundary;
 
 impl Block {
@@ -40,28 +39,31 @@ impl Block {
                 };
                 let targets = self.rows(axis, ghost..ghost + 1);
                 let sources = self.rows(axis, from..from + 1);
-                for (target, source) in targets.flatten().zip(sources.flatten()) {
-                    self.cells[target] = self.beyond(boundary, axis, self.cells[source]);
+                for (target, source) in targets.zip(sources) {
+                    self.cells.copy_within(source, target.start);
+                    self.pass_beyond(boundary, axis, target);
                 }
             }
         }
     }
 
-    /// A ghost cell made of a cell inside.
-    fn beyond(&self, boundary: Boundary, axis: usize, mut cell: Conserved) -> Conserved {
+    /// Makes copies of cells inside what lies beyond a boundary.
+    fn pass_beyond(&mut self, boundary: Boundary, axis: usize, copies: Range<usize>) {
+        let gas = self.problem.gas();
+        let copies = &mut self.cells[copies];
         match boundary {
-            Boundary::Wall => cell[1 + axis] = -cell[1 + axis],
+            Boundary::Wall => copies.iter_mut().for_each(|cell| cell[1 + axis] = -cell[1 + axis]),
             Boundary::Outlet(pressure) => {
-                let gas = self.problem.gas();
-                let mut state = gas.primitive(cell);
-                if state[1 + axis].abs() < gas.sound_speed(&state) {
-                    state[4] = pressure;
-                    cell = gas.conserved(state);
+                for cell in copies {
+                    let mut state = gas.primitive(*cell);
+                    if state[1 + axis].abs() < gas.sound_speed(&state) {
+                        state[4] = pressure;
+                        *cell = gas.conserved(state);
+                    }
                 }
             }
             Boundary::Periodic | Boundary::Open | Boundary::Burning => (),
         }
-        cell
     }
 
     /// Whether there are ghost cells along an axis.
@@ -75,20 +77,19 @@ impl Block {
         self.ghosts[axis] > 0 && self.problem.boundaries()[axis][0] == Boundary::Periodic
     }
 
-    /// Copies the cells that a neighbour needs beyond its end: those at the beginning (side 0) or
-    /// the end (side 1) of this block.
-    pub fn lend(&self, axis: usize, side: usize) -> Vec<f64> {
+    /// Copies the cells that a neighbour needs beyond its end to `lent`, in place of what is there: those
+    /// at the beginning (side 0) or the end (side 1) of this block.
+    pub fn lend(&self, axis: usize, side: usize, lent: &mut Vec<f64>) {
         let n = self.extent.lengths[axis];
         let first = if side == 0 { GHOSTS } else { n };
-        let mut lent = Vec::with_capacity(self.lent_values(axis));
+        lent.clear();
         for row in self.rows(axis, first..first + GHOSTS) {
             lent.extend_from_slice(self.cells[row].as_flattened());
         }
-        lent
     }
 
     /// How many numbers a neighbour along an axis needs.
-    fn lent_values(&self, axis: usize) -> usize {
+    pub fn lent_values(&self, axis: usize) -> usize {
         self.rows(axis, 0..GHOSTS).map(|row| 5 * row.len()).sum()
     }
 

@@ -69,8 +69,9 @@ impl Neighbours for Alone {
     fn fill(&mut self, block: &mut Block) {
         for axis in [0, 2] {
             if block.is_periodic(axis) {
+                let mut lent = Vec::new();
                 for side in [0, 1] {
-                    let lent = block.lend(axis, 1 - side);
+                    block.lend(axis, 1 - side, &mut lent);
                     block.borrow(axis, side, &lent);
                 }
             }

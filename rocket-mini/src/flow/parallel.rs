@@ -100,22 +100,53 @@ pub(crate) fn sum(world: &SimpleCommunicator, sums: Sums) -> Sums {
 pub struct Ranks<'a> {
     world: &'a SimpleCommunicator,
     blocks: &'a Blocks,
+    /// Cells for and of the neighbours along an axis, kept so that each exchange finds them.
+    outgoing: [Vec<f64>; 2],
+    incoming: [Vec<f64>; 2],
 }
 
 impl<'a> Ranks<'a> {
     /// The neighbours of the calling rank.
     pub fn new(world: &'a SimpleCommunicator, blocks: &'a Blocks) -> Self {
-        Self { world, blocks }
+        let [outgoing, incoming] = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
+        Self { world, blocks, outgoing, incoming }
+    }
+
+    /// Gives both neighbours along an axis the cells at the ends of `block`, and takes theirs.
+    fn exchange(&mut self, block: &mut Block, axis: usize) {
+        let rank = self.world.rank() as usize;
+        let beside = self.blocks.neighbours(rank, axis, block.is_periodic(axis));
+        let there = || beside.iter().enumerate().filter_map(|(side, rank)| Some((side, (*rank)?)));
+        for (side, _) in there() {
+            block.lend(axis, side, &mut self.outgoing[side]);
+            self.incoming[side].resize(block.lent_values(axis), 0.0);
+        }
+        let count = 2 * there().count();
+        multiple_scope(count, |scope, requests| {
+            for (side, buffer) in self.incoming.iter_mut().enumerate() {
+                let Some(rank) = beside[side] else { continue };
+                let tag = tag(axis, 1 - side);
+                let from = self.world.process_at_rank(rank as i32);
+                requests.add(from.immediate_receive_into_with_tag(scope, &mut buffer[..], tag));
+            }
+            for (side, rank) in there() {
+                let to = self.world.process_at_rank(rank as i32);
+                let buffer = &self.outgoing[side][..];
+                requests.add(to.immediate_send_with_tag(scope, buffer, tag(axis, side)));
+            }
+            requests.wait_all(&mut Vec::with_capacity(count));
+        });
+        for (side, _) in there() {
+            block.borrow(axis, side, &self.incoming[side]);
+        }
     }
 }
 
 impl Neighbours for Ranks<'_> {
     fn fill(&mut self, block: &mut Block) {
-        let rank = self.world.rank() as usize;
         for axis in [0, 2] {
             if block.has_ghosts(axis) {
-                let beside = self.blocks.neighbours(rank, axis, block.is_periodic(axis));
-                exchange(self.world, block, axis, beside);
+                self.exchange(block, axis);
                 block.fill_boundary(axis);
             }
         }
@@ -125,37 +156,6 @@ impl Neighbours for Ranks<'_> {
         let mut largest = 0.0;
         self.world.all_reduce_into(&value, &mut largest, SystemOperation::max());
         largest
-    }
-}
-
-/// Gives both neighbours along an axis the cells at the ends of `block`, and takes theirs.
-fn exchange(
-    world: &SimpleCommunicator,
-    block: &mut Block,
-    axis: usize,
-    beside: [Option<usize>; 2],
-) {
-    let outgoing = [0, 1].map(|side| block.lend(axis, side));
-    let mut incoming = [0, 1].map(|side| vec![0.0; outgoing[side].len()]);
-    let count = 2 * beside.iter().flatten().count();
-    multiple_scope(count, |scope, requests| {
-        for (side, buffer) in incoming.iter_mut().enumerate() {
-            let Some(rank) = beside[side] else { continue };
-            let tag = tag(axis, 1 - side);
-            let from = world.process_at_rank(rank as i32);
-            requests.add(from.immediate_receive_into_with_tag(scope, &mut buffer[..], tag));
-        }
-        for (side, buffer) in outgoing.iter().enumerate() {
-            let Some(rank) = beside[side] else { continue };
-            let to = world.process_at_rank(rank as i32);
-            requests.add(to.immediate_send_with_tag(scope, &buffer[..], tag(axis, side)));
-        }
-        requests.wait_all(&mut Vec::with_capacity(count));
-    });
-    for (side, lent) in incoming.iter().enumerate() {
-        if beside[side].is_some() {
-            block.borrow(axis, side, lent);
-        }
     }
 }
 
