@@ -1,10 +1,11 @@
 //! `rocket-mini solid`: its options, and what it prints.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::solid::{self, Precision, Problem, Run, Settings, solve, solve_whole};
+use rocket_mini::solid::{self, Precision, Problem, Run, Settings, Shape, solve, solve_whole};
 
 use crate::progress::Progress;
 use crate::report::{line, positive};
@@ -24,6 +25,11 @@ pub struct SolidArgs {
     /// Elements along the longest axis
     #[arg(long, value_name = "ELEMENTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=2048))]
     size: u32,
+
+    /// Bend the body that this file has, instead of the problem's own: hexahedra in an unstructured grid
+    /// in VTK's legacy format. It is held where it begins along x, and pulled where it ends
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    mesh: Option<PathBuf>,
 
     /// Time steps, but for bodies at rest [default: the problem's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -66,9 +72,10 @@ impl SolidArgs {
             ProblemName::Vibration => Problem::Vibration,
         };
         let steps = problem.steps(self.size as usize);
+        let grid = || Shape::Grid(problem.elements(self.size as usize));
         Settings {
             problem,
-            elements: problem.elements(self.size as usize),
+            shape: self.mesh.clone().map_or_else(grid, Shape::File),
             steps: if steps == 0 { 0 } else { self.steps.map_or(steps, |steps| steps as usize) },
             precision: Precision {
                 tolerance: self.tolerance,
@@ -82,7 +89,10 @@ impl SolidArgs {
 impl From<solid::Error> for Refusal {
     fn from(error: solid::Error) -> Self {
         match error {
-            solid::Error::TooManyRanks { .. } => Self::Usage(error.to_string()),
+            solid::Error::TooManyRanks { .. }
+            | solid::Error::TooFewElements { .. }
+            | solid::Error::OwnShape => Self::Usage(error.to_string()),
+            solid::Error::NoMesh => Self::OfRankZero,
             _ => Self::Failed(error.to_string()),
         }
     }
@@ -108,24 +118,30 @@ impl Subcommand for SolidArgs {
     fn report(&self, run: &Run) {
         let settings = &self.settings();
         let outcome = &run.outcome;
-        let [nx, ny, nz] = settings.elements;
-        line("mesh", format_args!("{nx} x {ny} x {nz} hexahedra"));
-        let sizes =
-            run.partition.parts().iter().map(|part| part.lengths().iter().product::<usize>());
-        let (least, most) = sizes.fold((usize::MAX, 0), |(a, b), size| (a.min(size), b.max(size)));
-        let parts = run.partition.parts().len();
+        let sizes = run.elements.iter();
+        match &settings.shape {
+            Shape::Grid([nx, ny, nz]) => line("mesh", format_args!("{nx} x {ny} x {nz} hexahedra")),
+            Shape::File(path) => {
+                let count: usize = sizes.clone().sum();
+                line("mesh", format_args!("{count} hexahedra of {}", path.display()));
+            }
+        }
+        let parts = sizes.len();
+        let (least, most) =
+            sizes.fold((usize::MAX, 0), |(a, b), size| (a.min(*size), b.max(*size)));
         line("decomposition", format_args!("{parts} ranks, from {least} to {most} hexahedra"));
         line("steps", format_args!("{}, {} iterations", settings.steps, outcome.iterations));
         line("displacement", format_args!("{:.6e} in the root mean square", outcome.displacement));
         match settings.problem {
-            Problem::Cantilever => line(
-                "deflection",
-                format_args!(
-                    "{:.6e}, by theory {:.6e}",
-                    outcome.deflection,
-                    settings.problem.beam_deflection()
-                ),
-            ),
+            Problem::Cantilever => {
+                let by_theory = match settings.shape {
+                    Shape::Grid(_) => {
+                        format!(", by theory {:.6e}", settings.problem.beam_deflection())
+                    }
+                    Shape::File(_) => String::new(),
+                };
+                line("deflection", format_args!("{:.6e}{by_theory}", outcome.deflection));
+            }
             Problem::Patch | Problem::Wave => {
                 line("error", format_args!("{:.4e} in the root mean square", outcome.error));
             }

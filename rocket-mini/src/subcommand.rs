@@ -37,6 +37,8 @@ pub enum Refusal {
     Failed(String),
     /// The same, but on this rank alone: the others wait for it, so the job has to end.
     FailedAlone(String),
+    /// Rank 0 knows why, says it and has the status; this rank is another one.
+    OfRankZero,
 }
 
 /// A solver that all ranks call, and what rank 0 says of its result.
@@ -132,6 +134,7 @@ fn end<S: Subcommand>(
         }
         Err(Refusal::Usage(why)) => (why, 2),
         Err(Refusal::Failed(why)) => (why, 1),
+        Err(Refusal::OfRankZero) => return (ExitCode::SUCCESS, true),
         Err(Refusal::FailedAlone(why)) => {
             eprintln!("rocket-mini: rank {}: {why}", world.rank());
             std::process::exit(1);

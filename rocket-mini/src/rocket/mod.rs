@@ -99,7 +99,7 @@ fn material() -> Material {
 }
 
 /// Why the rocket cannot be computed.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The gas.
     #[error(transparent)]

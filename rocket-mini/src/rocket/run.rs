@@ -132,7 +132,7 @@ pub fn solve(
         part,
         is_counted: partition.counted(rank),
         neighbours: flow::Ranks::new(world, &blocks),
-        parts: solid::Ranks::new(world, &partition),
+        parts: solid::Ranks::new(world, partition.shared(rank)),
     };
     let is_pictured = |intervals: usize| {
         let every = settings.snapshot_every;
@@ -219,7 +219,8 @@ impl Rocket<'_> {
             })
             .collect();
         let counted = self.is_counted.clone();
-        let body = Body::new(&self.part, &places, &material(), counted, is_given, &mut self.parts)?;
+        let elements = self.part.element_nodes();
+        let body = Body::new(elements, &places, &material(), counted, is_given, &mut self.parts)?;
         Ok((body, places, state.surface.load(&told)))
     }
 

@@ -5,9 +5,9 @@
 //! always have the same value in all copies of a node. Sums over nodes count a shared node once, in
 //! the first part that has it.
 
+use super::Error;
 use super::element::{Coupling, Element, Material, Vector, inverse};
 use super::matrix::Matrix;
-use super::{Error, Part};
 
 /// The other parts of the body.
 pub trait Parts {
@@ -57,13 +57,13 @@ pub struct Precision {
 }
 
 impl Body {
-    /// The part of a body with nodes at these places, numbered as the part does.
+    /// The part of a body that has these elements, with their nodes, x fastest, and nodes at these places.
     ///
     /// # Errors
     ///
     /// [`Error::InsideOut`] if an element is.
     pub fn new(
-        part: &Part,
+        elements: impl IntoIterator<Item = [usize; 8]>,
         places: &[Vector],
         material: &Material,
         is_counted: Vec<bool>,
@@ -73,8 +73,7 @@ impl Body {
         let mut rows: Vec<Vec<(usize, Coupling)>> = vec![Vec::new(); places.len()];
         let mut mass = vec![[0.0]; places.len()];
         let mut inside_out = None;
-        for element in elements(part) {
-            let nodes = element_nodes(part, element);
+        for (element, nodes) in elements.into_iter().enumerate() {
             let Some(matrices) = Element::new(&nodes.map(|node| places[node]), material) else {
                 inside_out.get_or_insert(element);
                 continue;
@@ -336,22 +335,4 @@ impl Motion {
 
 fn dot(a: &Vector, b: &Vector) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-/// The elements of a part.
-fn elements(part: &Part) -> impl Iterator<Item = [usize; 3]> + use<> {
-    let Part { start, end } = *part;
-    (start[2]..end[2]).flat_map(move |z| {
-        (start[1]..end[1]).flat_map(move |y| (start[0]..end[0]).map(move |x| [x, y, z]))
-    })
-}
-
-/// The numbers in the part of an element's nodes.
-fn element_nodes(part: &Part, element: [usize; 3]) -> [usize; 8] {
-    let [x, y, _] = part.lengths();
-    std::array::from_fn(|node| {
-        let [i, j, k]: [usize; 3] =
-            std::array::from_fn(|axis| element[axis] - part.start[axis] + (node >> axis & 1));
-        (k * (y + 1) + j) * (x + 1) + i
-    })
 }

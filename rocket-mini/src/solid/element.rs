@@ -43,7 +43,7 @@ impl Element {
         let (lambda, shear) = material.lame();
         let mut element = Self { stiffness: [[[[0.0; 3]; 3]; 8]; 8], mass: [0.0; 8] };
         for point in 0..8 {
-            let at = corner(point).map(|sign| sign / 3f64.sqrt());
+            let at = gauss_point(point);
             let (gradients, volume) = gradients(nodes, at)?;
             for a in 0..8 {
                 element.mass[a] += material.density * volume * shape(a, at);
@@ -63,6 +63,16 @@ impl Element {
         }
         Some(element)
     }
+}
+
+/// Whether no Gauss point of an element with nodes at these places finds it turned inside out.
+pub fn is_sound(nodes: &[Vector; 8]) -> bool {
+    (0..8).all(|point| gradients(nodes, gauss_point(point)).is_some())
+}
+
+/// A Gauss point's place in the reference cube.
+fn gauss_point(point: usize) -> Vector {
+    corner(point).map(|sign| sign / 3f64.sqrt())
 }
 
 /// A node's place in the reference cube: -1 or 1 along each axis.

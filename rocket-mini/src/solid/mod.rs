@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `problem` | bodies, what holds and loads them, what is known of the solution |
 //! | `element` | the hexahedron |
-//! | `partition` | who has which elements |
+//! | `partition` | who has which elements of a grid |
+//! | `mesh` | bodies of any shape, which a file has, and their parts |
+//! | `region` | what a rank has of a body |
 //! | `matrix` | sparse matrices of blocks |
 //! | `body` | the matrix of a part, conjugate gradients, Newmark's step |
 //! | `parallel` | the run on ranks |
@@ -18,25 +20,30 @@
 mod body;
 mod element;
 mod matrix;
+mod mesh;
 mod outcome;
 mod parallel;
 mod partition;
 mod problem;
+mod region;
 
 pub use body::{Body, Motion, Parts, Precision, Whole};
 pub use element::{Coupling, Element, Material, Vector};
+pub use mesh::{Mesh, MeshError};
 pub use outcome::{Outcome, Wrong};
 pub use parallel::{Ranks, Run, solve, solve_whole};
 pub use partition::{Part, Partition, Shared};
 pub use problem::Problem;
 
+use std::path::PathBuf;
+
 /// What to solve, and how.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The problem.
     pub problem: Problem,
-    /// Elements along x, y and z.
-    pub elements: [usize; 3],
+    /// The shape of the body.
+    pub shape: Shape,
     /// Time steps; none for a body at rest.
     pub steps: usize,
     /// When the solver of a step stops.
@@ -45,8 +52,18 @@ pub struct Settings {
     pub migrate_every: usize,
 }
 
+/// The shape of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// That of the problem, of so many elements along x, y and z.
+    Grid([usize; 3]),
+    /// What a file has, which rank 0 reads: see [`Mesh::read`]. It is held where it begins along x and
+    /// pulled where it ends.
+    File(PathBuf),
+}
+
 /// Why a problem cannot be solved.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// There are not enough elements for a part for each rank.
     #[error(
@@ -59,11 +76,31 @@ pub enum Error {
         /// Elements along x, y and z.
         elements: [usize; 3],
     },
+    /// The same, of a mesh.
+    #[error("{ranks} ranks cannot each have elements of a mesh of {elements}")]
+    TooFewElements {
+        /// The ranks.
+        ranks: usize,
+        /// The elements.
+        elements: usize,
+    },
+    /// There is no body.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// Rank 0 has no part of a body for this one, and knows why.
+    #[error("rank 0 has no mesh")]
+    NoMesh,
+    /// The problem's solution is one of its own body.
+    #[error(
+        "the problem wave is that of a straight bar, and has no mesh; allowed with one are patch, \
+         cantilever, vibration"
+    )]
+    OwnShape,
     /// An element has no volume or a negative one.
-    #[error("an element is turned inside out: {}", .element.map_or("another rank's".to_owned(), |e| format!("{e:?}")))]
+    #[error("an element is turned inside out: {}", .element.map_or("another rank's".to_owned(), |e| format!("number {e} of its part")))]
     InsideOut {
         /// The element, if it is this part's.
-        element: Option<[usize; 3]>,
+        element: Option<usize>,
     },
     /// The solver did not reach its tolerance.
     #[error(

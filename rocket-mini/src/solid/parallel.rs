@@ -1,5 +1,8 @@
 //! The run on ranks: shared nodes by messages, dot products by reductions.
 
+use std::path::Path;
+
+use mpi::Tag;
 use mpi::collective::SystemOperation;
 use mpi::request::multiple_scope;
 use mpi::topology::SimpleCommunicator;
@@ -8,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::body::{Body, Motion, Parts, Whole};
 use super::element::Vector;
+use super::mesh::Mesh;
 use super::outcome::Outcome;
-use super::partition::{Part, Partition, Shared};
-use super::{Error, Settings};
+use super::partition::{Partition, Shared};
+use super::region::Region;
+use super::{Error, Problem, Settings, Shape};
 use crate::jacobi::cell_checksum;
 
 /// What a run took, beside its outcome.
@@ -18,8 +23,8 @@ use crate::jacobi::cell_checksum;
 pub struct Run {
     /// What was computed.
     pub outcome: Outcome,
-    /// The parts.
-    pub partition: Partition,
+    /// The elements of each rank.
+    pub elements: Vec<usize>,
     /// Seconds for all steps, without the setting up.
     pub seconds: f64,
 }
@@ -46,19 +51,21 @@ pub fn solve(
     settings: &Settings,
     mut progress: impl FnMut(usize),
 ) -> Result<Option<Run>, Error> {
-    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
-    let partition = Partition::new(settings.elements, ranks)?;
-    let mut parts = Ranks::new(world, &partition);
-    let part = partition.part(rank);
-    world.set_coordinates(part.centre());
+    let rank = world.rank();
     // A rank that begins again elsewhere does so alone: without messages.
-    let mut state: State = match world.restore() {
-        Some(state) => state,
+    let (mut state, mut parts) = match world.restore::<State>() {
+        Some(state) => {
+            let parts = Ranks::new(world, state.setup.shared.clone());
+            (state, parts)
+        }
         None => {
-            let setup = Setup::new(settings, part, partition.counted(rank), &mut parts)?;
-            State::new(setup, settings, &mut parts)?
+            let region = region(world, settings)?;
+            let mut parts = Ranks::new(world, region.shared.clone());
+            let setup = Setup::new(settings, region, &mut parts)?;
+            (State::new(setup, settings, &mut parts)?, parts)
         }
     };
+    world.set_coordinates(state.setup.centre);
     while state.steps < settings.steps {
         state.step(settings, &mut parts)?;
         if rank == 0 {
@@ -70,7 +77,49 @@ pub fn solve(
     }
     let seconds = mpi::time() - state.start;
     let outcome = state.outcome(settings, &mut parts);
-    Ok((rank == 0).then_some(Run { outcome, partition, seconds }))
+    let mut elements = vec![0; world.size() as usize];
+    world.all_gather_into(&state.setup.elements, &mut elements[..]);
+    Ok((rank == 0).then_some(Run { outcome, elements, seconds }))
+}
+
+/// What the calling rank has of the body.
+fn region(world: &SimpleCommunicator, settings: &Settings) -> Result<Region, Error> {
+    const TAG: Tag = 8;
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let path = match &settings.shape {
+        Shape::Grid(elements) => {
+            let partition = Partition::new(*elements, ranks)?;
+            return Ok(Region::of_grid(settings.problem, *elements, &partition, rank));
+        }
+        Shape::File(path) => path,
+    };
+    if rank > 0 {
+        let from = world.process_at_rank(0);
+        let (region, _) = from.receive_value_with_tag(TAG).expect("what was encoded");
+        return Option::<Region>::ok_or(region, Error::NoMesh);
+    }
+    let tell = |rank: usize, region: &Option<Region>| {
+        let to = world.process_at_rank(rank as i32);
+        to.send_value_with_tag(region, TAG).expect("numbers can be encoded");
+    };
+    let cut = || -> Result<Region, Error> {
+        let mesh = read(path, settings.problem, ranks)?;
+        let mut regions = mesh.regions(settings.problem, ranks)?;
+        let own = regions.next().ok_or(Error::NoMesh)?;
+        (1..).zip(regions).for_each(|(rank, region)| tell(rank, &Some(region)));
+        Ok(own)
+    };
+    cut().inspect_err(|_| (1..ranks).for_each(|rank| tell(rank, &None)))
+}
+
+/// The mesh of a file, if it can have so many parts.
+fn read(path: &Path, problem: Problem, ranks: usize) -> Result<Mesh, Error> {
+    if problem == Problem::Wave {
+        return Err(Error::OwnShape);
+    }
+    let mesh = Mesh::read(path)?;
+    let elements = mesh.element_count();
+    if elements < ranks { Err(Error::TooFewElements { ranks, elements }) } else { Ok(mesh) }
 }
 
 /// Solves a problem on one part, without ranks.
@@ -79,8 +128,17 @@ pub fn solve(
 ///
 /// Those of [`Error`].
 pub fn solve_whole(settings: &Settings) -> Result<Outcome, Error> {
-    let part = Part { start: [0; 3], end: settings.elements };
-    let setup = Setup::new(settings, part, vec![true; part.node_count()], &mut Whole)?;
+    let region = match &settings.shape {
+        Shape::Grid(elements) => {
+            let whole = Partition::new(*elements, 1)?;
+            Region::of_grid(settings.problem, *elements, &whole, 0)
+        }
+        Shape::File(path) => {
+            let mesh = read(path, settings.problem, 1)?;
+            mesh.regions(settings.problem, 1)?.next().ok_or(Error::NoMesh)?
+        }
+    };
+    let setup = Setup::new(settings, region, &mut Whole)?;
     let mut state = State::new(setup, settings, &mut Whole)?;
     while state.steps < settings.steps {
         state.step(settings, &mut Whole)?;
@@ -91,25 +149,32 @@ pub fn solve_whole(settings: &Settings) -> Result<Outcome, Error> {
 /// What a part is, and does not change.
 #[derive(Debug, Serialize, Deserialize)]
 struct Setup {
-    part: Part,
     body: Body,
     places: Vec<Vector>,
     load: Vec<Vector>,
+    numbers: Vec<usize>,
+    is_at_end: Vec<bool>,
+    span: [f64; 2],
+    shared: Vec<Shared>,
+    elements: usize,
+    centre: Vector,
 }
 
 impl Setup {
-    fn new(
-        settings: &Settings,
-        part: Part,
-        is_counted: Vec<bool>,
-        parts: &mut impl Parts,
-    ) -> Result<Self, Error> {
-        let Settings { problem, elements, .. } = *settings;
-        let places: Vec<Vector> = part.nodes().map(|node| problem.place(node, elements)).collect();
-        let is_given = part.nodes().map(|node| problem.is_given(node, elements)).collect();
-        let load = part.nodes().map(|node| problem.load(node, elements)).collect();
-        let body = Body::new(&part, &places, &problem.material(), is_counted, is_given, parts)?;
-        Ok(Self { part, body, places, load })
+    fn new(settings: &Settings, region: Region, parts: &mut impl Parts) -> Result<Self, Error> {
+        let centre = region.centre();
+        let Region { elements, places, numbers, is_given, load, .. } = region;
+        let Region { is_at_end, span, shared, is_counted, .. } = region;
+        let material = settings.problem.material();
+        let count = elements.len();
+        let body = Body::new(elements, &places, &material, is_counted, is_given, parts)?;
+        Ok(Self { body, places, load, numbers, is_at_end, span, shared, elements: count, centre })
+    }
+
+    /// How far along the body a node lies, as a share of its length.
+    fn share(&self, node: usize) -> f64 {
+        let [begin, end] = self.span;
+        (self.places[node][0] - begin) / (end - begin)
     }
 
     fn energy(&self, motion: &Motion, parts: &mut impl Parts) -> f64 {
@@ -132,7 +197,7 @@ impl State {
             let precision = settings.precision;
             iterations = setup.body.solve(0.0, &setup.load, &mut u, precision, parts)?;
         }
-        let v = setup.places.iter().map(|at| problem.velocity(*at)).collect();
+        let v = (0..u.len()).map(|node| problem.velocity(setup.share(node))).collect();
         let motion = Motion::new(&setup.body, u, v, &setup.load, parts);
         let first_energy = setup.energy(&motion, parts);
         Ok(Self { setup, motion, steps: 0, iterations, first_energy, start })
@@ -147,11 +212,10 @@ impl State {
     }
 
     fn outcome(&self, settings: &Settings, parts: &mut impl Parts) -> Outcome {
-        let Settings { problem, elements, .. } = *settings;
-        let Setup { part, body, places, .. } = &self.setup;
+        let problem = settings.problem;
+        let Setup { body, places, load, numbers, is_at_end, .. } = &self.setup;
         let u = &self.motion.u;
         let time = problem.step(settings.steps.max(1)) * settings.steps as f64;
-        let grid: Vec<[usize; 3]> = part.nodes().collect();
         let count = body.sum(parts, |_| 1.0);
         let square = |u: Vector| u.iter().map(|u| u * u).sum::<f64>();
         let squares = body.sum(parts, |node| square(u[node]));
@@ -159,11 +223,13 @@ impl State {
             let exact = problem.exact(places[node], time).unwrap_or(u[node]);
             square(std::array::from_fn(|axis| u[node][axis] - exact[axis]))
         });
-        let at_end = |node: usize| if grid[node][0] == elements[0] { 1.0 } else { 0.0 };
-        let end = body.sum(parts, |node| at_end(node) * u[node][1]);
+        let at_end = |node: usize| if is_at_end[node] { 1.0 } else { 0.0 };
+        let [end, ends] =
+            [body.sum(parts, |node| at_end(node) * u[node][1]), body.sum(parts, at_end)];
+        let work =
+            body.sum(parts, |node| (0..3).map(|axis| load[node][axis] * u[node][axis]).sum());
         let fingerprint = body.sum(parts, |node| {
-            let [x, y, z] = grid[node];
-            let number = (z * (elements[1] + 1) + y) * (elements[0] + 1) + x;
+            let number = numbers[node];
             (0..3).map(|axis| weight(3 * number + axis) * u[node][axis]).sum()
         });
         Outcome {
@@ -172,7 +238,8 @@ impl State {
             last_energy: self.setup.energy(&self.motion, parts),
             displacement: (squares / count).sqrt(),
             error: (errors / count).sqrt(),
-            deflection: end / ((elements[1] + 1) * (elements[2] + 1)) as f64,
+            work,
+            deflection: end / ends,
             fingerprint: fingerprint / count,
         }
     }
@@ -190,9 +257,9 @@ pub struct Ranks<'a> {
 }
 
 impl<'a> Ranks<'a> {
-    /// The parts beside that of the calling rank.
-    pub fn new(world: &'a SimpleCommunicator, partition: &Partition) -> Self {
-        Self { world, shared: partition.shared(world.rank() as usize) }
+    /// The parts beside that of the calling rank, and the nodes that it shares with them.
+    pub fn new(world: &'a SimpleCommunicator, shared: Vec<Shared>) -> Self {
+        Self { world, shared }
     }
 }
 

@@ -41,6 +41,18 @@ impl Part {
         })
     }
 
+    /// The nodes of its elements, x fastest, by their numbers in the part.
+    pub fn element_nodes(&self) -> impl Iterator<Item = [usize; 8]> + use<> {
+        let [nx, ny, nz] = self.lengths();
+        let nodes = move |[i, j, k]: [usize; 3]| {
+            std::array::from_fn(|node| {
+                let [x, y, z] = [i + (node & 1), j + (node >> 1 & 1), k + (node >> 2)];
+                (z * (ny + 1) + y) * (nx + 1) + x
+            })
+        };
+        (0..nz).flat_map(move |k| (0..ny).flat_map(move |j| (0..nx).map(move |i| nodes([i, j, k]))))
+    }
+
     /// A node's number in the part, if it has that node.
     pub fn number(&self, node: [usize; 3]) -> Option<usize> {
         let has = (0..3).all(|axis| (self.start[axis]..=self.end[axis]).contains(&node[axis]));
@@ -63,7 +75,7 @@ impl Part {
 }
 
 /// The nodes that a part shares with another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
     /// The number of the other part.
     pub part: usize,

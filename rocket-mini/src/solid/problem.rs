@@ -96,10 +96,10 @@ impl Problem {
         }
     }
 
-    /// The velocity at a place at time zero.
-    pub fn velocity(self, [x, _, _]: Vector) -> Vector {
+    /// The velocity at time zero, at a share of the length along x.
+    pub fn velocity(self, share: f64) -> Vector {
         match self {
-            Self::Vibration => [0.0, 0.3 * (x / 8.0) * (x / 8.0), 0.1 * x / 8.0],
+            Self::Vibration => [0.0, 0.3 * share * share, 0.1 * share],
             _ => [0.0; 3],
         }
     }
@@ -146,7 +146,8 @@ impl Problem {
 }
 
 const AMPLITUDE: f64 = 1e-3;
-const FORCE: f64 = 0.1;
+/// The force across the far end of a beam.
+pub const FORCE: f64 = 0.1;
 
 fn linear([x, y, z]: Vector) -> Vector {
     let u = 0.1 + 0.3 * x - 0.2 * y + 0.05 * z;
