@@ -197,7 +197,7 @@ fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome
 }
 
 /// What stands above the columns of a table.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "series",
     "x",
     "arguments",
@@ -207,12 +207,13 @@ const COLUMNS: [&str; 11] = [
     "rate",
     "ranks_percent",
     "idle_percent",
+    "uneven_percent",
     "own_percent",
     "of_ideal_percent",
 ];
 
 /// The rows of the table: all runs of all jobs.
-fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 11]> {
+fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 12]> {
     jobs.iter().zip(runs).flat_map(|(job, runs)| {
         runs.iter().enumerate().map(|(number, outcome)| {
             [
@@ -225,6 +226,7 @@ fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 11
                 format!("{:.3}", outcome.rate()),
                 format!("{:.1}", outcome.uses.ranks),
                 format!("{:.1}", outcome.uses.idle),
+                format!("{:.1}", outcome.uses.uneven),
                 format!("{:.1}", outcome.uses.own),
                 outcome.loads.of_ideal().map_or(String::new(), |it| format!("{:.1}", 100.0 * it)),
             ]

@@ -137,9 +137,9 @@ fn percent(part: f64) -> String {
 
 /// A row for each point: how fast, and what PEs did with their time. For each line where it is best, and why.
 fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
-    let mut text =
-        "| | ranks per PE | rate | work | idle | the runtime's own |\n|---|---|---|---|---|---|\n"
-            .to_owned();
+    let mut text = "| | ranks per PE | rate | work | uneven | waiting | the runtime's own |\n\
+                    |---|---|---|---|---|---|---|\n"
+        .to_owned();
     let mut reasons = String::new();
     for (series, points) in lines {
         let outcomes: Vec<&Outcome> =
@@ -148,32 +148,37 @@ fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
         let work = |outcome: &Outcome| {
             outcome.uses.ranks * outcome.seconds / (first.uses.ranks * first.seconds)
         };
+        let waiting = |outcome: &Outcome| outcome.uses.idle - outcome.uses.uneven;
         for ((x, rate), outcome) in points.iter().zip(&outcomes) {
-            let Uses { idle, own, .. } = outcome.uses;
-            let work = work(outcome);
+            let Uses { uneven, own, .. } = outcome.uses;
+            let (work, waiting) = (work(outcome), waiting(outcome));
             let _ = writeln!(
                 text,
-                "| {series} | {x} | {rate:.2} | {work:.2} | {idle:.1}% | {own:.1}% |"
+                "| {series} | {x} | {rate:.2} | {work:.2} | {uneven:.1}% | {waiting:.1}% | {own:.1}% |"
             );
         }
         let by_rate = |a: &(&(f64, f64), _), b: &(&(f64, f64), _)| a.0.1.total_cmp(&b.0.1);
         let Some((most, outcome)) = points.iter().zip(&outcomes).max_by(by_rate) else { continue };
         let _ = writeln!(
             reasons,
-            "`{series}` is fastest at {} per PE, {:.2} times as fast as at {}: ranks work {:.2} times as long (caches), \
-             PEs are idle {:.1}% instead of {:.1}% of the time (balance, overlap), and the runtime takes {:.1}% instead \
-             of {:.1}%.",
+            "- `{series}` is fastest at {} per PE, {:.2} times as fast as at {}: ranks work {:.2} times as long, PEs \
+             are idle {:.1}% instead of {:.1}% of the time as they have less to do than the busiest, {:.1}% instead of \
+             {:.1}% as they wait for messages, and the runtime takes {:.1}% instead of {:.1}%.",
             most.0,
             most.1,
             points[0].0,
             work(outcome),
-            outcome.uses.idle,
-            first.uses.idle,
+            outcome.uses.uneven,
+            first.uses.uneven,
+            waiting(outcome),
+            waiting(first),
             outcome.uses.own,
             first.uses.own
         );
     }
-    text + "\nRates and work are relative to the first row of each; work is the time in ranks.\n\n"
+    text + "\nRates and work are relative to the first row of each; work is the time in ranks of all PEs. PEs are idle \
+            because the ranks of another have more to do over the whole run (uneven), or until a message comes \
+            (waiting).\n\n"
         + &reasons
 }
 
@@ -246,7 +251,7 @@ mod tests {
         let outcome = |seconds: f64, ranks: f64, idle: f64| Outcome {
             seconds,
             steps: 10.0,
-            uses: Uses { ranks, idle, own: 100.0 - ranks - idle },
+            uses: Uses { ranks, idle, uneven: 0.5 * idle, own: 100.0 - ranks - idle },
             ..Outcome::default()
         };
         let experiment = named("ratios");
@@ -257,11 +262,11 @@ mod tests {
         let lines = lines(experiment, &jobs, &best);
         assert_eq!(lines[0].1, [(1.0, 1.0), (2.0, 2.0), (4.0, 0.25)]);
         let text = paragraph(experiment, &jobs, &best, &lines).unwrap();
-        assert!(text.contains("| flow | 2 | 2.00 | 0.60 | 2.0% | 2.0% |"), "{text}");
+        assert!(text.contains("| flow | 2 | 2.00 | 0.60 | 1.0% | 1.0% | 2.0% |"), "{text}");
         assert!(
             text.contains(
-                "fastest at 2 per PE, 2.00 times as fast as at 1: ranks work 0.60 times as long (caches), PEs are \
-                 idle 2.0% instead of 19.0%"
+                "fastest at 2 per PE, 2.00 times as fast as at 1: ranks work 0.60 times as long, PEs are idle 1.0% \
+                 instead of 9.5%"
             ),
             "{text}"
         );

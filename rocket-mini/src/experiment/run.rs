@@ -35,6 +35,9 @@ pub struct Uses {
     pub ranks: f64,
     /// With nothing to do.
     pub idle: f64,
+    /// Of this, as much as ranks of the busiest PE work longer than those of the others: what is uneven
+    /// over the whole run. The rest is waiting for messages.
+    pub uneven: f64,
     /// The runtime's own: messages, switches, looks for work.
     pub own: f64,
 }
@@ -73,13 +76,16 @@ impl Outcome {
             text.split([' ', ',']).next()
         };
         let number = |name: &str| -> Option<f64> { word(name)?.parse().ok() };
-        let mean = |name: &str| {
-            let shares: Vec<f64> = (statistics.lines())
+        let shares = |name: &str| -> Vec<f64> {
+            (statistics.lines())
                 .filter_map(|line| line.split_once(name)?.1.split('%').next()?.parse().ok())
-                .collect();
-            shares.iter().sum::<f64>() / (shares.len() as f64).max(1.0)
+                .collect()
         };
-        let (ranks, idle, own) = (mean("in ranks "), mean(", idle "), mean(", the runtime's own "));
+        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / (shares.len() as f64).max(1.0);
+        let in_ranks = shares("in ranks ");
+        let (ranks, idle) = (mean(&in_ranks), mean(&shares(", idle ")));
+        let own = mean(&shares(", the runtime's own "));
+        let uneven = (in_ranks.iter().copied().fold(ranks, f64::max) - ranks).min(idle);
         let course: Vec<(f64, f64)> = (course.lines().skip(1))
             .filter_map(|line| line.split_once(','))
             .filter_map(|(seconds, steps)| Some((seconds.parse().ok()?, steps.parse().ok()?)))
@@ -89,7 +95,7 @@ impl Outcome {
         Some(Self {
             seconds: number("time ")?,
             steps: number("steps ").or_else(|| number("iterations "))?,
-            uses: Uses { ranks, idle, own },
+            uses: Uses { ranks, idle, uneven, own },
             course,
             loads: Loads::default(),
             result: word("checksum ").or_else(|| word("displacement ")).map(str::to_owned),
@@ -202,7 +208,7 @@ mod tests {
         let course = "seconds,steps\n0.5,1\n1.5,11\n2.5,41\n";
         let outcome = Outcome::of(report, statistics, course).unwrap();
         assert_eq!((outcome.seconds, outcome.steps), (2.5, 40.0));
-        assert_eq!(outcome.uses, Uses { ranks: 80.0, idle: 18.0, own: 2.0 });
+        assert_eq!(outcome.uses, Uses { ranks: 80.0, idle: 18.0, uneven: 10.0, own: 2.0 });
         assert_eq!((outcome.rate(), outcome.result.as_deref()), (16.0, Some("00ff")));
         assert_eq!(outcome.rates(2), [(0.5, 10.0), (1.5, 30.0)]);
         let short = Outcome::of("iterations     7, converged\ntime  1 s\n", "", "").unwrap();
