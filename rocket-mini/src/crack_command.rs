@@ -1,13 +1,16 @@
 //! `rocket-mini crack`: its options, and what it prints.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::crack::{self, Run, Settings, solve, solve_alone};
+use rocket_mini::crack::{
+    self, Run, Settings, Snapshot, solve, solve_alone, write_picture, write_vtk,
+};
 use rocket_mini::rocket::MIN_POINTS;
 
 use crate::progress::Progress;
-use crate::report::{line, positive};
+use crate::report::{line, positive, write_or_exit};
 use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A crack that pressure drives through a plate, a strip of elements for each rank.
@@ -42,6 +45,14 @@ pub struct CrackArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 
+    /// Write VTK files and pictures to this folder, which is made
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Write them once in so many steps, and at the beginning and the end
+    #[arg(long, value_name = "STEPS", default_value_t = 200, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    out_every: u32,
+
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -55,6 +66,7 @@ impl CrackArgs {
             courant: self.courant,
             heat_points: self.heat.map_or(0, |points| points as usize),
             migrate_every: self.migrate_every as usize,
+            snapshot_every: if self.out.is_some() { self.out_every as usize } else { 0 },
         }
     }
 }
@@ -82,7 +94,18 @@ impl Subcommand for CrackArgs {
     ) -> Result<Option<Run>, Refusal> {
         let settings = self.settings();
         let show = |steps| progress.step(steps, || format!("step {steps} of {}", settings.steps));
-        Ok(solve(world, &settings, show)?)
+        let picture = |snapshot: &Snapshot| {
+            if let Some(folder) = &self.out {
+                write_or_exit(folder, || {
+                    write_vtk(folder, snapshot)?;
+                    write_picture(
+                        &folder.join(format!("crack-{:05}.svg", snapshot.steps)),
+                        snapshot,
+                    )
+                });
+            }
+        };
+        Ok(solve(world, &settings, show, picture)?)
     }
 
     fn report(&self, run: &Run) {
@@ -142,6 +165,12 @@ impl Subcommand for CrackArgs {
                 if mean > 0.0 { most / mean - 1.0 } else { 0.0 }
             ),
         );
+        if let Some(folder) = &self.out {
+            line(
+                "written",
+                format_args!("{}: plate-*.vtk, crack-*.vtk, crack-*.svg", folder.display()),
+            );
+        }
     }
 
     fn verify(&self, run: &Run) -> Result<(), Box<dyn Error>> {

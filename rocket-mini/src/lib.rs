@@ -9,6 +9,7 @@
 //! | [`face`] | loads and motions between surface meshes that do not match |
 //! | [`rocket`] | gas and propellant, coupled |
 //! | [`crack`] | a crack that pressure drives through a plate |
+//! | [`picture`] | what pictures of both have in common |
 //! | [`switching`] | what a switch of ranks takes |
 //!
 //! Each has the physics, which works without ranks, and a run on the ranks of a communicator; the
@@ -42,6 +43,7 @@ pub mod crack;
 pub mod face;
 pub mod flow;
 pub mod jacobi;
+pub mod picture;
 pub mod rocket;
 pub mod solid;
 pub mod switching;

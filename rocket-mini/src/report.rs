@@ -1,7 +1,10 @@
 //! What the subcommands have in common: lines of a report, and how it ends.
 
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
+
+use rocket_mini::picture::WriteError;
 
 /// Prints a line of the report.
 pub fn line(name: &str, value: impl Display) {
@@ -19,6 +22,15 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
             line("verification", format_args!("WRONG: {wrong}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Makes a folder and writes pictures to it, or ends the job: the other ranks know nothing of it and wait.
+pub fn write_or_exit(folder: &Path, write: impl FnOnce() -> Result<(), WriteError>) {
+    let made = std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error));
+    if let Err(error) = made.and_then(|()| write()) {
+        eprintln!("rocket-mini: {error}");
+        std::process::exit(1);
     }
 }
 

@@ -1,17 +1,15 @@
 //! `rocket-mini rocket`: its options, and what it prints.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mpi::topology::SimpleCommunicator;
-use rocket_mini::rocket::{
-    MIN_POINTS, Run, Settings, Snapshot, WriteError, solve, write_picture, write_vtk,
-};
+use rocket_mini::rocket::{MIN_POINTS, Run, Settings, Snapshot, solve, write_picture, write_vtk};
 use rocket_mini::solid::Precision;
 use rocket_mini::{flow, rocket, solid};
 
 use crate::progress::Progress;
-use crate::report::{line, not_negative, positive};
+use crate::report::{line, not_negative, positive, write_or_exit};
 use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A rocket: gas, propellant that burns and bends, and the surface between them.
@@ -102,12 +100,12 @@ impl Subcommand for RocketArgs {
             progress.step(intervals, || format!("interval {intervals} of {}", settings.intervals));
         };
         let picture = |snapshot: &Snapshot| {
-            if let Some(folder) = &self.out
-                && let Err(error) = write(folder, snapshot)
-            {
-                // The other ranks know nothing of it and wait.
-                eprintln!("rocket-mini: {error}");
-                std::process::exit(1);
+            if let Some(folder) = &self.out {
+                write_or_exit(folder, || {
+                    write_vtk(folder, snapshot)?;
+                    let picture = folder.join(format!("rocket-{:05}.svg", snapshot.interval));
+                    write_picture(&picture, std::slice::from_ref(snapshot))
+                });
             }
         };
         solve(world, &settings, show, picture).map_err(|error| match error {
@@ -164,11 +162,4 @@ impl Subcommand for RocketArgs {
             .ok_or("one rank alone has no outcome")?;
         Ok(run.outcome.verify(&settings, &alone.outcome)?)
     }
-}
-
-fn write(folder: &Path, snapshot: &Snapshot) -> Result<(), WriteError> {
-    std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error))?;
-    write_vtk(folder, snapshot)?;
-    let picture = folder.join(format!("rocket-{:05}.svg", snapshot.interval));
-    write_picture(&picture, std::slice::from_ref(snapshot))
 }

@@ -17,15 +17,24 @@
 //! | `edge` | the cohesive law |
 //! | `faces` | how propellant warms up where edges are broken |
 //! | `run` | the run on ranks, what it gives, and whether it is right |
+//! | `snapshot` | the whole plate at one time, on rank 0 |
+//! | `picture` | snapshots as VTK files and as a drawing |
 
 mod edge;
 mod faces;
+mod picture;
 mod plate;
 mod run;
+mod snapshot;
 
 pub use edge::Edge;
+pub use faces::Place;
+pub use picture::{write_picture, write_vtk};
 pub use plate::{Plate, Strip, Sums};
 pub use run::{Outcome, Run, Wrong, solve, solve_alone};
+pub use snapshot::{Element, Parted, Snapshot};
+
+pub use crate::picture::WriteError;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +54,9 @@ pub struct Settings {
     pub heat_points: usize,
     /// Steps after which ranks offer themselves to be moved; never with 0.
     pub migrate_every: usize,
+    /// Steps from one snapshot to the next, beside those at the beginning and the end; none at all with
+    /// 0.
+    pub snapshot_every: usize,
 }
 
 /// The length and the height of the plate.

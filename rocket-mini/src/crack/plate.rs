@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::edge::{Edge, STRENGTH};
 use super::faces::Faces;
+use super::snapshot::{self, Parted, Snapshot};
 use super::{DENSITY, NOTCH, SIZE, Settings, lame};
 use crate::jacobi::cell_checksum;
 
@@ -354,6 +355,46 @@ impl Plate {
             }
         }
         sums
+    }
+
+    /// What there is to see of the strip's own elements and their edges after so many steps. Ghost columns
+    /// must be those of now.
+    pub fn snapshot(&self, steps: usize) -> Snapshot {
+        let h = self.settings.spacing();
+        let time = steps as f64 * self.settings.dt();
+        let mut snapshot = Snapshot { steps, time, ..Snapshot::default() };
+        for (x, column) in self.columns.iter().enumerate().take(self.columns.len() - 1).skip(1) {
+            let number = self.strip.start + x;
+            for (y, Element { u, .. }) in column.iter().enumerate() {
+                let at = [number - 1, y];
+                let corners: Corners = std::array::from_fn(|corner| {
+                    [(at[0] + (corner & 1)) as f64 * h, (y + (corner >> 1)) as f64 * h]
+                });
+                snapshot.elements.push(snapshot::Element {
+                    at,
+                    corners,
+                    u: *u,
+                    stress: stress(u, h),
+                });
+                for is_right in [false, true] {
+                    let edge = self.edge(x, y, is_right);
+                    if edge == Edge::Bonded {
+                        continue;
+                    }
+                    let (other, ends, _) = beside(x, y, is_right);
+                    snapshot.edges.push(Parted {
+                        at: (at[0], y, is_right),
+                        is_notch: self.is_notch(number, y, is_right),
+                        is_broken: edge.is_broken(),
+                        ends: ends.map(|[before, _]| corners[before]),
+                        u: ends.map(|[before, behind]| {
+                            [u[before], self.columns[other.0][other.1].u[behind]]
+                        }),
+                    });
+                }
+            }
+        }
+        snapshot
     }
 
     /// The sum of [`cell_checksum`]s of the bits of all displacements of the strip's own elements, and of

@@ -7,7 +7,9 @@ use mpi::traits::*;
 use serde::{Deserialize, Serialize};
 
 use super::plate::{Plate, Strip, Sums};
+use super::snapshot::Snapshot;
 use super::{Error, Settings};
+use crate::picture::is_due;
 
 /// What a run computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,7 +44,8 @@ struct State {
 const CHECK_EVERY: usize = 50;
 
 /// Drives the crack on all ranks of `world`, which must all call this with the same `settings`. Rank 0
-/// gets the outcome, the others `None`; there `progress` is called with the steps made.
+/// gets the outcome, the others `None`; there `progress` is called with the steps made, and `picture` with
+/// each snapshot.
 ///
 /// # Errors
 ///
@@ -51,6 +54,7 @@ pub fn solve(
     world: &SimpleCommunicator,
     settings: &Settings,
     mut progress: impl FnMut(usize),
+    mut picture: impl FnMut(&Snapshot),
 ) -> Result<Option<Run>, Error> {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let [columns, _] = settings.elements();
@@ -65,6 +69,10 @@ pub fn solve(
         start: mpi::time(),
     });
     world.set_coordinates([(strip.start + strip.end) as f64 / 2.0, 0.0, 0.0]);
+    let is_pictured = |steps| is_due(steps, settings.snapshot_every, settings.steps);
+    if state.steps == 0 && is_pictured(0) {
+        snapshot(world, &mut state).iter().for_each(&mut picture);
+    }
     while state.steps < settings.steps {
         exchange(world, &mut state.plate);
         let start = mpi::time();
@@ -81,6 +89,9 @@ pub fn solve(
         }
         if rank == 0 {
             progress(state.steps);
+        }
+        if is_pictured(state.steps) {
+            snapshot(world, &mut state).iter().for_each(&mut picture);
         }
         if settings.migrate_every > 0 && state.steps.is_multiple_of(settings.migrate_every) {
             world.migrate(&mut state);
@@ -120,6 +131,13 @@ pub fn solve_alone(settings: &Settings) -> Result<Outcome, Error> {
 
 fn is_check(step: usize, settings: &Settings) -> bool {
     step.is_multiple_of(CHECK_EVERY) || step == settings.steps
+}
+
+/// The whole plate, on rank 0.
+fn snapshot(world: &SimpleCommunicator, state: &mut State) -> Option<Snapshot> {
+    // The sides of an edge are those of now only where the ghost columns are.
+    exchange(world, &mut state.plate);
+    state.plate.snapshot(state.steps).gather(world)
 }
 
 /// Gives both neighbours the columns at the ends of the strip, and takes theirs.

@@ -1,5 +1,7 @@
 //! Verification: bonded plates, waves, energy, the path of the crack, and runs on ranks.
 
+use std::sync::Mutex;
+
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
@@ -13,6 +15,7 @@ fn settings(size: usize) -> Settings {
         courant: 0.3,
         heat_points: 0,
         migrate_every: 0,
+        snapshot_every: 0,
     }
 }
 
@@ -67,7 +70,7 @@ fn any_number_of_ranks_computes_the_bits_of_one_strip() {
     assert!(alone.sums.warming > 0.0 && alone.sums.heat > 0.0, "{alone:?}");
     for ranks in [1, 2, 7, 32] {
         mpi::run_local(ranks, |world: &SimpleCommunicator| {
-            let run = solve(world, &settings, |_| ()).unwrap();
+            let run = solve(world, &settings, |_| (), |_| ()).unwrap();
             assert_eq!(run.is_some(), world.rank() == 0);
             if let Some(run) = run {
                 assert_eq!(run.outcome.verify(&settings, &alone), Ok(()), "{ranks} ranks");
@@ -82,12 +85,12 @@ fn any_number_of_ranks_computes_the_bits_of_one_strip() {
 fn errors_come_on_every_rank() {
     let many = settings(8);
     mpi::run_local(9, |world: &SimpleCommunicator| {
-        let error = solve(world, &many, |_| ()).unwrap_err();
+        let error = solve(world, &many, |_| (), |_| ()).unwrap_err();
         assert_eq!(error, Error::TooManyRanks { ranks: 9, columns: 8 });
     });
     let long = Settings { courant: 3.0, steps: 4000, ..settings(16) };
     mpi::run_local(2, |world: &SimpleCommunicator| {
-        let error = solve(world, &long, |_| ()).unwrap_err();
+        let error = solve(world, &long, |_| (), |_| ()).unwrap_err();
         assert!(matches!(error, Error::BlownUp { .. }), "{error}");
     });
 }
@@ -120,4 +123,70 @@ fn faces_of_broken_edges_warm_up_and_nothing_else_changes() {
     let mechanics = Sums { warming: 0.0, heat: 0.0, ..warm.sums };
     assert_eq!(mechanics, cold.sums);
     assert_ne!(warm.checksum, cold.checksum, "heat is part of it");
+}
+
+#[test]
+fn snapshots_have_the_whole_plate_and_become_files() {
+    let settings = Settings { pressure: 3.0, snapshot_every: 90, ..settings(32) };
+    let found = Mutex::new((Vec::new(), Sums::default()));
+    mpi::run_local(3, |world: &SimpleCommunicator| {
+        let mut snapshots = Vec::new();
+        let run = solve(world, &settings, |_| (), |snapshot| snapshots.push(snapshot.clone()));
+        match run.unwrap() {
+            Some(run) => *found.lock().unwrap() = (snapshots, run.outcome.sums),
+            None => assert!(snapshots.is_empty(), "they are for rank 0"),
+        }
+    });
+    let (snapshots, sums) = found.into_inner().unwrap();
+    assert_eq!(snapshots.iter().map(|s| s.steps).collect::<Vec<_>>(), [0, 90, 180, 192]);
+
+    let last = snapshots.last().unwrap();
+    let [inserted, broken, _] = sums.edges;
+    assert!(broken > 0.0 && inserted > broken, "{sums:?}");
+    assert_eq!(last.edges.iter().filter(|edge| !edge.is_notch).count(), inserted as usize);
+    assert_eq!((last.broken(), last.tip()), (broken as usize, sums.tip));
+    assert!(snapshots[0].edges.iter().all(|edge| edge.is_notch && edge.is_broken));
+    // Where an element's corner is at rest, and how it is displaced, is what its edges have of it.
+    let [_, ny] = settings.elements();
+    for edge in &last.edges {
+        let (x, y, is_right) = edge.at;
+        let other = if is_right { (x + 1) * ny + y } else { x * ny + y + 1 };
+        for (side, element) in [x * ny + y, other].into_iter().enumerate() {
+            let element = &last.elements[element];
+            for (end, u) in edge.ends.iter().zip(edge.u.map(|sides| sides[side])) {
+                let mut corners = element.corners.iter().zip(element.u);
+                assert!(corners.any(|corner| corner == (end, u)), "{edge:?} {element:?}");
+            }
+        }
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    for snapshot in &snapshots {
+        let places: Vec<[usize; 2]> = snapshot.elements.iter().map(|element| element.at).collect();
+        let expected: Vec<[usize; 2]> =
+            (0..32).flat_map(|x| (0..16).map(move |y| [x, y])).collect();
+        assert_eq!(places, expected);
+        let counts = [(4, snapshot.elements.len()), (2, snapshot.edges.len())];
+        for (path, (corners, count)) in
+            write_vtk(folder.path(), snapshot).unwrap().iter().zip(counts)
+        {
+            let file = vtkio::Vtk::import(path).unwrap();
+            let vtkio::model::DataSet::UnstructuredGrid { pieces, .. } = file.data else {
+                panic!("{}", path.display());
+            };
+            let vtkio::model::Piece::Inline(piece) = &pieces[0] else { panic!("not inline") };
+            assert_eq!(piece.cells.types.len(), count);
+            assert_eq!(piece.num_points(), corners * count);
+            assert_eq!(piece.data.point.len(), 1, "displacements");
+        }
+        let path = folder.path().join("crack.svg");
+        write_picture(&path, snapshot).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(text.matches("<polygon").count(), snapshot.elements.len());
+        // Both sides of those that are broken.
+        let broken = snapshot.edges.iter().filter(|edge| edge.is_broken).count();
+        assert_eq!(text.matches("<line").count(), snapshot.edges.len() + broken);
+        let title = format!("{} edges broken", snapshot.broken());
+        assert_eq!(text.matches(&title).count(), 1, "{title}");
+    }
 }

@@ -27,9 +27,11 @@ mod snapshot;
 mod surface;
 
 pub use heat::{Heat, MIN_POINTS};
-pub use picture::{WriteError, write_picture, write_vtk};
+pub use picture::{write_picture, write_vtk};
 pub use run::{Outcome, Run, Wrong, solve};
 pub use snapshot::{Cell, Hexahedron, Snapshot};
+
+pub use crate::picture::WriteError;
 
 use crate::flow::{Limiter, Problem};
 use crate::solid::{Material, Precision};

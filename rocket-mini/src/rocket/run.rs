@@ -10,6 +10,7 @@ use super::snapshot::Snapshot;
 use super::surface::Surface;
 use super::{Error, PROBLEM, Settings, material};
 use crate::flow::{self, Block, Blocks, Clock, Neighbours, Sums, step};
+use crate::picture::is_due;
 use crate::solid::{self, Body, Motion, Part, Partition, Parts, Vector};
 
 /// What a run computed: the same for any number of ranks, but for roundings and what the tolerance of
@@ -134,10 +135,7 @@ pub fn solve(
         neighbours: flow::Ranks::new(world, &blocks),
         parts: solid::Ranks::new(world, partition.shared(rank)),
     };
-    let is_pictured = |intervals: usize| {
-        let every = settings.snapshot_every;
-        every > 0 && (intervals.is_multiple_of(every) || intervals == settings.intervals)
-    };
+    let is_pictured = |intervals| is_due(intervals, settings.snapshot_every, settings.intervals);
     if state.intervals == 0 && is_pictured(0) {
         rocket.snapshot(&state)?.iter().for_each(&mut picture);
     }

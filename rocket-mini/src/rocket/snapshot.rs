@@ -1,10 +1,10 @@
 //! The whole state at one time, brought to rank 0.
 
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::*;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Block;
+use crate::picture;
 use crate::solid::{Part, Vector};
 
 /// A cell of gas.
@@ -83,19 +83,9 @@ impl Snapshot {
 
     /// Brings what all ranks have to rank 0; the others get `None`.
     pub fn gather(self, world: &SimpleCommunicator) -> Option<Self> {
-        const TAG: mpi::Tag = 9;
-        if world.rank() != 0 {
-            let root = world.process_at_rank(0);
-            root.send_value_with_tag(&self, TAG).expect("numbers can be encoded");
-            return None;
-        }
-        let mut all = self;
-        for rank in 1..world.size() {
-            let from = world.process_at_rank(rank);
-            let (more, _) = from.receive_value_with_tag::<Self>(TAG).expect("what was encoded");
+        picture::gather(self, world, |all, more| {
             all.gas.extend(more.gas);
             all.propellant.extend(more.propellant);
-        }
-        Some(all)
+        })
     }
 }
