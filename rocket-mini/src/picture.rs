@@ -2,7 +2,7 @@
 //! a VTK file or a drawing.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use mpi::topology::SimpleCommunicator;
@@ -117,8 +117,10 @@ pub(crate) fn export<const CORNERS: usize>(
         data: DataSet::inline(grid),
         file_path: None,
     };
-    let to = File::create(path).map_err(|error| WriteError::new(path, error))?;
-    file.write_legacy(BufWriter::new(to)).map_err(|error| WriteError::new(path, error))
+    let mut to = BufWriter::new(File::create(path).map_err(|error| WriteError::new(path, error))?);
+    file.write_legacy(&mut to).map_err(|error| WriteError::new(path, error))?;
+    // What is left is written here: where it is dropped, nobody hears of an error.
+    to.flush().map_err(|error| WriteError::new(path, error))
 }
 
 /// The space around and between drawings.

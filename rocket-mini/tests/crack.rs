@@ -76,6 +76,18 @@ fn pictures_are_the_same_bytes_while_ranks_begin_again_elsewhere() {
 }
 
 #[test]
+fn a_full_disk_is_noticed_at_the_last_byte() {
+    for name in ["plate-00000.vtk", "crack-00000.vtk", "crack-00000.svg"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+        let out = folder.path().to_str().unwrap();
+        let options = ["crack", "--size", "8", "--pes", "1", "--ranks", "1", "--out", out];
+        refused(&options, 1, &format!("rocket-mini: cannot write {}: ", file.display()));
+    }
+}
+
+#[test]
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["crack", "--size", "9"], 2, "an even number from 8 to 8192");
     refused(&["crack", "--size", "-8"], 2, "invalid value '-8' for '--size <ELEMENTS>'");

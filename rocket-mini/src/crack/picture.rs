@@ -56,10 +56,10 @@ pub fn write_vtk(folder: &Path, snapshot: &Snapshot) -> Result<[PathBuf; 2], Wri
     Ok([plate, crack])
 }
 
-/// The width of a unit of length.
+/// The width of a unit of length, if there is room for all.
 const SCALE: f64 = 400.0;
 
-/// How long the longest displacement is drawn at most.
+/// How long the longest displacement is drawn at most, if it is to be magnified at all.
 const LONGEST: f64 = 0.05;
 
 /// Draws the plate with its displacements magnified, coloured by the largest principal stress. Edges
@@ -69,15 +69,10 @@ const LONGEST: f64 = 0.05;
 ///
 /// [`WriteError`].
 pub fn write_picture(path: &Path, snapshot: &Snapshot) -> Result<(), WriteError> {
-    let stresses = snapshot.elements.iter().map(Element::principal_stress);
-    let (least, most) = range(stresses);
-    let displacements = snapshot.elements.iter().flat_map(|element| element.u);
-    let (_, longest) = range(displacements.map(|[x, y]| (x * x + y * y).sqrt()));
-    let magnified = magnification(longest);
-
-    let border = MARGIN + LONGEST * SCALE;
-    let top = border + 2.0 * TEXT_LINE;
-    let [width, height] = SIZE.map(|size| size * SCALE + 2.0 * border);
+    let elements = &snapshot.elements;
+    let frame = Frame::new(elements);
+    let (least, most) = range(elements.iter().map(Element::principal_stress));
+    let strongest = least.abs().max(most.abs());
     let titles = [
         format!(
             "time {:.4}: {} edges broken, the tip is at {:.3} of a length of {}",
@@ -87,54 +82,87 @@ pub fn write_picture(path: &Path, snapshot: &Snapshot) -> Result<(), WriteError>
             SIZE[0]
         ),
         format!(
-            "largest principal stress {least:.2} (blue) to {most:.2} (red); displacements drawn \
-             {magnified} times as long",
+            "largest principal stress 0 (grey) to {strongest:.2} (red) or -{strongest:.2} (blue); \
+             displacements drawn {} times as long",
+            frame.magnified
         ),
     ];
+    let [width, height] = ROOM.map(|size| size * SCALE + 2.0 * MARGIN);
     let mut document = page(width, height + 2.0 * TEXT_LINE);
-    for (title, line) in titles.into_iter().zip([0.7, 1.7]) {
-        let y = MARGIN + line * TEXT_LINE;
-        document = document.add(Text::new(title).set("x", border).set("y", y));
+    for (title, number) in titles.into_iter().zip([1.0, 2.0]) {
+        let y = MARGIN + (number - 0.3) * TEXT_LINE;
+        document = document.add(Text::new(title).set("x", 2.0 * MARGIN).set("y", y));
     }
-    let place = |at: [f64; 2], u: [f64; 2]| {
-        let [x, y] = [0, 1].map(|axis| at[axis] + magnified * u[axis]);
-        [border + x * SCALE, top + (SIZE[1] - y) * SCALE]
-    };
-    for element in &snapshot.elements {
-        let share = (element.principal_stress() - least) / (most - least).max(f64::MIN_POSITIVE);
-        let corners =
-            std::array::from_fn(|corner| place(element.corners[corner], element.u[corner]));
+    for element in elements {
+        let share = 0.5 + 0.5 * element.principal_stress() / strongest.max(f64::MIN_POSITIVE);
         let colour = blue_to_red(share);
+        let place = |corner: usize| frame.place(element.corners[corner], element.u[corner]);
         // Without a stroke the page shines through between neighbours.
-        let drawn = quad(corners, &colour).set("stroke", colour).set("stroke-width", 0.4);
-        document = document.add(drawn);
+        let drawn = quad([0, 1, 2, 3].map(place), &colour);
+        document = document.add(drawn.set("stroke", colour).set("stroke-width", 0.7));
     }
-    let spacing =
-        SCALE * snapshot.elements.first().map_or(0.0, |e| e.corners[1][0] - e.corners[0][0]);
-    let thick = (0.2 * spacing).clamp(0.8, 2.0);
-    let thin = (0.08 * spacing).clamp(0.3, 0.7);
+    let width = frame.scale * elements.first().map_or(0.0, |e| e.corners[1][0] - e.corners[0][0]);
+    let (thick, thin) = ((0.2 * width).clamp(0.8, 2.0), (0.08 * width).clamp(0.3, 0.7));
     for edge in &snapshot.edges {
-        let line = |u: [[f64; 2]; 2], width: f64| {
-            let [[ax, ay], [bx, by]] = [0, 1].map(|end| place(edge.ends[end], u[end]));
-            let text = |value: f64| format!("{value:.2}");
-            Line::new()
-                .set("x1", text(ax))
-                .set("y1", text(ay))
-                .set("x2", text(bx))
-                .set("y2", text(by))
-                .set("stroke", "#202020")
-                .set("stroke-linecap", "round")
-                .set("stroke-width", text(width))
-        };
+        let between = |u: [[f64; 2]; 2]| [0, 1].map(|end| frame.place(edge.ends[end], u[end]));
         if edge.is_broken {
             for side in 0..2 {
-                document = document.add(line(edge.u.map(|sides| sides[side]), thick));
+                document = document.add(line(between(edge.u.map(|sides| sides[side])), thick));
             }
         } else {
-            document = document.add(line(edge.u.map(middle), thin));
+            document = document.add(line(between(edge.u.map(middle)), thin));
         }
     }
     save(path, &document)
+}
+
+/// The lengths for which there is room on a page.
+const ROOM: [f64; 2] = [SIZE[0] + 2.0 * LONGEST, SIZE[1] + 2.0 * LONGEST];
+
+/// Where on the page the plate is drawn, or its pieces.
+struct Frame {
+    /// How many times as large as they are displacements are drawn.
+    magnified: f64,
+    /// The width of a unit of length.
+    scale: f64,
+    /// The place that is drawn at the upper left.
+    corner: [f64; 2],
+}
+
+impl Frame {
+    /// All elements are on the page, at one place in all pictures unless displacements are long.
+    fn new(elements: &[Element]) -> Self {
+        let displacements = elements.iter().flat_map(|element| element.u);
+        let (_, longest) = range(displacements.map(|[x, y]| (x * x + y * y).sqrt()));
+        let magnified = magnification(longest);
+        let [[left, right], [bottom, top]] = [0, 1].map(|axis| {
+            let corners = elements.iter().flat_map(|element| element.corners.iter().zip(element.u));
+            let (least, most) = range(corners.map(|(at, u)| at[axis] + magnified * u[axis]));
+            [least.min(-LONGEST), most.max(SIZE[axis] + LONGEST)]
+        });
+        let share = (ROOM[0] / (right - left)).min(ROOM[1] / (top - bottom));
+        Self { magnified, scale: SCALE * share, corner: [left, top] }
+    }
+
+    /// Where a point at rest with a displacement is drawn.
+    fn place(&self, at: [f64; 2], u: [f64; 2]) -> [f64; 2] {
+        let [x, y] = [0, 1].map(|axis| at[axis] + self.magnified * u[axis]);
+        let [left, top] = self.corner;
+        [MARGIN + (x - left) * self.scale, MARGIN + 2.0 * TEXT_LINE + (top - y) * self.scale]
+    }
+}
+
+/// A dark line between two places of the page.
+fn line([[ax, ay], [bx, by]]: [[f64; 2]; 2], width: f64) -> Line {
+    let text = |value: f64| format!("{value:.2}");
+    Line::new()
+        .set("x1", text(ax))
+        .set("y1", text(ay))
+        .set("x2", text(bx))
+        .set("y2", text(by))
+        .set("stroke", "#202020")
+        .set("stroke-linecap", "round")
+        .set("stroke-width", text(width))
 }
 
 /// Between both sides.
@@ -151,4 +179,41 @@ fn magnification(longest: f64) -> f64 {
     }
     let power = 10f64.powf(most.log10().floor());
     [5.0, 2.0].map(|digit| digit * power).into_iter().find(|m| *m <= most).unwrap_or(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_far_away_are_on_the_page() {
+        let corners = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]];
+        let element = |u: [f64; 2]| Element { at: [0; 2], corners, u: [u; 4], stress: [0.0; 3] };
+        let room = ROOM.map(|size| size * SCALE);
+        for u in [[0.0, 0.0], [1e-3, -2e-3], [3.0, -0.5], [-0.2, 7.0]] {
+            let frame = Frame::new(&[element(u), element([0.0; 2])]);
+            for at in corners {
+                let [x, y] = frame.place(at, u);
+                let (x, y) = (x - MARGIN, y - MARGIN - 2.0 * TEXT_LINE);
+                let is_there = |at: f64, room: f64| (-1e-9..room + 1e-9).contains(&at);
+                assert!(is_there(x, room[0]) && is_there(y, room[1]), "{u:?}: {x} {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn displacements_are_magnified_by_round_numbers_and_never_made_shorter() {
+        for (longest, expected) in [
+            (0.0, 1.0),
+            (f64::NAN, 1.0),
+            (f64::INFINITY, 1.0),
+            (3.0, 1.0),
+            (0.03, 1.0),
+            (0.024, 2.0),
+            (0.003, 10.0),
+            (0.0009, 50.0),
+        ] {
+            assert_eq!(magnification(longest), expected, "{longest}");
+        }
+    }
 }
