@@ -106,7 +106,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "The grain is ignited at one end, and the propellant warms up where the front passes: \
                    the load travels along the ranks.",
         shape: Shape::Course,
-        jobs: || with_and_without("rocket --ignition 2 --heat 512", false),
+        jobs: || with_and_without("rocket --ignition 2 --heat 704", false),
     },
     Experiment {
         name: "external",

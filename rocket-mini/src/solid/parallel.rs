@@ -254,64 +254,72 @@ fn weight(number: usize) -> f64 {
 pub struct Ranks<'a> {
     world: &'a SimpleCommunicator,
     shared: Vec<Shared>,
+    /// How many of them have numbers below this rank's.
+    before: usize,
+    /// The nodes that some other part has, each once.
+    nodes: Vec<usize>,
+    /// Values of shared nodes for and of each of the other parts, and this part's own, kept so that each
+    /// sum finds them.
+    outgoing: Vec<Vec<f64>>,
+    incoming: Vec<Vec<f64>>,
+    own: Vec<f64>,
 }
 
 impl<'a> Ranks<'a> {
     /// The parts beside that of the calling rank, and the nodes that it shares with them.
     pub fn new(world: &'a SimpleCommunicator, shared: Vec<Shared>) -> Self {
-        Self { world, shared }
+        let me = world.rank() as usize;
+        let before = shared.partition_point(|shared| shared.part < me);
+        let mut nodes: Vec<usize> = shared.iter().flat_map(|it| &it.nodes).copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let [outgoing, incoming] = [vec![Vec::new(); shared.len()], vec![Vec::new(); shared.len()]];
+        Self { world, shared, before, nodes, outgoing, incoming, own: Vec::new() }
     }
-}
 
-impl Parts for Ranks<'_> {
-    fn add<const N: usize>(&mut self, values: &mut [[f64; N]]) {
-        let outgoing: Vec<Vec<f64>> = (self.shared.iter())
-            .map(|shared| shared.nodes.iter().flat_map(|node| values[*node]).collect())
-            .collect();
-        let mut incoming: Vec<Vec<f64>> =
-            outgoing.iter().map(|values| vec![0.0; values.len()]).collect();
+    /// Brings the values of shared nodes to the parts that have them, and takes theirs.
+    fn exchange<const N: usize>(&mut self, values: &[[f64; N]]) {
+        let buffers = self.outgoing.iter_mut().zip(&mut self.incoming);
+        for (shared, (outgoing, incoming)) in self.shared.iter().zip(buffers) {
+            outgoing.clear();
+            outgoing.extend(shared.nodes.iter().flat_map(|node| values[*node]));
+            incoming.resize(outgoing.len(), 0.0);
+        }
         let count = 2 * self.shared.len();
         multiple_scope(count, |scope, requests| {
-            for (shared, buffer) in self.shared.iter().zip(&mut incoming) {
+            for (shared, buffer) in self.shared.iter().zip(&mut self.incoming) {
                 let from = self.world.process_at_rank(shared.part as i32);
                 requests.add(from.immediate_receive_into(scope, &mut buffer[..]));
             }
-            for (shared, buffer) in self.shared.iter().zip(&outgoing) {
+            for (shared, buffer) in self.shared.iter().zip(&self.outgoing) {
                 let to = self.world.process_at_rank(shared.part as i32);
                 requests.add(to.immediate_send(scope, &buffer[..]));
             }
             requests.wait_all(&mut Vec::with_capacity(count));
         });
+    }
+}
+
+impl Parts for Ranks<'_> {
+    fn add<const N: usize>(&mut self, values: &mut [[f64; N]]) {
+        self.exchange(values);
         // All copies add the same values in the order of parts, their own in its place.
-        let own: Vec<[f64; N]> = values.to_vec();
-        let me = self.world.rank() as usize;
-        let before = self.shared.partition_point(|shared| shared.part < me);
-        for shared in &self.shared {
-            for node in &shared.nodes {
-                values[*node] = [0.0; N];
-            }
+        self.own.clear();
+        for node in &self.nodes {
+            self.own.extend(std::mem::replace(&mut values[*node], [0.0; N]));
         }
-        let add = |values: &mut [[f64; N]], shared: &Shared, more: &[[f64; N]]| {
-            for (node, more) in shared.nodes.iter().zip(more) {
+        let mut add = |nodes: &[usize], more: &[f64]| {
+            for (node, more) in nodes.iter().zip(more.as_chunks::<N>().0) {
                 for (value, more) in values[*node].iter_mut().zip(more) {
                     *value += more;
                 }
             }
         };
-        for (shared, incoming) in self.shared[..before].iter().zip(&incoming) {
-            add(values, shared, incoming.as_chunks().0);
-        }
-        let mut is_done = vec![false; values.len()];
-        for node in self.shared.iter().flat_map(|shared| &shared.nodes) {
-            if !std::mem::replace(&mut is_done[*node], true) {
-                for (value, own) in values[*node].iter_mut().zip(own[*node]) {
-                    *value += own;
-                }
-            }
-        }
-        for (shared, incoming) in self.shared[before..].iter().zip(&incoming[before..]) {
-            add(values, shared, incoming.as_chunks().0);
-        }
+        let (before, after) = self.shared.split_at(self.before);
+        let (incoming_before, incoming_after) = self.incoming.split_at(self.before);
+        before.iter().zip(incoming_before).for_each(|(shared, more)| add(&shared.nodes, more));
+        add(&self.nodes, &self.own);
+        after.iter().zip(incoming_after).for_each(|(shared, more)| add(&shared.nodes, more));
     }
 
     fn sums<const N: usize>(&mut self, values: [f64; N]) -> [f64; N] {
