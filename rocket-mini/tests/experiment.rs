@@ -37,15 +37,21 @@ fn a_run_tells_when_it_made_which_step() {
 }
 
 #[test]
-fn tables_without_open_mpi_say_what_is_missing() {
+fn experiments_say_which_program_is_missing() {
     let folder = tempfile::tempdir().unwrap();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
-        .args(["experiment", "tables", "--out"])
-        .arg(folder.path())
-        .env("PATH", folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("no `mpicc.openmpi`, which the twins in C need"), "{text}");
+    let needed = [
+        ("tables", "no `mpicc.openmpi`, which the twins in C need"),
+        ("caches", "no `valgrind`, which counts instructions and cache misses: install valgrind"),
+    ];
+    for (name, message) in needed {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
+            .args(["experiment", name, "--out"])
+            .arg(folder.path())
+            .env("PATH", folder.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains(message), "{text}");
+    }
 }

@@ -40,6 +40,8 @@ pub enum Value {
     Nanoseconds,
     /// Seconds of the run; lines come in pairs, of this program's code and of its twin.
     Seconds,
+    /// Misses of the second cache in a step, relative to the first job of the line.
+    RelativeMisses,
 }
 
 /// A run of the program, or of a twin.
@@ -53,6 +55,9 @@ pub struct Job {
     pub arguments: String,
     /// As how many processes on Open MPI, if it is the command line of a twin.
     pub twin_processes: Option<u32>,
+    /// The command line of a shorter run, if what is counted in a step on a simulated processor is asked
+    /// for: it lies between both.
+    pub counted_from: Option<String>,
     /// Whether another program computes for a while, on the core of the first PE.
     pub is_disturbed: bool,
     /// Whether it is recorded what ranks cost.
@@ -65,10 +70,14 @@ fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
         x,
         arguments,
         twin_processes: None,
+        counted_from: None,
         is_disturbed: false,
         is_recorded: false,
     }
 }
+
+/// Ranks for each of two PEs.
+const RATIOS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// How jobs are balanced whose course is shown. The first only measures.
 const BALANCERS: [(&str, &str); 3] = [
@@ -145,10 +154,38 @@ pub const EXPERIMENTS: &[Experiment] = &[
             ];
             let mut jobs = Vec::new();
             for (series, line) in codes {
-                for each in [1, 2, 4, 8, 16, 32, 64] {
+                for each in RATIOS {
                     let ranks = 2 * each;
                     let arguments = format!("{line} --pes 2 --ranks {ranks} --migrate-every 0");
                     jobs.push(job(series, each.into(), arguments));
+                }
+            }
+            jobs
+        },
+    },
+    Experiment {
+        name: "caches",
+        title: "Figure 2: what a step takes, over the virtual ranks for each PE",
+        question: "Why a ratio is the best: the instructions of a step and the data that it does not find in \
+                   caches, as a simulated processor counts them (valgrind's cachegrind, with a first cache as \
+                   this machine's and a second one of the size of this machine's). The same codes with the same \
+                   blocks, on one PE.",
+        shape: Shape::Points { axis: "ranks per PE", value: Value::RelativeMisses },
+        jobs: || {
+            let codes = [
+                ("flow", "flow --size 128 --end", ["0.004", "0.008"]),
+                ("solid", "solid --size 64 --steps", ["1", "2"]),
+                ("crack", "crack --size 256 --pressure 3 --steps", ["10", "20"]),
+            ];
+            let mut jobs = Vec::new();
+            for (series, line, ends) in codes {
+                for each in RATIOS {
+                    let ranks = 2 * each;
+                    let [fewer, more] = ends.map(|end| {
+                        format!("{line} {end} --pes 1 --ranks {ranks} --migrate-every 0")
+                    });
+                    let more = job(series, each.into(), more);
+                    jobs.push(Job { counted_from: Some(fewer), ..more });
                 }
             }
             jobs

@@ -3,6 +3,7 @@
 //! A figure shows the best run of each, as disturbances only slow it down; comparisons of programs show
 //! medians.
 
+mod cachegrind;
 mod catalog;
 mod loads;
 mod paragraph;
@@ -12,6 +13,7 @@ mod twins;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cachegrind::Counts;
 use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
 use experiments::{Axis, Folder, Labels};
 use paragraph::{efficiencies, labels, lines, paragraph};
@@ -24,11 +26,12 @@ use crate::progress::Progress;
 /// collects.
 ///
 /// Every job is a run of this program that its paragraph or table names, or of a twin of it in C, for
-/// which Open MPI's mpicc.openmpi and mpirun.openmpi are needed. The exit status is 1 when a
-/// job fails or a file cannot be written, and 2 when there is no such experiment.
+/// which Open MPI's mpicc.openmpi and mpirun.openmpi are needed; instructions and cache misses are counted
+/// by valgrind. The exit status is 1 when a job fails, a file cannot be written or a program is missing
+/// that is needed, and 2 when there is no such experiment.
 #[derive(clap::Args)]
 pub struct ExperimentArgs {
-    /// Which: all, or crack, rocket, external, external-long, ratios, switching, tables, styles
+    /// Which: all, or crack, rocket, external, external-long, ratios, caches, switching, tables, styles
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -59,14 +62,15 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
-    /// What compiles or runs twins is missing.
-    #[error(
-        "no `{program}`, which the twins in C need: install Open MPI (openmpi-bin and libopenmpi-dev), \
-         or name another experiment"
-    )]
-    NoOpenMpi {
+    /// A program that is needed is missing.
+    #[error("no `{program}`, which {why}: install {packages}, or name another experiment")]
+    Missing {
         /// The program.
         program: &'static str,
+        /// What needs it.
+        why: &'static str,
+        /// Where it comes from.
+        packages: &'static str,
     },
     /// A twin cannot be compiled or run.
     #[error("{line}: {why}")]
@@ -113,14 +117,12 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
     let mut progress = Progress::new(!args.no_progress, None);
     for experiment in chosen {
         let jobs = (experiment.jobs)();
-        let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
-        if has_twins
-            && args.name == "all"
-            && let Some(program) = twins::missing()
-        {
-            let why = format!("left out, as there is no `{program}` (Open MPI).");
-            eprintln!("rocket-mini: {}: {why}", experiment.name);
-            folder.add_paragraph(&format!("## {}\n\nThis is {why}\n", experiment.title));
+        if let Some(error) = missing(&jobs) {
+            if args.name != "all" {
+                return Err(error);
+            }
+            eprintln!("rocket-mini: {}: left out, as there is {error}", experiment.name);
+            folder.add_paragraph(&format!("## {}\n\nThere is {error}.\n", experiment.title));
             continue;
         }
         let runs = measure(experiment, &jobs, args, &mut progress)?;
@@ -140,6 +142,33 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
     Ok(folder.write_report()?)
 }
 
+/// What jobs need that this machine does not have, if there is such.
+fn missing(jobs: &[Job]) -> Option<ExperimentError> {
+    let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
+    let counts = jobs.iter().any(|job| job.counted_from.is_some());
+    let of_twins = ("the twins in C need", "Open MPI (openmpi-bin and libopenmpi-dev)");
+    let of_counts = ("counts instructions and cache misses", cachegrind::PROGRAM);
+    let programs = [
+        (has_twins, twins::COMPILER, of_twins),
+        (has_twins, twins::LAUNCHER, of_twins),
+        (counts, cachegrind::PROGRAM, of_counts),
+    ];
+    let missing = |(is_needed, program, (why, packages))| {
+        (is_needed && !is_installed(program)).then_some(ExperimentError::Missing {
+            program,
+            why,
+            packages,
+        })
+    };
+    programs.into_iter().find_map(missing)
+}
+
+/// Whether a program is where the shell would look for it.
+fn is_installed(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
 /// The outcomes of each job.
 fn measure(
     experiment: &Experiment,
@@ -156,12 +185,15 @@ fn measure(
         disturbance = Some((0.25 * quiet, 0.25 * quiet));
     }
     let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
-    let all = jobs.len() * args.repeat as usize;
-    for (number, at) in experiments::rounds(&places, args.repeat as usize).enumerate() {
+    // What is counted on a simulated processor is the same each time.
+    let repeat = if jobs.iter().all(|job| job.counted_from.is_some()) { 1 } else { args.repeat };
+    let all = jobs.len() * repeat as usize;
+    for (number, at) in experiments::rounds(&places, repeat as usize).enumerate() {
         progress.show(|| format!("{}: run {} of {all}", experiment.name, number + 1));
         let job = &jobs[at];
-        let outcome = match (&twins, job.twin_processes) {
-            (Some(twins), Some(processes)) => twins.run(&job.arguments, processes)?,
+        let outcome = match (&twins, job.twin_processes, &job.counted_from) {
+            (Some(twins), Some(processes), _) => twins.run(&job.arguments, processes)?,
+            (.., Some(shorter)) => cachegrind::run(job, shorter)?,
             _ => run::run(job, &args.out, disturbance.filter(|_| job.is_disturbed))?,
         };
         runs[at].push(outcome);
@@ -197,7 +229,7 @@ fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome
 }
 
 /// What stands above the columns of a table.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 15] = [
     "series",
     "x",
     "arguments",
@@ -210,25 +242,37 @@ const COLUMNS: [&str; 12] = [
     "uneven_percent",
     "own_percent",
     "of_ideal_percent",
+    "step_instructions",
+    "step_first_cache_misses",
+    "step_second_cache_misses",
 ];
 
 /// The rows of the table: all runs of all jobs.
-fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 12]> {
+fn rows(jobs: &[Job], runs: &[Vec<Outcome>]) -> impl Iterator<Item = [String; 15]> {
     jobs.iter().zip(runs).flat_map(|(job, runs)| {
         runs.iter().enumerate().map(|(number, outcome)| {
+            let counted = |value: fn(&Counts) -> f64| {
+                outcome.counts.as_ref().map_or(String::new(), |it| format!("{:.0}", value(it)))
+            };
+            // A simulated processor tells no time.
+            let timed =
+                |value: String| if outcome.counts.is_none() { value } else { String::new() };
             [
                 job.series.clone(),
                 job.x.to_string(),
                 job.arguments.clone(),
                 number.to_string(),
-                format!("{:.6}", outcome.seconds),
+                timed(format!("{:.6}", outcome.seconds)),
                 outcome.steps.to_string(),
-                format!("{:.3}", outcome.rate()),
-                format!("{:.1}", outcome.uses.ranks),
-                format!("{:.1}", outcome.uses.idle),
-                format!("{:.1}", outcome.uses.uneven),
-                format!("{:.1}", outcome.uses.own),
+                timed(format!("{:.3}", outcome.rate())),
+                timed(format!("{:.1}", outcome.uses.ranks)),
+                timed(format!("{:.1}", outcome.uses.idle)),
+                timed(format!("{:.1}", outcome.uses.uneven)),
+                timed(format!("{:.1}", outcome.uses.own)),
                 outcome.loads.of_ideal().map_or(String::new(), |it| format!("{:.1}", 100.0 * it)),
+                counted(|it| it.instructions),
+                counted(|it| it.first),
+                counted(|it| it.second),
             ]
         })
     })
@@ -243,9 +287,13 @@ mod tests {
         use clap::Parser;
         for experiment in EXPERIMENTS {
             for job in (experiment.jobs)().iter().filter(|job| job.twin_processes.is_none()) {
-                let line = format!("rocket-mini {} --history h", job.arguments);
-                let parsed = crate::Args::try_parse_from(line.split_whitespace());
-                assert!(parsed.is_ok(), "{line}");
+                for arguments in
+                    [Some(&job.arguments), job.counted_from.as_ref()].into_iter().flatten()
+                {
+                    let line = format!("rocket-mini {arguments} --history h");
+                    let parsed = crate::Args::try_parse_from(line.split_whitespace());
+                    assert!(parsed.is_ok(), "{line}");
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use experiments::{Labels, Series};
 use lb_strategies::LoadModelError;
 
+use super::cachegrind::Counts;
 use super::catalog::{Experiment, Job, Shape, Value};
 use super::loads::{NEAR, Recovery};
 use super::run::{Outcome, Uses};
@@ -16,6 +17,9 @@ pub fn labels(experiment: &Experiment) -> Labels<'static> {
         Shape::Points { axis, value: Value::Rate } => (axis, "iterations/s"),
         Shape::Points { axis, value: Value::Nanoseconds } => (axis, "ns each"),
         Shape::Points { axis, value: Value::Seconds } => (axis, "seconds"),
+        Shape::Points { axis, value: Value::RelativeMisses } => {
+            (axis, "misses of the second cache, relative to the first")
+        }
         Shape::Course => ("seconds", "steps/s"),
     };
     Labels { title: experiment.title, x, y }
@@ -35,6 +39,9 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
             }
             Shape::Points { value: Value::Nanoseconds, .. } => 1e9 / outcome.rate(),
             Shape::Points { value: Value::Seconds, .. } => outcome.seconds,
+            Shape::Points { value: Value::RelativeMisses, .. } => {
+                outcome.counts.map_or(f64::NAN, |counts| counts.second)
+            }
             Shape::Points { .. } => outcome.rate(),
         };
         let point = (job.x, value);
@@ -43,7 +50,9 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
             None => lines.push((job.series.clone(), vec![point])),
         }
     }
-    if let Shape::Points { value: Value::RelativeRate, .. } = experiment.shape {
+    if let Shape::Points { value: Value::RelativeRate | Value::RelativeMisses, .. } =
+        experiment.shape
+    {
         for (_, points) in &mut lines {
             let first = points[0].1;
             points.iter_mut().for_each(|point| point.1 /= first);
@@ -75,6 +84,7 @@ pub fn paragraph(
         Shape::Points { value: Value::RelativeRate, .. } => ratios(jobs, best, lines),
         Shape::Points { value: Value::Nanoseconds, .. } => all_points(lines),
         Shape::Points { value: Value::Seconds, .. } => pairs(lines),
+        Shape::Points { value: Value::RelativeMisses, .. } => counts(jobs, best),
         Shape::Points { .. } => extremes(jobs, best, lines),
     };
     Ok(head + &found)
@@ -180,6 +190,20 @@ fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
             because the ranks of another have more to do over the whole run (uneven), or until a message comes \
             (waiting).\n\n"
         + &reasons
+}
+
+/// A row for each job: what was counted in a step.
+fn counts(jobs: &[Job], best: &[&Outcome]) -> String {
+    let mut text =
+        "| | ranks per PE | instructions | misses of the first cache | of the second |\n\
+                    |---|---|---|---|---|\n"
+            .to_owned();
+    for (Job { series, x, .. }, outcome) in jobs.iter().zip(best) {
+        let Some(Counts { instructions, first, second }) = outcome.counts else { continue };
+        let [instructions, first, second] = [instructions, first, second].map(|it| it / 1e6);
+        let _ = writeln!(text, "| {series} | {x} | {instructions:.1} | {first:.3} | {second:.3} |");
+    }
+    text + "\nMillions in a step.\n"
 }
 
 fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
@@ -316,6 +340,22 @@ mod tests {
         assert!(text.contains("| 256 | 1024 | 4096 |"), "{text}");
         assert!(text.contains("| slots | 10.0 | 40.0 | 70.0 |"), "{text}");
         assert!(text.contains("| copied | 20.0 | 50.0 |"), "{text}");
+    }
+
+    #[test]
+    fn what_a_step_takes_is_shown_in_millions_and_drawn_relative_to_the_first() {
+        let experiment = named("caches");
+        let jobs: Vec<Job> = (experiment.jobs)().into_iter().take(2).collect();
+        let outcome = |second| {
+            let counts = Counts { instructions: 2.5e8, first: 3e6, second };
+            Outcome { counts: Some(counts), ..Outcome::default() }
+        };
+        let outcomes = [outcome(2e5), outcome(5e4)];
+        let best: Vec<&Outcome> = outcomes.iter().collect();
+        let lines = lines(experiment, &jobs, &best);
+        assert_eq!(lines[0].1, [(1.0, 1.0), (2.0, 0.25)]);
+        let text = paragraph(experiment, &jobs, &best, &lines).unwrap();
+        assert!(text.contains("| flow | 2 | 250.0 | 3.000 | 0.050 |"), "{text}");
     }
 
     #[test]

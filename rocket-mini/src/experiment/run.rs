@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rocket_mini::switching::keep_to_first_core;
 
 use super::ExperimentError;
+use super::cachegrind::Counts;
 use super::catalog::Job;
 use super::loads::Loads;
 
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub course: Vec<(f64, f64)>,
     /// What ranks cost, period by period, if it was recorded.
     pub loads: Loads,
+    /// What was counted in a step, if that was asked for.
+    pub counts: Option<Counts>,
     /// What was computed, in a few digits, if the report says so.
     pub result: Option<String>,
 }
@@ -70,7 +73,7 @@ impl Outcome {
     }
 
     /// What a report and the statistics of the PEs say.
-    fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
+    pub fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
         let word = |name: &str| {
             let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
             text.split([' ', ',']).next()
@@ -98,6 +101,7 @@ impl Outcome {
             uses: Uses { ranks, idle, uneven, own },
             course,
             loads: Loads::default(),
+            counts: None,
             result: word("checksum ").or_else(|| word("displacement ")).map(str::to_owned),
         })
     }

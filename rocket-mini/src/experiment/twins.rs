@@ -14,17 +14,9 @@ const SOURCES: [(&str, &str); 3] = [
 ];
 
 /// The compiler of Open MPI.
-const COMPILER: &str = "mpicc.openmpi";
+pub const COMPILER: &str = "mpicc.openmpi";
 /// The launcher of Open MPI.
-const LAUNCHER: &str = "mpirun.openmpi";
-
-/// What is needed to compile and run twins and is not there, if there is such.
-pub fn missing() -> Option<&'static str> {
-    [COMPILER, LAUNCHER].into_iter().find(|name| {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        !std::env::split_paths(&paths).any(|folder| folder.join(name).is_file())
-    })
-}
+pub const LAUNCHER: &str = "mpirun.openmpi";
 
 /// Compiled twins, in a folder that goes when this does.
 #[derive(Debug)]
@@ -42,9 +34,6 @@ impl Drop for Twins {
 impl Twins {
     /// Compiles them in a folder that is made below `out`.
     pub fn compile(out: &Path) -> Result<Self, ExperimentError> {
-        if let Some(program) = missing() {
-            return Err(ExperimentError::NoOpenMpi { program });
-        }
         let twins = Self { folder: out.join("twins") };
         let folder = &twins.folder;
         let fail = |line: &str, why: String| ExperimentError::Twin { line: line.to_owned(), why };
@@ -133,13 +122,11 @@ mod tests {
     #[test]
     fn twins_are_compiled_run_and_removed() {
         let out = tempfile::tempdir().unwrap();
-        let twins = match Twins::compile(out.path()) {
-            Err(ExperimentError::NoOpenMpi { program }) => {
-                eprintln!("left out: {program} is missing");
-                return;
-            }
-            other => other.unwrap(),
-        };
+        if !super::super::is_installed(COMPILER) {
+            eprintln!("left out: {COMPILER} is missing");
+            return;
+        }
+        let twins = Twins::compile(out.path()).unwrap();
         let run = twins.run("flow 16 50", 2).unwrap();
         assert!(run.seconds > 0.0 && run.steps > 0.0 && run.result.is_some(), "{run:?}");
         let error = twins.run("solid 1 1", 1).unwrap_err();

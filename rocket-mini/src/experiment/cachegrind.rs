@@ -1,0 +1,114 @@
+//! Jobs on a simulated processor, valgrind's cachegrind, whose instructions and cache misses are counted:
+//! real processors often let nobody look at theirs, above all virtual ones.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::ExperimentError;
+use super::catalog::Job;
+use super::run::Outcome;
+
+/// The simulator.
+pub const PROGRAM: &str = "valgrind";
+
+/// What was counted: with [`run`], for each step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Instructions.
+    pub instructions: f64,
+    /// Data that was not in the first cache.
+    pub first: f64,
+    /// Data that was not in the second one either.
+    pub second: f64,
+}
+
+/// Runs a job that makes more steps, and `shorter`, which makes fewer: a step costs what lies between them.
+pub fn run(job: &Job, shorter: &str) -> Result<Outcome, ExperimentError> {
+    let (more, counts) = count(&job.arguments)?;
+    let (fewer, before) = count(shorter)?;
+    let steps = more - fewer;
+    let each = |more: f64, fewer: f64| (more - fewer) / steps;
+    let counts = Counts {
+        instructions: each(counts.instructions, before.instructions),
+        first: each(counts.first, before.first),
+        second: each(counts.second, before.second),
+    };
+    Ok(Outcome { steps, counts: Some(counts), ..Outcome::default() })
+}
+
+/// The steps of a run, and what was counted in all of its processes.
+fn count(line: &str) -> Result<(f64, Counts), ExperimentError> {
+    let fail = |why: String| ExperimentError::Job { line: line.to_owned(), why };
+    let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
+    let mut command = Command::new(PROGRAM);
+    command.args(["--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"]);
+    // Ways and lines as most processors have them.
+    command.arg(format!("--LL={},16,64", second_level()));
+    command.arg(program).args(line.split_whitespace()).args(["--no-verify", "--no-progress"]);
+    let output = command.stdin(Stdio::null()).output().map_err(|it| fail(it.to_string()))?;
+    let [report, counts] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    if !output.status.success() {
+        return Err(fail(format!("{}: {}", output.status, counts.trim())));
+    }
+    let steps = Outcome::of(&report, "", "").map(|outcome| outcome.steps);
+    let understood = steps.zip(Counts::of(&counts));
+    understood.ok_or_else(|| fail(format!("its report is not understood:\n{report}{counts}")))
+}
+
+impl Counts {
+    /// The sums over processes of what the simulator says of each.
+    fn of(text: &str) -> Option<Self> {
+        let sum = |name: &str| -> Option<f64> {
+            let numbers = text.lines().filter_map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let at = words.windows(2).position(|pair| pair.join(" ") == name)?;
+                words.get(at + 2)?.replace(',', "").parse::<f64>().ok()
+            });
+            numbers.reduce(|a, b| a + b)
+        };
+        Some(Self {
+            instructions: sum("I refs:")?,
+            first: sum("D1 misses:")?,
+            second: sum("LLd misses:")?,
+        })
+    }
+}
+
+/// The bytes of this machine's second cache, rounded down to a power of two.
+fn second_level() -> usize {
+    // What many processors have, where the system does not tell.
+    const USUAL: usize = 1 << 20;
+    let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
+    let size_of = |cache: &Path| -> Option<usize> {
+        let read = |name: &str| std::fs::read_to_string(cache.join(name)).ok();
+        if read("level")?.trim() != "2" {
+            return None;
+        }
+        Some(1024 * read("size")?.trim().strip_suffix('K')?.parse::<usize>().ok()?)
+    };
+    let folders = std::fs::read_dir(caches).into_iter().flatten().flatten();
+    let size = folders.filter_map(|folder| size_of(&folder.path())).next();
+    size.and_then(usize::checked_ilog2).map_or(USUAL, |log| 1 << log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_simulator_says_of_all_processes_is_added_up() {
+        let text = "==7== I   refs:      2,935,145\n==7== I1  misses:        7,598\n\
+                    ==7== D1  misses:        1,000  ( 800 rd   +  200 wr)\n\
+                    ==7== LLd misses:          100  (  60 rd   +   40 wr)\n\
+                    ==9== I   refs:            855\n==9== D1  misses:            1\n\
+                    ==9== LLd misses:            2\n";
+        let counts = Counts { instructions: 2_936_000.0, first: 1001.0, second: 102.0 };
+        assert_eq!(Counts::of(text), Some(counts));
+        assert_eq!(Counts::of("==7== I   refs: 7\n"), None);
+    }
+
+    #[test]
+    fn the_second_cache_is_a_power_of_two() {
+        assert!(second_level().is_power_of_two() && second_level() >= 1 << 15);
+    }
+}
