@@ -79,15 +79,14 @@ fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
 /// Ranks for each of two PEs.
 const RATIOS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// How jobs are balanced whose course is shown. The first only measures.
-const BALANCERS: [(&str, &str); 3] = [
-    ("as they began", "--lb null --lb-period 50ms"),
-    ("greedy-refine", "--lb greedy-refine --lb-period 50ms"),
-    ("auto", "--lb auto"),
-];
+/// A strategy, and the arguments with which it balances.
+type Balancer = (&'static str, &'static str);
 
-fn with_and_without(line: &str, is_disturbed: bool) -> Vec<Job> {
-    BALANCERS
+const GREEDY_REFINE: Balancer = ("greedy-refine", "--lb greedy-refine --lb-period 50ms");
+
+/// Jobs whose course is shown: the first only measures, then one with a strategy and one that chooses.
+fn with_and_without(line: &str, balancer: Balancer, is_disturbed: bool) -> Vec<Job> {
+    [("as they began", "--lb null --lb-period 50ms"), balancer, ("auto", "--lb auto")]
         .into_iter()
         .map(|(series, balancer)| {
             let arguments = format!("{line} --pes 2 --ranks 32 --migrate-every 0 {balancer}");
@@ -107,15 +106,25 @@ pub const EXPERIMENTS: &[Experiment] = &[
                    the crack has been, until it is a multiple of that of the plate. 32 ranks on 2 PEs; \
                    the program is the same in both runs.",
         shape: Shape::Course,
-        jobs: || with_and_without("crack --size 192 --pressure 4 --heat 1024 --steps 2000", false),
+        jobs: || {
+            with_and_without(
+                "crack --size 192 --pressure 4 --heat 1024 --steps 2000",
+                GREEDY_REFINE,
+                false,
+            )
+        },
     },
     Experiment {
         name: "rocket",
         title: "A front of ignition",
         question: "The grain is ignited at one end, and the propellant warms up where the front passes: \
-                   the load travels along the ranks.",
+                   the load travels along the ranks. A step of the gas takes a good part of the time between two \
+                   looks of the balancer, which see one step more or less: loads are means of two looks.",
         shape: Shape::Course,
-        jobs: || with_and_without("rocket --ignition 2 --heat 704", false),
+        jobs: || {
+            let greedy = ("greedy", "--lb greedy --lb-period 50ms --lb-predict mean:n=2");
+            with_and_without("rocket --size 64 --ignition 2 --heat 512", greedy, false)
+        },
     },
     Experiment {
         name: "external",
@@ -126,7 +135,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         shape: Shape::Course,
         jobs: || {
             let line = "jacobi --size 128 --tolerance 0 --max-iterations 2500 --uneven 1:2";
-            with_and_without(line, true)
+            with_and_without(line, GREEDY_REFINE, true)
         },
     },
     Experiment {
@@ -137,7 +146,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         shape: Shape::Course,
         jobs: || {
             let line = "jacobi --size 288 --tolerance 0 --max-iterations 240";
-            with_and_without(line, true)
+            with_and_without(line, GREEDY_REFINE, true)
         },
     },
     Experiment {

@@ -93,8 +93,8 @@ pub fn paragraph(
 // Writing to a string cannot fail, so what it gives is of no interest below.
 
 fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> Result<String, LoadModelError> {
-    let mut text = "| | steps/s, mean | in the first quarter | in the last | of the ideal | idle | command line |\n\
-                    |---|---|---|---|---|---|---|\n"
+    let mut text = "| | steps/s, mean | in the first quarter | in the last | in ranks | idle | of the ideal | command line |\n\
+                    |---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for ((job, outcome), (series, points)) in jobs.iter().zip(best).zip(lines) {
         let quarter = PARTS / 4;
@@ -103,16 +103,19 @@ fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> Result<String, L
         };
         let _ = writeln!(
             text,
-            "| {series} | {:.1} | {:.1} | {:.1} | {} | {:.1}% | `{}` |",
+            "| {series} | {:.1} | {:.1} | {:.1} | {:.1}% | {:.1}% | {} | `{}` |",
             outcome.rate(),
             mean(&points[..quarter.min(points.len())]),
             mean(&points[points.len().saturating_sub(quarter)..]),
-            outcome.loads.of_ideal().map_or("-".to_owned(), percent),
+            outcome.uses.ranks,
             outcome.uses.idle,
+            outcome.loads.of_ideal().map_or("-".to_owned(), percent),
             job.arguments
         );
     }
-    text += "\nThe ideal is that no PE ever waits: the measured work of the ranks, divided by the PEs.\n";
+    text += "\nThe ideal is that no PE ever waits: the measured work of the ranks, divided by the PEs. PEs count for how \
+             long they are in ranks; between its looks, the balancer measures how near to the ideal they are by the \
+             ranks' loads.\n";
     let Some((still, others)) = best.split_first() else { return Ok(text) };
     for (job, outcome) in jobs.iter().skip(1).zip(others) {
         let gain = outcome.rate() / still.rate();
@@ -313,7 +316,10 @@ mod tests {
         ];
         let best: Vec<&Outcome> = outcomes.iter().collect();
         let text = paragraph(experiment, &jobs, &best, &lines(experiment, &jobs, &best)).unwrap();
-        assert!(text.contains("| as they began | 1.1 |") && text.contains("| 60.0% |"), "{text}");
+        assert!(
+            text.contains("| as they began | 1.1 |") && text.contains("| 0.0% | 60.0% |"),
+            "{text}"
+        );
         assert!(
             text.contains(
                 "`greedy-refine` is 1.50 times as fast as it began; after its second look at 95.0% of the ideal \
