@@ -254,7 +254,11 @@ impl Block {
     pub fn begin_step(&mut self) {
         let mut before = std::mem::take(&mut self.before);
         before.clear();
-        self.for_each_cell(|cell| before.push(self.cells[self.index(cell)]));
+        let [nx, ny, nz] = self.extent.lengths;
+        for (k, j) in (0..nz).flat_map(|k| (0..ny).map(move |j| (k, j))) {
+            let first = self.index([0, j, k]);
+            before.extend_from_slice(&self.cells[first..first + nx]);
+        }
         self.before = before;
         self.heights_before.clone_from(&self.heights);
     }
@@ -284,11 +288,12 @@ impl Block {
                 .collect();
             for j in 0..ny {
                 let (row, first) = ((k * ny + j) * nx, self.index([0, j, k]));
-                for (i, [now, passed, before]) in shares.iter().enumerate() {
-                    let at_first = self.before[row + i];
-                    for (q, value) in self.cells[first + i].iter_mut().enumerate() {
-                        let change = work.changes[q][row + i];
-                        *value = now * *value + passed * change + before * at_first[q];
+                let changes = work.changes.each_ref().map(|of_row| &of_row[row..row + nx]);
+                let at_first = &self.before[row..row + nx];
+                let cells = self.cells[first..first + nx].iter_mut().zip(at_first).zip(&shares);
+                for (i, ((cell, at_first), [now, passed, before])) in cells.enumerate() {
+                    for (q, value) in cell.iter_mut().enumerate() {
+                        *value = now * *value + passed * changes[q][i] + before * at_first[q];
                     }
                 }
             }

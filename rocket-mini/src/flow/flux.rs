@@ -140,12 +140,18 @@ impl Block {
         let [nx, ny, nz] = self.extent.lengths;
         let stride = self.stride(2);
         let Workspace { states, changes, slopes, fluxes, areas } = work;
+        // Those of all columns: they are the same at any height.
+        areas.clear();
+        areas.extend(
+            (0..=nz)
+                .flat_map(|k| (0..nx).map(move |i| (i, k)))
+                .map(|(i, k)| self.z_face_area(i, k)),
+        );
         for j in 0..ny {
             let cells = |k: usize| (k * ny + j) * nx;
             let before_all = self.index([0, j, 0]) - stride;
             self.find_slopes(states, before_all, stride, nx, &mut slopes[0]);
-            for k in 0..=nz {
-                (0..nx).for_each(|i| areas[i] = self.z_face_area(i, k));
+            for (k, areas) in areas.chunks_exact(nx).enumerate() {
                 let [before, here] = &mut *slopes;
                 let at = before_all + k * stride;
                 self.find_slopes(states, at + stride, stride, nx, here);
