@@ -55,6 +55,8 @@ pub struct Job {
     pub arguments: String,
     /// As how many processes on Open MPI, if it is the command line of a twin.
     pub twin_processes: Option<u32>,
+    /// Whether nothing but its time is asked for, as of its twin: to measure more takes time.
+    pub is_bare: bool,
     /// The command line of a shorter run, if what is counted in a step on a simulated processor is asked
     /// for: it lies between both.
     pub counted_from: Option<String>,
@@ -70,6 +72,7 @@ fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
         x,
         arguments,
         twin_processes: None,
+        is_bare: false,
         counted_from: None,
         is_disturbed: false,
         is_recorded: false,
@@ -244,7 +247,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                     let x = f64::from(processes);
                     let arguments =
                         format!("{line} --pes {processes} --ranks {processes} --migrate-every 0");
-                    jobs.push(job(series, x, arguments));
+                    jobs.push(Job { is_bare: true, ..job(series, x, arguments) });
                     let twin = job(format!("{series} on Open MPI"), x, twin.to_owned());
                     jobs.push(Job { twin_processes: Some(processes), ..twin });
                 }

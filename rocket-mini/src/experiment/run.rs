@@ -132,10 +132,10 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
             scope.spawn(move || compute(from, length, has_ended))
         });
         let mut command = Command::new(program);
-        command
-            .args(job.arguments.split_whitespace())
-            .args(["--no-verify", "--no-progress", "--statistics", "--history"])
-            .arg(&history);
+        command.args(job.arguments.split_whitespace()).args(["--no-verify", "--no-progress"]);
+        if !job.is_bare {
+            command.args(["--statistics", "--history"]).arg(&history);
+        }
         if let Some(dump) = &dump {
             command.arg("--lb-dump").arg(dump);
         }
