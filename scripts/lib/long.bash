@@ -130,6 +130,14 @@ for nodes in "" "--node-size 1"; do
     job 120 $programs/sparse-mini bfs $chaos $nodes
     job 120 $programs/sparse-mini cg $chaos $nodes
     job 120 $programs/sparse-mini nbody --bodies 2000 --steps 20 $chaos $nodes
+    for moves in "" "--lb random --lb-period 1ms" "--lb random --move state"; do
+        for ranks in 1 2 7 32; do
+            job 120 $programs/rocket-mini crack --size 64 --pressure 2.5 --heat 32 --migrate-every 20 \
+                --pes 2 --ranks $ranks $moves $nodes
+            job 120 $programs/rocket-mini rocket --size 48 --intervals 8 --ignition 0.5 --heat 64 \
+                --pes 2 --ranks $ranks $moves $nodes
+        done
+    done
     job 120 $programs/windows --ranks 16 --rounds 200 --long 20000 $chaos $nodes
 done
 
