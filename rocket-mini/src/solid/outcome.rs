@@ -39,7 +39,10 @@ impl Outcome {
         // Errors of the steps add up, and a tolerance of the residual is one of the solution times
         // the condition of the matrix.
         let allowed = 1e4 * settings.precision.tolerance * (1.0 + settings.steps as f64);
-        let differs = |a: f64, b: f64, scale: f64| (a - b).abs() > allowed * scale;
+        let differs = |a: f64, b: f64, scale: f64| {
+            let off = (a - b).abs();
+            off.is_nan() || off > allowed * scale
+        };
         let scale = whole.displacement;
         if differs(self.displacement, whole.displacement, scale)
             || differs(self.fingerprint, whole.fingerprint, scale)

@@ -200,6 +200,8 @@ fn what_is_wrong_is_found() {
     assert!(matches!(shifted, Err(Wrong::Displacements { .. })));
     let off = verdict(Problem::Patch, 3, |o| o.error = 1e-5 * o.displacement);
     assert!(matches!(off, Err(Wrong::Error { .. })));
+    let lost = verdict(Problem::Vibration, 8, |o| o.fingerprint = f64::NAN);
+    assert!(matches!(lost, Err(Wrong::Displacements { .. })));
     let idle = verdict(Problem::Cantilever, 32, |o| o.work *= 1.001);
     assert!(matches!(idle, Err(Wrong::Work { .. })));
     let stiff = verdict(Problem::Cantilever, 32, |o| o.deflection *= 0.9);
