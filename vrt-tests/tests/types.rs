@@ -27,6 +27,15 @@ fn refused_with(options: &str, what: &str, len: usize, nodes: &str, words: &[&st
     for word in words {
         assert!(text.contains(word), "{case}: no {word:?} in {text}");
     }
+    // A rank that contributes something else than another hears what, not what it contributes itself.
+    for line in text.lines() {
+        let contributed = |phrase: &str| {
+            let (_, what) = line.split_once(phrase)?;
+            what.split(';').next()
+        };
+        let own = contributed("this rank contributes ");
+        assert!(own.is_none() || own != contributed(" it contributes "), "{case}: {text}");
+    }
 }
 
 #[test]

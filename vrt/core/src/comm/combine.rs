@@ -340,17 +340,22 @@ impl Combining {
             }
         }
         let operation = self.under_way.current();
-        if let Some(waiting) = waiting {
-            operation.waiting.push(waiting);
-        }
         if let Some(known) = &operation.spec
             && !known.agrees_with(spec)
         {
             let known = *known;
-            operation.conflict = Some(known.disagreement());
             self.spread_conflict(core, spec, &known, number);
+            // Those that wait hear of this one, and this one hears of them.
+            self.under_way.get((context, number)).conflict = Some(spec.disagreement());
+            self.report_conflict(core, context, number);
+            let operation = self.under_way.get((context, number));
+            operation.conflict = Some(known.disagreement());
+            operation.waiting.extend(waiting);
             self.report_conflict(core, context, number);
             return false;
+        }
+        if let Some(waiting) = waiting {
+            operation.waiting.push(waiting);
         }
         true
     }
