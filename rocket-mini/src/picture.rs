@@ -62,7 +62,7 @@ pub(crate) fn gather<T: Serialize + DeserializeOwned>(
 /// A kind of cell, and the order in which VTK has its corners; here they are x fastest, then y, then z.
 pub(crate) struct Shape<const CORNERS: usize> {
     cell: CellType,
-    order: [u32; CORNERS],
+    pub(crate) order: [u32; CORNERS],
 }
 
 /// VTK goes around the lower face and then around the upper one.

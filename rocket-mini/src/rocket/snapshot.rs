@@ -60,24 +60,17 @@ impl Snapshot {
                 state: block.state(cell),
             });
         });
-        let [nx, ny, nz] = part.lengths();
-        let mut propellant = Vec::new();
-        for k in 0..nz {
-            for j in 0..ny {
-                for i in 0..nx {
-                    let node = |corner: usize| {
-                        let [x, y, z] =
-                            [i + (corner & 1), j + (corner >> 1 & 1), k + (corner >> 2)];
-                        (z * (ny + 1) + y) * (nx + 1) + x
-                    };
-                    propellant.push(Hexahedron {
-                        at: [part.start[0] + i, part.start[1] + j, part.start[2] + k],
-                        corners: std::array::from_fn(|corner| places[node(corner)]),
-                        u: std::array::from_fn(|corner| u[node(corner)]),
-                    });
-                }
-            }
-        }
+        let [nx, ny, _] = part.lengths();
+        let hexahedron = |(number, nodes): (usize, [usize; 8])| Hexahedron {
+            at: [
+                part.start[0] + number % nx,
+                part.start[1] + number / nx % ny,
+                part.start[2] + number / nx / ny,
+            ],
+            corners: nodes.map(|node| places[node]),
+            u: nodes.map(|node| u[node]),
+        };
+        let propellant = part.element_nodes().enumerate().map(hexahedron).collect();
         Self { interval: interval as usize, time, gas, propellant }
     }
 

@@ -14,6 +14,7 @@ use super::element::{Vector, is_sound};
 use super::partition::Shared;
 use super::problem::{FORCE, Problem};
 use super::region::Region;
+use crate::picture::HEXAHEDRON;
 
 /// Why there is no body.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -54,10 +55,6 @@ pub struct Mesh {
     /// The nodes of each element, x fastest, then y, then z.
     elements: Vec<[usize; 8]>,
 }
-
-/// Where VTK, which goes around the lower face and then around the upper one, has each corner of an
-/// element.
-const ORDER: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
 
 /// The corners of each face of an element, around it.
 const FACES: [[usize; 4]; 6] =
@@ -309,8 +306,9 @@ impl Mesh {
                 <[u32; 8]>::try_from(behind.get(..*count as usize)?).ok()
             });
             let corners = corners.ok_or_else(|| format!("cell {number} does not have 8 points"))?;
-            let places: [Vector; 8] = ORDER
-                .map(|at| points.get(corners[at] as usize).copied())
+            let places: [Vector; 8] = HEXAHEDRON
+                .order
+                .map(|at| points.get(corners[at as usize] as usize).copied())
                 .into_iter()
                 .collect::<Option<Vec<_>>>()
                 .and_then(|places| places.try_into().ok())
@@ -362,11 +360,11 @@ pub mod tests {
         for number in 0..count {
             let at = number * of_cells % count;
             let cell = [at % nx, at / nx % ny, at / nx / ny];
-            let corner = |corner: usize| {
-                let [x, y, z] = [0, 1, 2].map(|axis| cell[axis] + (corner >> axis & 1));
+            let corner = |corner: u32| {
+                let [x, y, z] = [0, 1, 2].map(|axis| cell[axis] + (corner as usize >> axis & 1));
                 numbers[(z * (ny + 1) + y) * (nx + 1) + x].to_string()
             };
-            writeln!(text, "8 {}", ORDER.map(corner).join(" ")).unwrap();
+            writeln!(text, "8 {}", HEXAHEDRON.order.map(corner).join(" ")).unwrap();
         }
         writeln!(text, "CELL_TYPES {count}\n{}", vec!["12"; count].join("\n")).unwrap();
         text
