@@ -13,7 +13,7 @@
 
 use crate::{
     lanes::{Digests, GROUP, Kernel, LANES, LaneWords, Messages},
-    rng::{RANDOM_VALUES, State},
+    rng::State,
     tree::Tree,
 };
 
@@ -138,12 +138,14 @@ impl<'t> Frontier<'t> {
         while lanes < LANES && self.branches.len() > self.bottom {
             let Some(top) = self.branches.last_mut() else { break };
             let taken = (LANES - lanes).min((top.end - top.next) as usize);
+            let least = self.tree.least(top.depth);
             // Whole groups are written; what is too much is overwritten or not used.
             for group in (lanes..lanes + taken).step_by(GROUP) {
                 for (words, word) in messages.parent.iter_mut().zip(top.state.0) {
                     words[group..group + GROUP].fill(word);
                 }
                 depths[group..group + GROUP].fill(top.depth);
+                messages.least[group..group + GROUP].fill(least);
                 let first = top.next.wrapping_add((group - lanes) as u32);
                 for (number, index) in messages.index[group..group + GROUP].iter_mut().enumerate() {
                     *index = first.wrapping_add(number as u32);
@@ -167,19 +169,20 @@ impl<'t> Frontier<'t> {
     /// Counts the new nodes, and pushes those that have children.
     #[inline]
     fn absorb_digests(&mut self, digests: &Digests, depths: &LaneWords, used: usize) {
-        // First without a branch that depends on random numbers: it would be mispredicted.
-        let (mut parents, mut number) = ([(0, 0); LANES], 0);
-        for (lane, (word, depth)) in digests.0[4].iter().zip(depths).take(used).enumerate() {
-            let children = self.tree.children(*depth, word & (RANDOM_VALUES - 1));
-            parents[number % LANES] = (lane, children);
-            number += usize::from(children > 0);
-        }
-        for &(lane, children) in &parents[..number] {
-            let (state, depth) = (digests.state(lane), depths[lane] + 1);
-            self.push(Branch { state, depth, next: 0, end: children });
-        }
+        // Most nodes are leaves, and nothing is done for them one by one.
+        let mut parents = u32::from(digests.parents) & ((1 << used) - 1);
         self.counts.nodes += used as u64;
-        self.counts.leaves += (used - number) as u64;
+        self.counts.leaves += used as u64;
+        while parents != 0 {
+            let lane = parents.trailing_zeros() as usize % LANES;
+            parents &= parents - 1;
+            let (state, depth) = (digests.state(lane), depths[lane]);
+            let children = self.tree.children(depth, state.random());
+            if children > 0 {
+                self.counts.leaves -= 1;
+                self.push(Branch { state, depth: depth + 1, next: 0, end: children });
+            }
+        }
         self.note_open();
     }
 

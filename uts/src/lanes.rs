@@ -24,7 +24,7 @@
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use crate::rng::State;
+use crate::rng::{RANDOM_VALUES, State};
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -38,7 +38,11 @@ pub const GROUP: usize = 8;
 /// One word for each lane, and room for the rest of a group.
 pub type LaneWords = [u32; LANES + GROUP];
 
-/// What is hashed: for each lane, a parent's five words and a child's number.
+/// In [`Messages::least`]: it is compared with the random number subtracted from the largest there is.
+pub const REVERSED: u32 = 1 << 31;
+
+/// What is hashed: for each lane, a parent's five words and a child's number; and which random numbers make a node that
+/// may have children.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Messages {
@@ -46,14 +50,34 @@ pub struct Messages {
     pub parent: [LaneWords; 5],
     /// The numbers of the children.
     pub index: LaneWords,
+    /// Nodes with smaller random numbers have no children. With [`REVERSED`], those with larger ones.
+    pub least: LaneWords,
 }
 
-/// What comes out: the words of the children, the first words of all first.
+/// What comes out: the children.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
-pub struct Digests(pub [[u32; LANES]; 5]);
+pub struct Digests {
+    /// Their words, the first words of all first.
+    pub words: [[u32; LANES]; 5],
+    /// A bit for each that may have children itself ([`Messages::least`]).
+    pub parents: u16,
+}
 
 impl Digests {
+    /// Compares the random numbers.
+    #[inline(always)]
+    fn find_parents(&mut self, least: &LaneWords) {
+        let mut parents = 0;
+        for (lane, (word, least)) in self.words[4].iter().zip(least).enumerate() {
+            // All bits of a reversed one, or none.
+            let reversed = (least.cast_signed() >> 31).cast_unsigned();
+            let random = (word ^ reversed) & (RANDOM_VALUES - 1);
+            parents |= u16::from(random >= least & (RANDOM_VALUES - 1)) << lane;
+        }
+        self.parents = parents;
+    }
+
     /// The state in one lane.
     ///
     /// # Panics
@@ -62,7 +86,7 @@ impl Digests {
     #[inline]
     #[must_use]
     pub fn state(&self, lane: usize) -> State {
-        State([0, 1, 2, 3, 4].map(|word: usize| self.0[word][lane]))
+        State([0, 1, 2, 3, 4].map(|word: usize| self.words[word][lane]))
     }
 }
 
@@ -176,10 +200,11 @@ fn hash_plain(messages: &Messages, used: usize, digests: &mut Digests) {
     for lane in 0..used {
         let parent = State([0, 1, 2, 3, 4].map(|word: usize| messages.parent[word][lane]));
         let child = parent.child(messages.index[lane]);
-        for (words, word) in digests.0.iter_mut().zip(child.0) {
+        for (words, word) in digests.words.iter_mut().zip(child.0) {
             words[lane] = word;
         }
     }
+    digests.find_parents(&messages.least);
 }
 
 #[cfg(test)]
@@ -195,6 +220,7 @@ mod tests {
                 messages.parent[word][lane] = parent.0[word];
             }
             messages.index[lane] = batch.wrapping_mul(0x9e37_79b9) ^ lane as u32;
+            messages.least[lane] = batch.wrapping_mul(0xc2b2_ae35) ^ (lane as u32) << 28;
             parents.push(parent);
         }
         (messages, parents)
@@ -210,6 +236,13 @@ mod tests {
                 for (lane, parent) in parents.iter().enumerate() {
                     let expected = parent.child(messages.index[lane]);
                     assert_eq!(digests.state(lane), expected, "{} lane {lane}", kernel.name());
+                    let (random, least) = (expected.random(), messages.least[lane]);
+                    let may_have = match least & REVERSED {
+                        0 => random >= least,
+                        _ => RANDOM_VALUES - 1 - random >= least - REVERSED,
+                    };
+                    let told = digests.parents >> lane & 1 == 1;
+                    assert_eq!(told, may_have, "{} lane {lane}", kernel.name());
                 }
             }
         }

@@ -26,6 +26,12 @@ impl Thresholds {
         Self { starts: steps(mean) }
     }
 
+    /// The first random number that means children, if any does.
+    #[must_use]
+    pub fn first(&self) -> Option<u32> {
+        self.starts.first().copied()
+    }
+
     /// Children of a node with this random number.
     #[must_use]
     pub fn children(&self, random: u32) -> u32 {

@@ -12,6 +12,7 @@
 //! costs a comparison or a look-up, and no logarithm.
 
 use crate::{
+    lanes::REVERSED,
     rng::RANDOM_VALUES,
     thresholds::{MAX_CHILDREN, Summary, Thresholds, children_by_formula},
 };
@@ -263,10 +264,24 @@ impl Rule {
         }
     }
 
+    /// Which random numbers mean children, as in [`Messages::least`](crate::lanes::Messages::least).
+    fn least(&self) -> u32 {
+        match self {
+            Self::Always(0) => NEVER,
+            Self::Always(_) | Self::Geometric(_) | Self::Below { below: RANDOM_VALUES.., .. } => 0,
+            Self::Below { below: 0, .. } | Self::Below { children: 0, .. } => NEVER,
+            Self::Below { below, .. } => REVERSED | (RANDOM_VALUES - below),
+            Self::Table(table) => table.first().unwrap_or(NEVER),
+        }
+    }
+
     fn summary(&self) -> Summary {
         Summary::new(|random| self.children(random))
     }
 }
+
+/// As a least random number for children: none has any. (One has the largest; [`Tree::children`] is asked of it.)
+const NEVER: u32 = RANDOM_VALUES - 1;
 
 /// Depths whose rules are kept, at most. At deeper ones, rules are made for each node.
 const MAX_RULES: u64 = 1024;
@@ -284,6 +299,8 @@ pub struct Tree {
     /// For each of `rules`, and one for the depths without a rule, what the upper bits of the
     /// random number say. All that most nodes need.
     summaries: Vec<Summary>,
+    /// The same for [`Messages::least`](crate::lanes::Messages::least); without a rule, any may have children.
+    least: Vec<u32>,
 }
 
 impl Tree {
@@ -300,16 +317,25 @@ impl Tree {
         let depths = if repeats { last as u32 + 1 } else { MAX_RULES as u32 };
         let rules: Vec<Rule> = (0..depths).map(|it| parameters.rule(it).tabulated()).collect();
         let mut summaries: Vec<Summary> = rules.iter().map(Rule::summary).collect();
+        let mut least: Vec<u32> = rules.iter().map(Rule::least).collect();
         if !repeats {
             summaries.push(Summary::NOTHING);
+            least.push(0);
         }
-        Ok(Self { parameters, rules, repeats, summaries })
+        Ok(Self { parameters, rules, repeats, summaries, least })
     }
 
     /// The parameters.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// Which nodes of a depth may have children, as [`Messages::least`](crate::lanes::Messages::least).
+    #[inline]
+    #[must_use]
+    pub fn least(&self, depth: u32) -> u32 {
+        self.least[(depth as usize).min(self.least.len() - 1)]
     }
 
     /// Number of children of a node.
@@ -336,6 +362,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::named::NAMED;
 
     fn refusal(parameters: Parameters) -> String {
         Tree::new(parameters).expect_err("must be refused").to_string()
@@ -394,6 +421,38 @@ mod tests {
         assert_eq!([3, 4, 9].map(|depth| hybrid.children(depth, 0)), [4; 3]);
         let hybrid = Parameters { kind: Kind::Hybrid, shift: 0.0, branching: 2000.0, ..default() };
         assert_eq!(tree(hybrid).children(0, 0), MAX_CHILDREN);
+    }
+
+    #[test]
+    fn who_has_children_is_told_without_their_number() {
+        let extremes = [0.0, 1.0, 1e-12].map(|probability| Parameters {
+            kind: Kind::Binomial,
+            probability,
+            ..Parameters::default()
+        });
+        let deep = Parameters { shape: Shape::Fixed, depth: 3000, ..Parameters::default() };
+        let trees = NAMED.iter().map(|it| it.parameters).chain(extremes).chain([deep]);
+        for tree in trees.map(|it| Tree::new(it).expect("sound")) {
+            for depth in (0..40).chain([1023, 1024, 2999, 3000, 100_000]) {
+                let least = tree.least(depth);
+                let edge = match least & REVERSED {
+                    0 => least,
+                    _ => RANDOM_VALUES - 1 - (least - REVERSED),
+                };
+                let near = (edge.saturating_sub(2)..edge + 3).map(|it| it.min(RANDOM_VALUES - 1));
+                let spread = (0..1000_u32).map(|it| it.wrapping_mul(2_654_435_761) % RANDOM_VALUES);
+                for random in near.chain(spread).chain([0, RANDOM_VALUES - 1]) {
+                    let may_have = match least & REVERSED {
+                        0 => random >= least,
+                        _ => RANDOM_VALUES - 1 - random >= least - REVERSED,
+                    };
+                    let children = tree.children(depth, random);
+                    assert!(may_have || children == 0, "depth {depth}, random number {random}");
+                    let known = depth < 1024 && least != NEVER;
+                    assert!(!known || !may_have || children > 0, "depth {depth}, {random}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The kernels that need more than every processor has. The two of vectors differ in the names of the operations only.
 
 use super::{Digests, LANES, LaneWords, Messages};
-use crate::rng::INITIAL;
+use crate::rng::{INITIAL, RANDOM_VALUES};
 use std::arch::x86_64::*;
 
 /// Words 6 to 15 of the padded message: the closing bit, zeros, and the length in bits.
@@ -61,7 +61,7 @@ macro_rules! sha1 {
         twenty!($majority, 0x8f1b_bcdc, 40);
         twenty!(parity, 0xca62_c1d6, 60);
 
-        for ((words, start), end) in $digests.0.iter_mut().zip(start).zip([a, b, c, d, e]) {
+        for ((words, start), end) in $digests.words.iter_mut().zip(start).zip([a, b, c, d, e]) {
             $store(words, $lane, $add(start, end));
         }
     }};
@@ -98,6 +98,14 @@ pub(super) fn hash_avx512(messages: &Messages, digests: &mut Digests) {
         choose,
         majority
     );
+    // SAFETY: both arrays are at least 64 bytes long, and the loads need no alignment.
+    let [word, least] = unsafe {
+        [digests.words[4].as_ptr(), messages.least.as_ptr()].map(|it| _mm512_loadu_si512(it.cast()))
+    };
+    let number = _mm512_set1_epi32((RANDOM_VALUES - 1).cast_signed());
+    let reversed = _mm512_srai_epi32::<31>(least);
+    let random = _mm512_and_si512(_mm512_xor_si512(word, reversed), number);
+    digests.parents = _mm512_cmpge_epu32_mask(random, _mm512_and_si512(least, number));
 }
 
 #[target_feature(enable = "avx2")]
@@ -140,6 +148,7 @@ pub(super) fn hash_avx2(messages: &Messages, digests: &mut Digests) {
             majority
         );
     }
+    digests.find_parents(&messages.least);
 }
 
 /// The processor's own instructions for SHA-1, two messages at a time: each of them waits for the one before it.
@@ -163,6 +172,7 @@ pub(super) fn hash_sha(messages: &Messages, digests: &mut Digests) {
         *pair = [one.end(), other.end()];
     }
     store_ends(&lanes, digests);
+    digests.find_parents(&messages.least);
 }
 
 /// A message on its way through SHA-NI's instructions, the first word of each vector in its highest lane.
@@ -245,7 +255,7 @@ fn store_ends(ends: &[[__m128i; 2]; LANES], digests: &mut Digests) {
         let [a, b, c, d] = [ends[quad], ends[quad + 1], ends[quad + 2], ends[quad + 3]];
         let [w3, w2, w1, w0] = transposed([a[0], b[0], c[0], d[0]]);
         let [_, _, _, w4] = transposed([a[1], b[1], c[1], d[1]]);
-        for (words, value) in digests.0.iter_mut().zip([w0, w1, w2, w3, w4]) {
+        for (words, value) in digests.words.iter_mut().zip([w0, w1, w2, w3, w4]) {
             let four: &mut [u32] = &mut words[quad..quad + 4];
             // SAFETY: the slice is 16 bytes long, and the store needs no alignment.
             unsafe { _mm_storeu_si128(four.as_mut_ptr().cast(), value) }
