@@ -204,7 +204,7 @@ pub use vrt_launch::{LaunchError, report_usage_error};
 pub use vrt_launch::{LbReport, MovePinned};
 
 pub use operation::{
-    Elapsed, Timeout, block_on, sleep, sleep_async, timeout, yield_now, yield_now_async,
+    Elapsed, Timeout, block_on, sleep, sleep_async, timeout, when_idle, yield_now, yield_now_async,
 };
 pub use vrt_slot::check::stack_words_found;
 

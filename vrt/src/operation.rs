@@ -13,7 +13,7 @@ mod refuse;
 mod status;
 mod timeout;
 
-pub use blocking::{block_on, sleep, sleep_async, yield_now};
+pub use blocking::{block_on, sleep, sleep_async, when_idle, yield_now};
 pub(crate) use blocking::{block_on_at, give_way, may_block, try_block_on};
 pub(crate) use refuse::{OrRefuse, refuse};
 pub use status::Status;

@@ -471,3 +471,49 @@ fn polls_leave_turns_to_timers() {
         }
     });
 }
+
+/// Idleness of a PE is given away, to one rank after the other, and only when there is some.
+#[test]
+fn whoever_waits_for_idleness_comes_last() {
+    use std::time::Duration;
+    let busy = |times: u32| (0..times).for_each(|_| vrt::yield_now());
+    vrt::run_local(4, |world| {
+        let me = world.rank();
+        if me == 0 {
+            busy(100);
+            world.process_at_rank(3).send(&0);
+            busy(100);
+            // Nobody else has anything to do from now on; they come in the order in which they began to wait.
+            let came: Vec<i32> = (1..4).map(|_| world.any_process().receive::<i32>().0).collect();
+            assert_eq!(came, [1, 2, 3]);
+        } else {
+            if me == 3 {
+                // It waits for either, and goes on waiting for idleness behind the others.
+                let from = world.process_at_rank(0);
+                vrt::block_on(async {
+                    tokio::select! {
+                        biased;
+                        _ = from.receive_async::<i32>(None) => {}
+                        () = vrt::when_idle() => panic!("rank 0 was busy"),
+                    }
+                });
+            }
+            vrt::block_on(vrt::when_idle());
+            world.process_at_rank(0).send(&me);
+        }
+        world.barrier();
+        // A wait that is given up is over: nothing of it is left that would make others wait, or be given something.
+        if me == 0 {
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_millis(5) {
+                vrt::yield_now();
+            }
+        } else {
+            let waits = vrt::timeout(Duration::from_micros(100), vrt::when_idle());
+            assert!(vrt::block_on(waits).is_err(), "rank 0 was busy");
+        }
+        world.barrier();
+        (0..3).for_each(|_| vrt::block_on(vrt::when_idle()));
+        world.barrier();
+    });
+}

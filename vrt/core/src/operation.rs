@@ -380,7 +380,8 @@ pub async fn matched_probe(pattern: Pattern, site: Site) -> (u32, Probed) {
 /// Dropped early, it is over.
 #[derive(Debug)]
 pub struct Sleep {
-    duration: Duration,
+    /// `None`: until the PE has nothing else to do.
+    duration: Option<Duration>,
     pending: Option<Pending>,
     site: Site,
 }
@@ -388,7 +389,12 @@ pub struct Sleep {
 impl Sleep {
     /// One that was not polled yet.
     pub fn new(duration: Duration, site: Site) -> Sleep {
-        Sleep { duration, pending: None, site }
+        Sleep { duration: Some(duration), pending: None, site }
+    }
+
+    /// One that is over when the rank's PE has nothing else to do, or the rank was moved.
+    pub fn while_others_run(site: Site) -> Sleep {
+        Sleep { duration: None, pending: None, site }
     }
 }
 
@@ -397,8 +403,14 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Sleep { duration, site, .. } = *self;
+        if duration.is_none() && self.pending.is_none() && pe::with(pe::Pe::is_idle_beside) {
+            return Poll::Ready(Ok(()));
+        }
         let pending = self.pending.get_or_insert_with(|| {
-            let request = pe::with(|pe| pe.engine.start_timer(duration));
+            let request = pe::with(|pe| match duration {
+                Some(duration) => pe.engine.start_timer(duration),
+                None => pe.engine.start_timer_for_idleness(),
+            });
             Pending::new(request, site, None)
         });
         Pin::new(pending).poll(context).map_ok(|_| ())

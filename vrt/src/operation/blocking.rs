@@ -97,3 +97,33 @@ pub fn sleep(duration: Duration) {
     let site = site!("sleep");
     try_block_on(Sleep::new(duration, site), site);
 }
+
+/// Waits until this rank's PE has nothing else to do: no other rank there can go on, and nothing has come. Then one
+/// rank that waits so goes on; the next one does if the PE has still nothing to do after that. Ends early if the rank
+/// is moved. Dropped early, it is over.
+///
+/// It is for what a rank would do to help others, if that costs nobody anything: with several ranks on a PE, one
+/// without work need not steal from far away while its neighbours have some. Unlike [`yield_now`] it does not come
+/// back to look, which would cost a switch each time. A rank that goes on looking for something by itself (with
+/// probes or tests, in a loop) is never idle, nor is its PE.
+///
+/// # Panics
+/// Outside of a rank, when it is awaited.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// vrt::run_local(2, |_| {
+///     vrt::block_on(vrt::when_idle());
+///     let waits_no_longer = vrt::timeout(Duration::from_secs(60), vrt::when_idle());
+///     assert!(vrt::block_on(waits_no_longer).is_ok());
+/// });
+/// ```
+#[track_caller]
+pub fn when_idle() -> impl Future<Output = ()> {
+    let site = site!("when_idle");
+    let sleep = Sleep::while_others_run(site);
+    async move { sleep.await.or_refuse(site) }
+}

@@ -77,7 +77,11 @@ pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
         return drive_here(yield_now_async());
     }
-    if pe::with(pe::Pe::has_no_other_work) {
+    let goes_on = pe::with(|pe| {
+        pe.take_arrivals();
+        pe.has_no_other_work()
+    });
+    if goes_on {
         return;
     }
     pe::with(|pe| pe.engine.yield_current());
@@ -90,7 +94,10 @@ pub fn yield_now(_: MayBlock) {
 pub fn look<T>(_: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>) -> Option<T> {
     let has_tasks = locals::has_tasks();
     let (found, is_all) = pe::with(|pe| {
-        let found = find(&mut pe.engine);
+        let mut found = find(&mut pe.engine);
+        if found.is_none() && pe.take_arrivals() {
+            found = find(&mut pe.engine);
+        }
         let is_all = found.is_some() || (!has_tasks && pe.has_no_other_work());
         (found, is_all)
     });

@@ -5,6 +5,10 @@
 //! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while
 //! only. With more PEs than cores it gives its core away instead of looking.
 //!
+//! **Idleness is given away.** A rank may wait for its PE to have nothing else to do (`pe::timers`): one that would
+//! help others if it costs nobody anything, as a thief of work. It is given to one such rank after the other, the next
+//! time when nothing is ready again.
+//!
 //! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
 //! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
 //! every ring is empty, and no PE has a signal, nothing can ever happen again. The check reads all epochs (they grow with
@@ -130,6 +134,14 @@ impl Pe {
         found
     }
 
+    /// Whether the running rank need not suspend to wait for idleness, as that is there now.
+    pub(crate) fn is_idle_beside(&mut self) -> bool {
+        self.take_arrivals();
+        !self.engine.timers.await_idleness()
+            && !self.engine.running().notified
+            && self.has_no_other_work()
+    }
+
     /// Looks for a while whether the running rank's request gets done, when there is nothing else
     /// to do: an answer from another PE comes sooner than two switches take.
     #[inline(always)]
@@ -157,8 +169,20 @@ impl Pe {
         found
     }
 
-    /// Whether the running rank would go on at once if it let the others run: none is ready, and nothing has come.
-    /// Not at every [`CALLS_BETWEEN_TURNS`]th call: timers, tokio and who wants to move the rank have their turns then.
+    /// Takes what has come from other PEs, beside the running rank; whether there was anything. (The loop of the PE
+    /// does so only once in some switches: a rank that looks for a message between two pieces of work would be told
+    /// of it some pieces late, and what it has sent to other nodes would wait here as long.)
+    #[inline(always)]
+    pub(crate) fn take_arrivals(&mut self) -> bool {
+        // A rank that offers itself cannot be moved before it suspends.
+        (self.engine.net.has_remote() || self.has_arrivals())
+            && self.engine.running().at_sync.is_none()
+            && self.progress()
+    }
+
+    /// Whether the running rank would go on at once if it let the others run: none is ready, and nothing is to be
+    /// done. To be asked after [`take_arrivals`](Self::take_arrivals). Not at every [`CALLS_BETWEEN_TURNS`]th call:
+    /// timers, tokio and who wants to move the rank have their turns then.
     #[inline(always)]
     pub(crate) fn has_no_other_work(&mut self) -> bool {
         let engine = &mut self.engine;
@@ -168,18 +192,17 @@ impl Pe {
             && !engine.net.has_remote()
             && !engine.net.has_backlog()
             && !engine.has_kept()
-            && !self.has_arrivals()
             // A rank that offers itself cannot be moved before it suspends.
-            && self.engine.running().at_sync.is_none();
+            && engine.running().at_sync.is_none();
         if !goes_on {
-            self.engine.calls_without_turn = 0;
+            engine.calls_without_turn = 0;
         }
         goes_on
     }
 
     #[inline(always)]
     fn may_look(&mut self) -> bool {
-        let alone = self.engine.ready.is_empty();
+        let alone = self.engine.ready.is_empty() && !self.engine.timers.await_idleness();
         let others = !self.consumers.is_empty() || self.engine.net.has_remote();
         // A rank that offers itself cannot be moved before it suspends.
         alone

@@ -198,7 +198,7 @@ impl Pe {
         self.progress();
         match self.engine.begin_resume() {
             Some((rank, slot)) => NextStep::Resume(rank, slot),
-            None => self.engine.is_over().map_or(NextStep::Idle, NextStep::Over),
+            None => self.engine.nothing_is_ready(),
         }
     }
 
@@ -270,6 +270,14 @@ impl Engine {
             }
         }
         true
+    }
+
+    fn nothing_is_ready(&mut self) -> NextStep {
+        if let Some(over) = self.is_over() {
+            return NextStep::Over(over);
+        }
+        let next = if self.give_idleness() { self.begin_resume() } else { None };
+        next.map_or(NextStep::Idle, |(rank, slot)| NextStep::Resume(rank, slot))
     }
 
     #[inline]

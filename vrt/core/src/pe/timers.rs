@@ -1,7 +1,10 @@
 //! `vrt`'s own timers. A timer is a request number and a deadline, so it can move with its rank.
+//!
+//! Some have no deadline: they end one after the other, the oldest first, when their PE has nothing else to do
+//! (`pe::idle`), or when their rank has moved.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use crate::pe::Core;
@@ -15,16 +18,25 @@ pub fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Running timers, the earliest first: deadline by [`monotonic`], rank, request.
+/// Running timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
+    /// The earliest first: deadline by [`monotonic`], rank, request.
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Those that end when there is nothing else to do, the oldest first: rank, request.
+    for_idleness: VecDeque<(u32, u32)>,
 }
 
 impl Timers {
-    /// Takes the timers of a rank out: deadline and request.
+    /// Takes the timers of a rank out: deadline, which is over if it was none, and request.
     pub(crate) fn take_of(&mut self, rank: u32) -> Vec<(u64, u32)> {
         let mut taken = Vec::new();
+        self.for_idleness.retain(|(of, request)| {
+            if *of == rank {
+                taken.push((0, *request));
+            }
+            *of != rank
+        });
         self.heap.retain(|Reverse((deadline, of, request))| {
             if *of == rank {
                 taken.push((*deadline, *request));
@@ -61,6 +73,12 @@ impl Timers {
     pub fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((deadline, _, _))| *deadline)
     }
+
+    /// Whether ranks wait for their PE to have nothing else to do.
+    #[inline(always)]
+    pub(super) fn await_idleness(&self) -> bool {
+        !self.for_idleness.is_empty()
+    }
 }
 
 impl Core {
@@ -77,10 +95,27 @@ impl Core {
         request
     }
 
+    /// Starts a timer of the running rank whose request is done when its PE has nothing else to do.
+    pub(crate) fn start_timer_for_idleness(&mut self) -> u32 {
+        let request = self.running().new_request(Request::send());
+        self.timers.for_idleness.push_back((self.current, request));
+        request
+    }
+
+    /// There is nothing else to do: finishes the oldest timer that waits for that. False if there is none.
+    pub(super) fn give_idleness(&mut self) -> bool {
+        let oldest = self.timers.for_idleness.pop_front();
+        if let Some((rank, request)) = oldest {
+            self.complete(rank, request);
+        }
+        oldest.is_some()
+    }
+
     /// Ends a timer of the running rank, whose outcome was not taken.
     pub(crate) fn cancel_timer(&mut self, request: u32) {
         let rank = self.current;
         self.timers.heap.retain(|Reverse((_, of, number))| (*of, *number) != (rank, request));
+        self.timers.for_idleness.retain(|it| *it != (rank, request));
         let state = self.running();
         state.request_mut(request).done = true;
         state.take_if_done(request);
