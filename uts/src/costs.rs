@@ -13,6 +13,7 @@ use crate::{
     lanes::Kernel,
     machine::{Machine, Message, Traffic},
     named, parallel,
+    plan::Asks,
     rng::State,
     steal_stack::{FREE, StealStack},
     tree::Tree,
@@ -254,7 +255,7 @@ fn steals(world: &SimpleCommunicator, granted: bool) -> f64 {
         world.barrier();
         let machine = Stealing::new(world, granted, STEALS);
         let began = mpi::time();
-        parallel::run(world, machine, Budget::new(world, None), |_| {});
+        parallel::run(world, machine, Budget::new(world, None), Asks::AtOnce, |_| {});
         least = least.min((mpi::time() - began) * 1e9 / STEALS as f64);
     }
     least
@@ -314,7 +315,11 @@ impl Machine for Stealing {
         }
     }
 
-    fn respond(&mut self) {}
+    fn respond(&mut self, _may_ask: bool) {}
+
+    fn would_ask(&self) -> bool {
+        false
+    }
 
     fn next_outgoing(&mut self) -> Option<(usize, Message)> {
         if std::mem::take(&mut self.asked) {

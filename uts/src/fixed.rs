@@ -102,7 +102,11 @@ impl Machine for Fixed<'_> {
         unreachable!("{message:?} from rank {from}: nothing is sent in this search");
     }
 
-    fn respond(&mut self) {}
+    fn respond(&mut self, _may_ask: bool) {}
+
+    fn would_ask(&self) -> bool {
+        false
+    }
 
     fn next_outgoing(&mut self) -> Option<(usize, Message)> {
         None

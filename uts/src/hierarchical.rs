@@ -32,9 +32,9 @@ use crate::{
     lanes::Kernel,
     machine::Traffic,
     parallel::Progress,
-    plan::Sharing,
+    plan::{Asks, Sharing},
     statistics::{Clock, RankStatistics, State},
-    steal_stack::{FREE, Patience, StealStack},
+    steal_stack::{FREE, Patience, StealStack, is_idle_soon},
     tree::Tree,
 };
 use mpi::{
@@ -78,7 +78,7 @@ pub(crate) fn search(
     mut budget: Budget,
     mut progress: impl FnMut(Progress),
 ) -> RankStatistics {
-    let mut thief = Thief::new(world, sharing.chunk as usize);
+    let mut thief = Thief::new(world, sharing);
     let mut frontier = Frontier::new(tree, kernel);
     if thief.rank == ROOT {
         frontier.start();
@@ -125,21 +125,24 @@ struct Thief {
     last: usize,
     /// A request was sent before it was needed.
     prefetching: bool,
+    asks: Asks,
 }
 
 impl Thief {
-    fn new(world: &SimpleCommunicator, chunk: usize) -> Self {
+    fn new(world: &SimpleCommunicator, sharing: Sharing) -> Self {
         let groups = groups(world);
         let rank = world.rank();
         let own = groups.iter().position(|it| it.contains(&rank)).unwrap_or_default();
         Self {
             rank,
-            stack: StealStack::new(world, chunk),
+            // The plan was checked: a chunk fits.
+            stack: StealStack::new(world, sharing.chunk as usize),
             traffic: Traffic::default(),
             last: (own + 1) % groups.len(),
             own,
             groups,
             prefetching: false,
+            asks: sharing.asks,
         }
     }
 
@@ -166,6 +169,7 @@ impl Thief {
                 return Some(chunk);
             }
             self.stack.write(self.rank, PRIVATE, 0);
+            self.wait_for_idleness();
             let answered = self.prefetching && self.stack.read(self.rank, REPLY) != 0;
             if let Some(chunk) = answered.then(|| self.finish_prefetch()).flatten() {
                 return Some(chunk);
@@ -185,6 +189,13 @@ impl Thief {
                 Awaited::Chunk(chunk) => return Some(chunk),
                 Awaited::Cancellation => clock.enter(State::Searching),
             }
+        }
+    }
+
+    /// Waits until the PE has nothing else to do; meanwhile answers others.
+    fn wait_for_idleness(&mut self) {
+        while self.asks == Asks::WhenIdle && !is_idle_soon() {
+            self.answer();
         }
     }
 
@@ -237,7 +248,7 @@ impl Thief {
 
     /// Waits for the answer to a request; meanwhile answers others.
     fn wait_for_reply(&mut self) -> Option<Vec<Branch>> {
-        let mut patience = Patience::default();
+        let mut patience = Patience::for_work();
         let reply = loop {
             match self.stack.read(self.rank, REPLY) {
                 0 => {}
@@ -304,7 +315,7 @@ impl Thief {
         {
             return self.act_for_group(leader, size);
         }
-        let mut patience = Patience::default();
+        let mut patience = Patience::for_work();
         loop {
             self.answer();
             let [cancelled, done] = self.stack.read_two(leader, CANCELLED);
@@ -345,7 +356,7 @@ impl Thief {
             if self.stack.increment(ROOT, GROUPS) == groups {
                 self.stack.write(ROOT, ALL_DONE, 1);
             }
-            let mut patience = Patience::default();
+            let mut patience = Patience::for_work();
             loop {
                 self.answer();
                 if self.stack.read(ROOT, ALL_DONE) == 1 {

@@ -152,9 +152,12 @@ pub trait Machine {
     /// Takes in a message from another rank.
     fn receive(&mut self, from: usize, message: Message);
 
-    /// Answers others, and, if this rank has no work itself, takes its next step to find some. To be
-    /// called first, and after messages were received.
-    fn respond(&mut self);
+    /// Answers others, and, if this rank has no work itself and may ask for some, takes its next step to find
+    /// it. To be called first, and after messages were received.
+    fn respond(&mut self, may_ask: bool);
+
+    /// Whether it would ask for work if it might.
+    fn would_ask(&self) -> bool;
 
     /// The next message to be sent, and to whom.
     fn next_outgoing(&mut self) -> Option<(usize, Message)>;

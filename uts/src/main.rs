@@ -108,9 +108,7 @@ struct Job {
 impl Job {
     fn new(options: Options) -> Result<Self, OptionsError> {
         let (tree, kernel) = (options.tree()?, options.kernel()?);
-        // The number of ranks is not negative, and fits.
-        let ranks = if options.sequential { 2 } else { options.vrt.ranks() as usize };
-        let plan = options.plan(ranks)?;
+        let plan = options.plan()?;
         Ok(Self { tree, kernel, plan, options, board: Board::new() })
     }
 

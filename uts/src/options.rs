@@ -9,7 +9,7 @@ use uts::{
     budget,
     lanes::Kernel,
     named::{self, NAMED},
-    plan::{Algorithm, Amount, Interval, Plan, PlanError, Sharing, Victims},
+    plan::{Algorithm, Amount, Asks, Interval, Plan, PlanError, Sharing, Victims},
     termination::Termination,
     tree::{Kind, ParameterError, Parameters, Shape, Tree},
 };
@@ -119,6 +119,12 @@ pub struct Options {
     /// Random ranks that a rank without work asks before it waits for its lifelines
     #[arg(long, value_name = "NUMBER", default_value_t = Sharing::default().tries)]
     tries: u32,
+
+    /// When a rank without work asks for some, if there are more ranks than PEs: when-idle, that is
+    /// when its PE has nothing else to do, as before that it would gain nothing, and keep others from
+    /// their work; or at-once, as if each rank had a processor
+    #[arg(long, value_name = "WHEN", value_parser = asks)]
+    ask: Option<Asks>,
 
     /// How to compute nodes: auto (the fastest here), or plain, avx2, avx512
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -269,12 +275,15 @@ impl Options {
         })
     }
 
-    /// How the tree is to be searched, on so many ranks.
+    /// How the tree is to be searched.
     ///
     /// # Errors
     ///
     /// If there is no such search.
-    pub fn plan(&self, ranks: usize) -> Result<Plan, OptionsError> {
+    pub fn plan(&self) -> Result<Plan, OptionsError> {
+        let pes = self.vrt.pes() as usize;
+        // In one thread any algorithm searches as well as another.
+        let ranks = if self.sequential { 2 } else { self.vrt.ranks() as usize };
         let default = Plan::of(self.algorithm);
         let sharing = default.sharing;
         let steals = self.algorithm == Algorithm::Steal;
@@ -301,6 +310,7 @@ impl Options {
                 tries: self.tries,
                 victims: self.victims.unwrap_or(sharing.victims),
                 amount: self.amount.unwrap_or(sharing.amount),
+                asks: if ranks <= pes { Asks::AtOnce } else { self.ask.unwrap_or(Asks::WhenIdle) },
                 ..sharing
             },
             limit: self.limit,
@@ -341,6 +351,10 @@ pub fn termination(text: &str) -> Result<Termination, String> {
 
 fn victims(text: &str) -> Result<Victims, String> {
     named(text, &Victims::ALL, Victims::name)
+}
+
+fn asks(text: &str) -> Result<Asks, String> {
+    named(text, &Asks::ALL, Asks::name)
 }
 
 fn amount(text: &str) -> Result<Amount, String> {
@@ -457,8 +471,9 @@ mod tests {
 
         let plan = |line: &str, ranks| {
             let arguments: Vec<&str> = line.split(' ').collect();
-            let plan = parse(&arguments).expect("sound for the parser").plan(ranks);
-            plan.expect_err("must be refused").to_string()
+            let mut options = parse(&arguments).expect("sound for the parser");
+            options.vrt = options.vrt.with_pes(2).with_ranks(ranks);
+            options.plan().expect_err("must be refused").to_string()
         };
         let text = plan("--algorithm static --termination token", 4);
         assert!(text.contains("static") && text.ends_with("with static there is quiescence"));
@@ -471,11 +486,19 @@ mod tests {
 
     #[test]
     fn a_plan_is_the_algorithms_with_what_was_given() {
-        let plan = |line: &str| {
+        let plan_on = |line: &str, pes| {
             let arguments: Vec<&str> = line.split_whitespace().collect();
-            parse(&arguments).expect("sound").plan(4).expect("sound")
+            let mut options = parse(&arguments).expect("sound");
+            options.vrt = options.vrt.with_pes(pes).with_ranks(4);
+            options.plan().expect("sound")
         };
+        let plan = |line| plan_on(line, 4);
         assert_eq!(plan(""), Plan::default());
+        let asks = |line, pes| plan_on(line, pes).sharing.asks;
+        assert_eq!(
+            [asks("", 3), asks("--ask at-once", 3), asks("--ask when-idle", 4)],
+            [Asks::WhenIdle, Asks::AtOnce, Asks::AtOnce]
+        );
         let sharing = Sharing { chunk: 7, ..Algorithm::Steal2007.defaults() };
         let expected = Plan { sharing, ..Plan::of(Algorithm::Steal2007) };
         assert_eq!(plan("--algorithm steal-2007 -c 7"), expected);

@@ -1,6 +1,10 @@
 //! The search by many ranks: of the algorithms that send messages, a [`Machine`] on each rank and the
 //! messages between them; the others are called from here.
 //!
+//! The papers have one process on each processor. Of several ranks on a PE, one that has run out of work asks for
+//! some only when none of the others has any ([`mpi::when_idle`]): until then it would gain nothing by it, and keep
+//! them from theirs.
+//!
 //! A rank with work looks for messages once in every poll interval; one without work blocks in a
 //! receive, and costs the others of its processor nothing. Messages without branches are short or
 //! empty and told apart by their tags. They are sent with blocking standard sends, which must not wait
@@ -15,7 +19,7 @@ use crate::{
     hierarchical,
     lanes::Kernel,
     machine::{Machine, Message, Traffic},
-    plan::{Algorithm, Plan},
+    plan::{Algorithm, Asks, Plan},
     searcher::Searcher,
     shared_2006,
     sharing::Sharer,
@@ -85,14 +89,15 @@ pub fn search(
         Algorithm::Steal | Algorithm::Steal2007 => {
             let searcher =
                 Searcher::new(Frontier::new(tree, kernel), rank, ranks, sharing, termination);
-            run(world, searcher, budget, progress)
+            run(world, searcher, budget, sharing.asks, progress)
         }
         Algorithm::Share => {
             let sharer = Sharer::new(Frontier::new(tree, kernel), rank, ranks, sharing);
-            run(world, sharer, budget, progress)
+            run(world, sharer, budget, sharing.asks, progress)
         }
         Algorithm::Static => {
-            run(world, Fixed::new(tree, kernel, rank, ranks, sharing), budget, progress)
+            let fixed = Fixed::new(tree, kernel, rank, ranks, sharing);
+            run(world, fixed, budget, sharing.asks, progress)
         }
         Algorithm::Shared2006 => {
             shared_2006::search(world, tree, kernel, sharing, budget, progress)
@@ -108,13 +113,16 @@ pub(crate) fn run(
     world: &SimpleCommunicator,
     machine: impl Machine,
     mut budget: Budget,
+    asks: Asks,
     mut progress: impl FnMut(Progress),
 ) -> RankStatistics {
     let mut party = Party { world, machine, sums: None };
     let mut clock = Clock::start(State::Working);
     let alone = world.size() == 1;
+    let mut is_idle = false;
     loop {
-        party.machine.respond();
+        let may_ask = asks == Asks::AtOnce || std::mem::take(&mut is_idle);
+        party.machine.respond(may_ask);
         party.send_all();
         if party.machine.has_ended() {
             break;
@@ -132,9 +140,10 @@ pub(crate) fn run(
             }
             clock.enter(State::Overhead);
         } else {
-            let asks = party.machine.is_asking();
-            clock.enter(if asks { State::Searching } else { State::Idle });
-            party.wait();
+            let would_ask = party.machine.would_ask();
+            let searches = would_ask || party.machine.is_asking();
+            clock.enter(if searches { State::Searching } else { State::Idle });
+            is_idle = party.wait(would_ask && asks == Asks::WhenIdle);
         }
         party.receive_what_arrived();
     }
@@ -159,6 +168,7 @@ struct Party<'w, M> {
 enum Event {
     Message(Vec<u32>, Status),
     Sums([u64; 2]),
+    Idle,
 }
 
 impl<M: Machine> Party<'_, M> {
@@ -225,8 +235,9 @@ impl<M: Machine> Party<'_, M> {
         self.take_in(&words, status);
     }
 
-    /// Waits for a message, or for the sums over all ranks if those are under way or to be begun.
-    fn wait(&mut self) {
+    /// Waits for a message, or for the sums over all ranks if those are under way or to be begun; or until the PE
+    /// has nothing else to do. Gives whether it was that.
+    fn wait(&mut self, or_idleness: bool) -> bool {
         let world = self.world;
         if self.sums.is_none() {
             self.sums = self.machine.contribution().map(|mine| -> Sums<'_> {
@@ -238,22 +249,37 @@ impl<M: Machine> Party<'_, M> {
                 })
             });
         }
-        let Some(sums) = &mut self.sums else { return self.receive() };
+        if self.sums.is_none() && !or_idleness {
+            self.receive();
+            return false;
+        }
         let source = world.any_process();
+        let sums = &mut self.sums;
         let mut message = std::pin::pin!(source.receive_vec_async::<u32>(None));
+        let mut idleness = std::pin::pin!(mpi::when_idle());
         let event = mpi::block_on(std::future::poll_fn(|context| {
             if let Poll::Ready((words, status)) = message.as_mut().poll(context) {
                 return Poll::Ready(Event::Message(words, status));
             }
-            sums.as_mut().poll(context).map(Event::Sums)
+            if let Some(sums) = sums
+                && let Poll::Ready(sums) = sums.as_mut().poll(context)
+            {
+                return Poll::Ready(Event::Sums(sums));
+            }
+            match or_idleness {
+                true => idleness.as_mut().poll(context).map(|()| Event::Idle),
+                false => Poll::Pending,
+            }
         }));
         match event {
+            Event::Idle => return true,
             Event::Message(words, status) => self.take_in(&words, status),
             Event::Sums(sums) => {
                 self.sums = None;
                 self.machine.receive_sums(sums);
             }
         }
+        false
     }
 
     fn take_in(&mut self, words: &[u32], status: Status) {

@@ -198,6 +198,30 @@ impl std::fmt::Display for Interval {
     }
 }
 
+/// When a rank without work looks for some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asks {
+    /// At once, as a process does that has a processor for itself.
+    AtOnce,
+    /// When its PE has nothing else to do. Then few ranks have work, so one that asks all the others
+    /// one after the other begins with the one that gave last.
+    WhenIdle,
+}
+
+impl Asks {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::WhenIdle, Self::AtOnce];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AtOnce => "at-once",
+            Self::WhenIdle => "when-idle",
+        }
+    }
+}
+
 /// When and how ranks share work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
@@ -213,6 +237,8 @@ pub struct Sharing {
     pub amount: Amount,
     /// A rank with work answers only one request at each look.
     pub one_at_a_look: bool,
+    /// When a rank without work looks for some.
+    pub asks: Asks,
 }
 
 impl Default for Sharing {
@@ -224,6 +250,7 @@ impl Default for Sharing {
             victims: Victims::Lifelines,
             amount: Amount::Half,
             one_at_a_look: false,
+            asks: Asks::AtOnce,
         }
     }
 }

@@ -40,7 +40,7 @@
 use crate::{
     frontier::{Branch, Counts, OpenNodes},
     machine::{Machine, Message, Traffic, below, mix},
-    plan::{Amount, Sharing, Victims},
+    plan::{Amount, Asks, Sharing, Victims},
     termination::{Detector, Drain, Outbox, Termination, Verdict},
 };
 use std::collections::VecDeque;
@@ -210,11 +210,7 @@ impl<N: OpenNodes> Searcher<N> {
     }
 
     fn look_for_work(&mut self) {
-        let persistent = self.is_persistent();
-        if self.ranks == 1 || self.drain.is_stopped() || !self.detector.may_ask(persistent) {
-            return;
-        }
-        if persistent || self.tries_left > 0 {
+        if self.is_persistent() || self.tries_left > 0 {
             self.tries_left = self.tries_left.saturating_sub(1);
             self.unanswered += 1;
             let victim = self.next_victim();
@@ -237,8 +233,10 @@ impl<N: OpenNodes> Searcher<N> {
             next if next == self.rank => (next + 1) % self.ranks,
             next => next,
         };
-        match (self.sharing.victims, self.gave.take()) {
+        let Sharing { victims, asks, .. } = self.sharing;
+        match (victims, self.gave.take()) {
             (Victims::Last, Some(gave)) => gave,
+            (Victims::RoundRobin, Some(gave)) if asks == Asks::WhenIdle => gave,
             (Victims::RoundRobin | Victims::Last, _) => following(self.asked),
             (Victims::Random | Victims::Lifelines, _) => {
                 let bits = mix(self.random);
@@ -340,15 +338,31 @@ impl<N: OpenNodes> Machine for Searcher<N> {
         }
     }
 
-    fn respond(&mut self) {
+    fn respond(&mut self, may_ask: bool) {
         self.share();
         if self.has_work() || self.ended {
             return;
         }
-        if self.unanswered == 0 {
-            self.look_for_work();
+        if self.would_ask() {
+            if may_ask {
+                self.look_for_work();
+            } else if !self.is_persistent() {
+                // It is not passive before it has asked.
+                return;
+            }
         }
         self.look_for_end();
+    }
+
+    fn would_ask(&self) -> bool {
+        let persistent = self.is_persistent();
+        !self.has_work()
+            && self.unanswered == 0
+            && self.ranks > 1
+            && !self.ended
+            && !self.drain.is_stopped()
+            && self.detector.may_ask(persistent)
+            && (persistent || self.tries_left > 0 || self.lifelines.iter().any(|it| !it.stands))
     }
 
     fn next_outgoing(&mut self) -> Option<(usize, Message)> {

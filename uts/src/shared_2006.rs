@@ -21,7 +21,7 @@ use crate::{
     lanes::Kernel,
     machine::{Traffic, mix},
     parallel::Progress,
-    plan::Sharing,
+    plan::{Asks, Sharing},
     statistics::{Clock, RankStatistics, State},
     steal_stack::{FREE, Patience, StealStack},
     tree::Tree,
@@ -86,6 +86,9 @@ pub(crate) fn search(
             continue;
         }
         clock.enter(State::Searching);
+        if sharing.asks == Asks::WhenIdle {
+            mpi::block_on(mpi::when_idle());
+        }
         probes = mix(probes);
         if let Some(chunk) = probe(&stack, rank, ranks, probes, &mut traffic) {
             traffic.note_got(&chunk);
@@ -128,7 +131,7 @@ fn wait_at_barrier(stack: &StealStack, ranks: u32) -> bool {
         stack.write(ROOT, DONE, 1);
         return true;
     }
-    let mut patience = Patience::default();
+    let mut patience = Patience::for_work();
     loop {
         let [cancelled, done] = stack.read_two(ROOT, CANCELLED);
         if done == 1 {

@@ -120,14 +120,19 @@ impl<N: OpenNodes> Machine for Sharer<N> {
         }
     }
 
-    fn respond(&mut self) {
+    fn would_ask(&self) -> bool {
+        let asks = matches!(self.role, Role::Worker { waiting: false, .. });
+        asks && !self.has_work() && !self.ended
+    }
+
+    fn respond(&mut self, may_ask: bool) {
         if self.ended {
             return;
         }
         let open = self.frontier.open();
         match &mut self.role {
             Role::Worker { manager, sent, waiting, .. } if open == 0 => {
-                if !*waiting {
+                if !*waiting && may_ask {
                     *waiting = true;
                     *sent += 1;
                     self.outbox.push_back((*manager, Message::Request(*sent)));

@@ -36,6 +36,8 @@ const LOCK: usize = 0;
 const AVAILABLE: usize = 1;
 /// The first of the words of the algorithms.
 pub const FREE: usize = 3;
+/// Whoever waits for idleness looks at what others have written after so long at the latest.
+const LONGEST: Duration = Duration::from_millis(1);
 /// Where a chunk from elsewhere lands.
 const LANDING: usize = 16;
 
@@ -165,7 +167,7 @@ impl StealStack {
     }
 
     fn lock(&self, rank: Rank) {
-        let mut patience = Patience::default();
+        let mut patience = Patience::for_lock();
         // A rank's number is not negative.
         while !self.swap(rank, LOCK, 0, self.rank as u32 + 1) {
             patience.wait();
@@ -201,23 +203,52 @@ impl StealStack {
 
 /// How a rank waits for what others write: it lets the other ranks of its PE run, and sleeps if that
 /// goes on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Patience {
+    /// It waits until the others of its PE have nothing to do, and not only for their turns.
+    for_idleness: bool,
     waits: u32,
 }
 
 impl Patience {
-    const YIELDS: u32 = 50;
+    /// Waits before the first sleep: for turns of others, and for idleness, which takes a fraction of a
+    /// microsecond if it is there.
+    const TURNS: u32 = 50;
+    const IDLE: u32 = 400;
     const SHORTEST: Duration = Duration::from_micros(20);
     /// The longest sleep is 2 to this power times the shortest.
     const DOUBLINGS: u32 = 5;
 
+    /// For a lock, which somebody has who will let go of it soon.
+    #[must_use]
+    pub fn for_lock() -> Self {
+        Self { for_idleness: false, waits: 0 }
+    }
+
+    /// For work.
+    #[must_use]
+    pub fn for_work() -> Self {
+        Self { for_idleness: true, waits: 0 }
+    }
+
     /// Waits a little, longer each time.
     pub fn wait(&mut self) {
-        match self.waits.checked_sub(Self::YIELDS) {
-            None => mpi::yield_now(),
+        let before_sleep = if self.for_idleness { Self::IDLE } else { Self::TURNS };
+        match self.waits.checked_sub(before_sleep) {
             Some(sleeps) => mpi::sleep(Self::SHORTEST * (1 << sleeps.min(Self::DOUBLINGS))),
+            None if self.for_idleness => {
+                if !is_idle_soon() {
+                    return;
+                }
+            }
+            None => mpi::yield_now(),
         }
         self.waits = self.waits.saturating_add(1);
     }
+}
+
+/// Waits until the PE has nothing else to do, but not for long. Gives whether it has not.
+#[must_use]
+pub fn is_idle_soon() -> bool {
+    mpi::block_on(mpi::timeout(LONGEST, mpi::when_idle())).is_ok()
 }

@@ -123,6 +123,11 @@ fn every_algorithm_on_2_ranks() {
 }
 
 #[test]
+fn every_algorithm_on_7_ranks_that_ask_at_once() {
+    every_algorithm_with("--pes 2 --ranks 7 -c 4 -i 32 --ask at-once");
+}
+
+#[test]
 fn every_algorithm_on_7_ranks_that_move() {
     every_algorithm_with("--pes 2 --ranks 7 -c 4 -i 32 --lb random --lb-period 1ms");
 }

@@ -299,7 +299,7 @@ mod tests {
             let Program::Ours(_) = &run.program else { continue };
             let name = run.name();
             let options = Options::try_parse_from(name.split(' ')).expect("a sound line");
-            assert!(options.plan(options.vrt.ranks() as usize).is_ok(), "{name}");
+            assert!(options.plan().is_ok(), "{name}");
         }
     }
 

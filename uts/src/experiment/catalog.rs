@@ -126,7 +126,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Shares of the work",
         question: "In the paper of 2006 (figure 8) each of 8 threads does its 12.5% of T3 for chunks \
                    of 15 to 55 nodes; of T1 so only at 15: at 35 and more a few do most of it, as the \
-                   same nodes near the root are stolen again and again.",
+                   same nodes near the root are stolen again and again. Here 8 ranks on 2 PEs, which \
+                   look for work at once when they have none.",
         axis: "chunk (nodes)",
         measure: Measure::LargestShare,
         jobs: || {
@@ -135,7 +136,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 for tree in TREES {
                     for chunk in [5, 15, 35, 55, 100, 200, 400] {
                         let line = format!(
-                            "--tree {tree} --algorithm {algorithm} -c {chunk} --pes 2 --ranks 8"
+                            "--tree {tree} --algorithm {algorithm} -c {chunk} --pes 2 --ranks 8 --ask at-once"
                         );
                         jobs.push(job(format!("{algorithm}, {tree}"), chunk.into(), line));
                     }
@@ -148,12 +149,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "ranks",
         title: "Over-decomposition",
         question: "What do more ranks than processors cost? (The papers have one per processor.) \
-                   Each algorithm with its defaults on 2 PEs, tree T1L.",
+                   Each algorithm with its defaults on 2 PEs, tree T1L; and two whose ranks look for \
+                   work at once when they have none, though others of their PE have some.",
         axis: "ranks per PE",
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
-            for algorithm in PARALLEL {
+            let eager = ["steal --ask at-once", "hierarchical --ask at-once"];
+            for algorithm in PARALLEL.into_iter().chain(eager) {
                 for each in [1, 2, 4, 8, 16, 32, 64] {
                     let ranks = 2 * each;
                     let line =
@@ -177,7 +180,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 for each in [1, 2, 4, 8] {
                     let ranks = 2 * each;
                     let line = format!(
-                        "--tree {tree} --algorithm hierarchical --pes 2 --ranks {ranks} --node-size 1"
+                        "--tree {tree} --algorithm hierarchical --pes 2 --ranks {ranks} --node-size 1 \
+                         --ask at-once"
                     );
                     jobs.push(job(tree, each.into(), line));
                 }

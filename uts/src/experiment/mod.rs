@@ -190,8 +190,7 @@ mod tests {
                 let line = std::iter::once("uts").chain(job.arguments.split_whitespace());
                 let options = Options::try_parse_from(line).expect("a sound line");
                 assert!(options.tree().is_ok() && options.kernel().is_ok(), "{}", job.arguments);
-                let ranks = if options.sequential { 2 } else { options.vrt.ranks() as usize };
-                assert!(options.plan(ranks).is_ok(), "{}", job.arguments);
+                assert!(options.plan().is_ok(), "{}", job.arguments);
             }
         }
     }

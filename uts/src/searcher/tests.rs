@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     frontier::Frontier,
     lanes::Kernel,
-    plan::{Algorithm, Interval, Plan},
+    plan::{Algorithm, Asks, Interval, Plan},
     sharing::Sharer,
     tree::{Kind, Parameters, Shape, Tree},
 };
@@ -33,8 +33,8 @@ impl<M: Machine> World<M> {
     }
 
     /// Lets one rank respond, and sends what it says.
-    fn respond(&mut self, rank: usize) {
-        self.machines[rank].respond();
+    fn respond(&mut self, rank: usize, may_ask: bool) {
+        self.machines[rank].respond(may_ask);
         if rank == 0 && self.machines[0].has_ended() && self.clean_end {
             assert!(self.flying.is_empty(), "in flight at the end: {:?}", self.flying);
             let working = self.machines.iter().filter(|it| it.has_work()).count();
@@ -55,12 +55,17 @@ impl<M: Machine> World<M> {
 
     /// Lets ranks work and messages arrive in any order until the end.
     fn run(&mut self) {
-        (0..self.machines.len()).for_each(|rank| self.respond(rank));
+        // Else as on processors that are idle now and then.
+        let eager = self.draw(2) == 0;
+        (0..self.machines.len()).for_each(|rank| self.respond(rank, eager));
         while !self.machines.iter().all(Machine::has_ended) {
             let working: Vec<usize> =
                 (0..self.machines.len()).filter(|&it| self.machines[it].has_work()).collect();
             let (workers, messages) = (working.len(), self.flying.len());
-            let choices = workers + messages + self.sums.len();
+            let waiting: Vec<usize> =
+                (0..self.machines.len()).filter(|&it| self.machines[it].would_ask()).collect();
+            let others = workers + messages + waiting.len();
+            let choices = others + self.sums.len();
             assert!(choices > 0, "nobody works, nothing is on its way, and it is not the end");
             let rank = match self.draw(choices) {
                 choice if choice < workers => {
@@ -73,13 +78,17 @@ impl<M: Machine> World<M> {
                     self.machines[to].receive(from, message);
                     to
                 }
+                choice if choice < others => {
+                    self.respond(waiting[choice - workers - messages], true);
+                    continue;
+                }
                 choice => {
-                    let (rank, sums) = self.sums.swap_remove(choice - workers - messages);
+                    let (rank, sums) = self.sums.swap_remove(choice - others);
                     self.machines[rank].receive_sums(sums);
                     rank
                 }
             };
-            self.respond(rank);
+            self.respond(rank, eager);
         }
         assert!(self.flying.is_empty(), "left over: {:?}", self.flying);
     }
@@ -145,7 +154,15 @@ fn any_order_of_messages_gives_the_whole_tree_and_a_clean_end() {
                     _ => Interval::Fixed(1 + 5 * seed),
                 };
                 let (chunk, one_at_a_look) = (1 + seed % 5, seed % 2 == 1);
-                let sharing = Sharing { chunk, interval, tries: 2, victims, amount, one_at_a_look };
+                let sharing = Sharing {
+                    chunk,
+                    interval,
+                    tries: 2,
+                    victims,
+                    amount,
+                    one_at_a_look,
+                    asks: Asks::AtOnce,
+                };
                 for termination in Termination::ALL {
                     let plan = Plan { sharing, termination, ..Plan::default() };
                     let mut world = stealing(&tree, ranks, plan, seed);
@@ -197,7 +214,7 @@ fn a_chunk_is_given_only_from_more_than_two_and_to_one_thief_at_a_look() {
     [2, 3, 2].into_iter().for_each(|thief| victim.receive(thief, Message::Try));
     let mut answers = Vec::new();
     for _ in 0..3 {
-        victim.respond();
+        victim.respond(true);
         answers.extend(victim.next_outgoing());
         assert_eq!(victim.next_outgoing(), None, "one at a look");
     }
@@ -214,7 +231,7 @@ fn a_thief_asks_a_bounded_number_of_times_and_then_waits() {
     let sharing = Sharing { tries: 3, ..Sharing::default() };
     let end = Termination::DijkstraScholten;
     let mut thief = Searcher::new(Frontier::new(&tree, Kernel::PLAIN), 5, 16, sharing, end);
-    thief.respond();
+    thief.respond(true);
     assert_eq!(thief.next_outgoing(), None, "at the start its name is left already");
 
     let state = crate::rng::State::root(0);
@@ -222,20 +239,20 @@ fn a_thief_asks_a_bounded_number_of_times_and_then_waits() {
     thief.receive(4, Message::Gift(vec![branch]));
     thief.explore();
     for _ in 0..3 {
-        thief.respond();
+        thief.respond(true);
         let (victim, message) = thief.next_outgoing().expect("it tries again");
         assert_eq!((message, victim == 5), (Message::Try, false));
         assert_eq!(thief.next_outgoing(), None);
         thief.receive(victim, Message::Refusal);
     }
-    thief.respond();
+    thief.respond(true);
     assert_eq!(thief.next_outgoing(), Some((4, Message::Lifeline)), "the others still stand");
     assert_eq!(thief.next_outgoing(), None);
     thief.receive(4, Message::Note);
-    thief.respond();
+    thief.respond(true);
     assert_eq!(thief.next_outgoing(), Some((4, Message::Receipt)), "its parent's");
     thief.receive(9, Message::Try);
-    thief.respond();
+    thief.respond(true);
     assert_eq!(thief.next_outgoing(), Some((9, Message::Refusal)));
     assert_eq!(thief.next_outgoing(), None, "from now on it only answers");
 }

@@ -106,7 +106,7 @@ impl<M: Machine> World<M> {
             now += scan + costs.overhead + costs.branch * branches(&message);
             it.machine.receive(from, message);
         }
-        it.machine.respond();
+        it.machine.respond(true);
         while let Some((to, message)) = self.processes[process].machine.next_outgoing() {
             now += costs.overhead + costs.branch * branches(&message);
             let arrival = now + costs.latency + costs.byte * bytes(&message);
