@@ -12,8 +12,8 @@
 //!    which it writes to a place of the thief's; none, but its group has private work; none at all;
 //! 4. waits at the barrier of its group.
 //!
-//! If a rank acquires its last chunk and no other of its group has any, it makes its request to the
-//! neighbouring group already then (*prefetch*) and looks for the answer when it has run out.
+//! If a rank acquires its last chunk, or gets one from elsewhere, and no other of its group has any, it makes its request
+//! to the neighbouring group already then (*prefetch*) and looks for the answer when it has run out.
 //!
 //! # Knowing the end
 //!
@@ -58,13 +58,16 @@ const ALL_DONE: usize = FREE + 4;
 const REQUEST: usize = FREE + 5;
 /// Of a thief: the answer, or 0.
 const REPLY: usize = FREE + 6;
-/// Of each rank: 1 if it has nodes.
-const PRIVATE: usize = FREE + 7;
+/// Of the first rank of a group: how many of its ranks have nodes.
+const BUSY: usize = FREE + 7;
 
 /// Answers.
 const WORK: u32 = 1;
 const ONLY_PRIVATE: u32 = 2;
 const NOTHING: u32 = 3;
+
+/// A rank with nodes looks for requests after so many of them at the latest: whoever asked waits.
+const ANSWER_INTERVAL: u64 = 256;
 
 /// The rank that has the words of the second barrier.
 const ROOT: Rank = 0;
@@ -83,13 +86,21 @@ pub(crate) fn search(
     if thief.rank == ROOT {
         frontier.start();
     }
-    thief.stack.write(thief.rank, PRIVATE, u32::from(frontier.open() > 0));
+    if frontier.open() > 0 {
+        thief.set_busy(true);
+    }
     world.barrier();
     let mut clock = Clock::start(State::Working);
     loop {
         while frontier.open() > 0 {
             clock.enter(State::Working);
-            frontier.explore(sharing.interval.first());
+            let mut left = sharing.interval.first();
+            while left > 0 && frontier.open() > 0 {
+                let nodes = left.min(ANSWER_INTERVAL);
+                frontier.explore(nodes);
+                thief.answer();
+                left -= nodes;
+            }
             progress(Progress { counts: frontier.counts(), traffic: thief.traffic });
             if budget.is_spent(frontier.counts().nodes) {
                 frontier.abandon();
@@ -99,13 +110,12 @@ pub(crate) fn search(
                 let chunk = frontier.take_bottom(sharing.chunk);
                 thief.release(&chunk);
             }
-            thief.answer();
             mpi::yield_now();
         }
         clock.enter(State::Searching);
         let Some(chunk) = thief.next_chunk(&mut clock) else { break };
         frontier.add(chunk);
-        thief.stack.write(thief.rank, PRIVATE, 1);
+        thief.set_busy(true);
     }
     clock.enter(State::Idle);
     world.barrier();
@@ -120,11 +130,15 @@ struct Thief {
     stack: StealStack,
     traffic: Traffic,
     groups: Vec<Vec<Rank>>,
+    /// Where in each group a rank had chunks last.
+    seen: Vec<usize>,
     /// The number of its group, and the group where it last had success.
     own: usize,
     last: usize,
     /// A request was sent before it was needed.
     prefetching: bool,
+    /// It is counted among those of its group that have nodes.
+    busy: bool,
     asks: Asks,
 }
 
@@ -140,8 +154,10 @@ impl Thief {
             traffic: Traffic::default(),
             last: (own + 1) % groups.len(),
             own,
+            seen: vec![0; groups.len()],
             groups,
             prefetching: false,
+            busy: false,
             asks: sharing.asks,
         }
     }
@@ -152,6 +168,19 @@ impl Thief {
         let leader = self.leader();
         if self.stack.read(leader, CANCELLED) == 0 {
             self.stack.write(leader, CANCELLED, 1);
+        }
+    }
+
+    /// Notes for the others whether this rank has nodes.
+    fn set_busy(&mut self, busy: bool) {
+        if std::mem::replace(&mut self.busy, busy) == busy {
+            return;
+        }
+        let leader = self.leader();
+        if busy {
+            let _ = self.stack.increment(leader, BUSY);
+        } else {
+            self.leave(leader, BUSY, |_| false);
         }
     }
 
@@ -168,19 +197,22 @@ impl Thief {
                 self.prefetch();
                 return Some(chunk);
             }
-            self.stack.write(self.rank, PRIVATE, 0);
+            self.set_busy(false);
             self.wait_for_idleness();
             let answered = self.prefetching && self.stack.read(self.rank, REPLY) != 0;
             if let Some(chunk) = answered.then(|| self.finish_prefetch()).flatten() {
+                self.prefetch();
                 return Some(chunk);
             }
             if let Some(chunk) = self.steal_in_group() {
                 return Some(chunk);
             }
             if let Some(chunk) = self.prefetching.then(|| self.finish_prefetch()).flatten() {
+                self.prefetch();
                 return Some(chunk);
             }
             if let Some(chunk) = self.steal_elsewhere() {
+                self.prefetch();
                 return Some(chunk);
             }
             clock.enter(State::Idle);
@@ -231,12 +263,16 @@ impl Thief {
         None
     }
 
-    /// A rank with a chunk in another group than this rank's.
-    fn rank_with_chunks(&self, group: usize) -> Option<Rank> {
+    /// A rank with a chunk in another group than this rank's. Begins with the one that had some last.
+    fn rank_with_chunks(&mut self, group: usize) -> Option<Rank> {
         if group == self.own {
             return None;
         }
-        self.groups[group].iter().copied().find(|&it| self.stack.available(it) > 0)
+        let ranks = &self.groups[group];
+        let all = (self.seen[group]..ranks.len()).chain(0..self.seen[group]);
+        let seen = all.into_iter().find(|&it| self.stack.available(ranks[it]) > 0)?;
+        self.seen[group] = seen;
+        Some(ranks[seen])
     }
 
     /// Asks a rank for a chunk, if nobody else does. There must be no other request of this rank's.
@@ -248,7 +284,7 @@ impl Thief {
 
     /// Waits for the answer to a request; meanwhile answers others.
     fn wait_for_reply(&mut self) -> Option<Vec<Branch>> {
-        let mut patience = Patience::for_work();
+        let mut patience = Patience::for_answer();
         let reply = loop {
             match self.stack.read(self.rank, REPLY) {
                 0 => {}
@@ -271,7 +307,14 @@ impl Thief {
     fn prefetch(&mut self) {
         let neighbour = (self.own + 1) % self.groups.len();
         let group = &self.groups[self.own];
-        if self.prefetching || group.iter().any(|&it| self.stack.available(it) > 0) {
+        let has_others = match self.asks {
+            Asks::AtOnce => group.iter().any(|&it| self.stack.available(it) > 0),
+            // While another rank of the PE has nodes it is not idle.
+            Asks::WhenIdle => {
+                self.stack.available(self.rank) > 0 || self.stack.read(self.leader(), BUSY) > 1
+            }
+        };
+        if self.prefetching || has_others {
             return;
         }
         if let Some(victim) = self.rank_with_chunks(neighbour) {
@@ -300,9 +343,11 @@ impl Thief {
                 WORK
             }
             None => {
-                let mut group = self.groups[self.own].iter();
-                let private = group.any(|&it| self.stack.read(it, PRIVATE) == 1);
-                if private { ONLY_PRIVATE } else { NOTHING }
+                if self.stack.read(self.leader(), BUSY) > 0 {
+                    ONLY_PRIVATE
+                } else {
+                    NOTHING
+                }
             }
         };
         self.stack.write(thief, REPLY, reply);

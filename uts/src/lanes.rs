@@ -68,14 +68,10 @@ impl Digests {
     /// Compares the random numbers.
     #[inline(always)]
     fn find_parents(&mut self, least: &LaneWords) {
-        let mut parents = 0;
-        for (lane, (word, least)) in self.words[4].iter().zip(least).enumerate() {
-            // All bits of a reversed one, or none.
-            let reversed = (least.cast_signed() >> 31).cast_unsigned();
-            let random = (word ^ reversed) & (RANDOM_VALUES - 1);
-            parents |= u16::from(random >= least & (RANDOM_VALUES - 1)) << lane;
-        }
-        self.parents = parents;
+        let lanes = self.words[4].iter().zip(least).enumerate();
+        self.parents = lanes.fold(0, |parents, (lane, (word, least))| {
+            parents | u16::from(may_be_parent(*word, *least)) << lane
+        });
     }
 
     /// The state in one lane.
@@ -86,8 +82,17 @@ impl Digests {
     #[inline]
     #[must_use]
     pub fn state(&self, lane: usize) -> State {
-        State([0, 1, 2, 3, 4].map(|word: usize| self.words[word][lane]))
+        let [a, b, c, d, e] = &self.words;
+        State([a[lane], b[lane], c[lane], d[lane], e[lane]])
     }
+}
+
+/// Whether a node with this last word may have children, for this element of [`Messages::least`].
+#[inline(always)]
+fn may_be_parent(word: u32, least: u32) -> bool {
+    // All bits of a reversed one, or none.
+    let reversed = (least.cast_signed() >> 31).cast_unsigned();
+    (word ^ reversed) & (RANDOM_VALUES - 1) >= least & (RANDOM_VALUES - 1)
 }
 
 /// A way to hash sixteen messages.
@@ -197,14 +202,17 @@ impl Kernel {
 }
 
 fn hash_plain(messages: &Messages, used: usize, digests: &mut Digests) {
-    for lane in 0..used {
-        let parent = State([0, 1, 2, 3, 4].map(|word: usize| messages.parent[word][lane]));
+    let mut parents = 0;
+    let [a, b, c, d, e] = &messages.parent;
+    for lane in 0..used.min(LANES) {
+        let parent = State([a[lane], b[lane], c[lane], d[lane], e[lane]]);
         let child = parent.child(messages.index[lane]);
         for (words, word) in digests.words.iter_mut().zip(child.0) {
             words[lane] = word;
         }
+        parents |= u16::from(may_be_parent(child.0[4], messages.least[lane])) << lane;
     }
-    digests.find_parents(&messages.least);
+    digests.parents = parents;
 }
 
 #[cfg(test)]

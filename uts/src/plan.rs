@@ -86,9 +86,9 @@ impl Algorithm {
             Self::Steal | Self::Static => lifelines,
             Self::Steal2007 => Sharing { one_at_a_look: true, ..paper },
             Self::Share => Sharing { interval: Interval::Fixed(2048), ..paper },
-            Self::Hierarchical | Self::Shared2006 => {
-                Sharing { interval: Interval::Fixed(1024), ..paper }
-            }
+            Self::Shared2006 => Sharing { interval: Interval::Fixed(1024), ..paper },
+            // Its paper names none.
+            Self::Hierarchical => Sharing { chunk: 24, interval: Interval::Fixed(1024), ..paper },
         }
     }
 }

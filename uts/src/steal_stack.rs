@@ -36,8 +36,9 @@ const LOCK: usize = 0;
 const AVAILABLE: usize = 1;
 /// The first of the words of the algorithms.
 pub const FREE: usize = 3;
-/// Whoever waits for idleness looks at what others have written after so long at the latest.
-const LONGEST: Duration = Duration::from_millis(1);
+/// Whoever waits for idleness looks at what others have written after so long at the latest: hardly ever there is
+/// anything, and each look takes time from the rank that works.
+const LONGEST: Duration = Duration::from_millis(10);
 /// Where a chunk from elsewhere lands.
 const LANDING: usize = 16;
 
@@ -167,7 +168,7 @@ impl StealStack {
     }
 
     fn lock(&self, rank: Rank) {
-        let mut patience = Patience::for_lock();
+        let mut patience = Patience::for_answer();
         // A rank's number is not negative.
         while !self.swap(rank, LOCK, 0, self.rank as u32 + 1) {
             patience.wait();
@@ -211,17 +212,15 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Waits before the first sleep: for turns of others, and for idleness, which takes a fraction of a
-    /// microsecond if it is there.
-    const TURNS: u32 = 50;
-    const IDLE: u32 = 400;
+    /// Waits before the first sleep; each takes a fraction of a microsecond if the PE has nothing else to do.
+    const AWAKE: u32 = 400;
     const SHORTEST: Duration = Duration::from_micros(20);
     /// The longest sleep is 2 to this power times the shortest.
     const DOUBLINGS: u32 = 5;
 
-    /// For a lock, which somebody has who will let go of it soon.
+    /// For a lock that somebody will let go of soon, or an answer that will come soon.
     #[must_use]
-    pub fn for_lock() -> Self {
+    pub fn for_answer() -> Self {
         Self { for_idleness: false, waits: 0 }
     }
 
@@ -233,8 +232,7 @@ impl Patience {
 
     /// Waits a little, longer each time.
     pub fn wait(&mut self) {
-        let before_sleep = if self.for_idleness { Self::IDLE } else { Self::TURNS };
-        match self.waits.checked_sub(before_sleep) {
+        match self.waits.checked_sub(Self::AWAKE) {
             Some(sleeps) => mpi::sleep(Self::SHORTEST * (1 << sleeps.min(Self::DOUBLINGS))),
             None if self.for_idleness => {
                 if !is_idle_soon() {

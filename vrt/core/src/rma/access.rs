@@ -304,25 +304,32 @@ fn words(memory: *const u8, len: usize, size: usize) -> impl Iterator<Item = (us
         .chain((long..len).step_by(size).map(move |at| (at, size)))
 }
 
-/// Copies bytes, words at a time where both sides are aligned.
+/// Copies bytes, in the longest words in which both sides are aligned: so nobody sees a part of an element that is such a
+/// word itself.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `len` bytes.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    let words = if (from as usize | to as usize).is_multiple_of(8) { len / 8 } else { 0 };
-    // SAFETY: as the caller promises; words are aligned.
-    unsafe {
-        for i in 0..words {
-            let from = AtomicU64::from_ptr(from.cast::<u64>().cast_mut().add(i));
-            let to = AtomicU64::from_ptr(to.cast::<u64>().add(i));
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        for i in words * 8..len {
-            let from = AtomicU8::from_ptr(from.cast_mut().add(i));
-            AtomicU8::from_ptr(to.add(i)).store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+    let (from, both, mut at) = (from.cast_mut(), from as usize | to as usize, 0);
+    macro_rules! in_words {
+        ($atomic:ty, $size:literal) => {
+            if both.is_multiple_of($size) {
+                while len - at >= $size {
+                    // SAFETY: as the caller promises; both sides are aligned, as what was copied before were whole words.
+                    unsafe {
+                        let word = <$atomic>::from_ptr(from.add(at).cast()).load(Ordering::Relaxed);
+                        <$atomic>::from_ptr(to.add(at).cast()).store(word, Ordering::Relaxed);
+                    }
+                    at += $size;
+                }
+            }
+        };
     }
+    in_words!(AtomicU64, 8);
+    in_words!(AtomicU32, 4);
+    in_words!(AtomicU16, 2);
+    in_words!(AtomicU8, 1);
 }
 
 #[cfg(test)]
@@ -335,6 +342,34 @@ mod tests {
             address: Elsewhere::new(memory.as_mut_ptr() as usize + offset),
             len: 8 * memory.len() - offset,
             control: Elsewhere::new(std::ptr::from_ref(control) as usize),
+        }
+    }
+
+    /// Who reads an element while another writes it sees the one or the other.
+    #[test]
+    fn nobody_sees_a_part_of_an_element() {
+        let control = Control::default();
+        for size in [1_usize, 2, 4, 8] {
+            let mut memory = [0_u64; 2];
+            let target = target(&mut memory, &control, size % 8);
+            let both = [[0; 8], [u8::MAX; 8]];
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for round in 0..50_000 {
+                        let from = both[round % 2].as_ptr();
+                        // SAFETY: the memory has room for the element, and stays until the threads have ended.
+                        unsafe { access(&target, 0, 1, size, Access::Put { from }) }
+                    }
+                });
+                for _ in 0..50_000 {
+                    let mut seen = 0_u64;
+                    let to = (&raw mut seen).cast();
+                    // SAFETY: as above; there is room for the element.
+                    unsafe { access(&target, 0, 1, size, Access::Get { to }) }
+                    let ones = u64::MAX >> (64 - 8 * size);
+                    assert!(seen == 0 || seen == ones, "{size} bytes: {seen:x}");
+                }
+            });
         }
     }
 
