@@ -67,7 +67,7 @@ const ONLY_PRIVATE: u32 = 2;
 const NOTHING: u32 = 3;
 
 /// A rank with nodes looks for requests after so many of them at the latest: whoever asked waits.
-const ANSWER_INTERVAL: u64 = 256;
+pub(crate) const ANSWER_INTERVAL: u64 = 256;
 
 /// The rank that has the words of the second barrier.
 const ROOT: Rank = 0;

@@ -25,6 +25,7 @@ mod barriers;
 use super::{Costs, Simulated, SimulationError, bits::Bits, events::Events};
 use crate::{
     frontier::{Branch, OpenNodes},
+    hierarchical::ANSWER_INTERVAL,
     lanes::LANES,
     machine::{Traffic, mix},
     plan::{Algorithm, Plan, Sharing},
@@ -95,6 +96,8 @@ struct Process<N> {
     ring: VecDeque<Vec<Branch>>,
     traffic: Traffic,
     worked: f64,
+    /// What answers in the midst of an interval have cost.
+    owed: f64,
     /// It looks at nodes, and answers only between two intervals.
     works: bool,
     /// Those that ask it.
@@ -163,6 +166,7 @@ impl<N: OpenNodes> World<N> {
             ring: VecDeque::new(),
             traffic: Traffic::default(),
             worked: 0.0,
+            owed: 0.0,
             works: false,
             requests: VecDeque::new(),
             prefetch: Prefetch::None,
@@ -210,9 +214,13 @@ impl<N: OpenNodes> World<N> {
             What::Attempt(place, passed) => self.attempt(rank, at, place, passed),
             What::Request(thief) => {
                 self.processes[rank].requests.push_back(thief);
-                // One without work looks all the time.
+                // One without work looks all the time, one of `hierarchical` several times in an interval.
                 if !self.processes[rank].works {
                     self.answer(rank, at);
+                } else if !self.asks() {
+                    let looks = at + 0.5 * ANSWER_INTERVAL as f64 * self.costs.node;
+                    let answered = self.answer(rank, looks);
+                    self.processes[rank].owed += answered - looks;
                 }
             }
             What::Reply(chunk) => self.receive_reply(rank, at, chunk),
@@ -245,7 +253,8 @@ impl<N: OpenNodes> World<N> {
         let nodes = (it.nodes.counts().nodes - before).max(LANES as u64);
         let cost = nodes as f64 * costs.node;
         it.worked += cost;
-        let mut now = at + cost + if asks { costs.look } else { costs.turn };
+        let mut now = at + cost + std::mem::take(&mut it.owed);
+        now += if asks { costs.look } else { costs.turn };
         let spare = it.nodes.open() > 2 * self.sharing.chunk && it.ring.len() < SLOTS;
         if spare && !asks {
             let chunk = it.nodes.take_bottom(self.sharing.chunk);
@@ -473,6 +482,7 @@ impl<N: OpenNodes> World<N> {
             self.victims.set(rank, true);
         }
         self.open_barrier(rank);
+        let now = if asks { now } else { self.prefetch(rank, now) };
         self.events.push(now, rank, What::Turn);
     }
 
@@ -507,7 +517,8 @@ impl<N: OpenNodes> World<N> {
         it.traffic.prefetched += 1;
         it.traffic.note_got(&chunk);
         it.nodes.add(chunk);
-        self.events.push(at, rank, What::Turn);
+        let now = self.prefetch(rank, at);
+        self.events.push(now, rank, What::Turn);
     }
 
     /// A thief has looked everywhere that it can.

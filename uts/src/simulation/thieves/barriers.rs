@@ -9,7 +9,7 @@ use crate::{frontier::OpenNodes, termination::Termination};
 
 /// Nanoseconds of a wait after which a rank sleeps, of its shortest and its longest sleep, as in
 /// [`crate::steal_stack::Patience`].
-const YIELDING: f64 = 5e3;
+const YIELDING: f64 = 3e4;
 const SLEEPS: [f64; 2] = [2e4, 6.4e5];
 
 /// A barrier.
