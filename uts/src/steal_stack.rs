@@ -84,7 +84,7 @@ impl StealStack {
         self.lock(self.rank);
         let [available, head] = self.read_two(self.rank, AVAILABLE);
         self.write_slot(self.rank, self.slot(head + available), branches);
-        self.write(self.rank, AVAILABLE, available + 1);
+        self.replace(self.rank, AVAILABLE, available + 1);
         self.unlock(self.rank);
     }
 
@@ -97,8 +97,12 @@ impl StealStack {
         self.lock(self.rank);
         let [available, head] = self.read_two(self.rank, AVAILABLE);
         let chunk = (available > 0).then(|| {
-            self.write(self.rank, AVAILABLE, available - 1);
-            self.empty_slot(self.rank, self.slot(head + available - 1))
+            self.replace(self.rank, AVAILABLE, available - 1);
+            let slot = self.slot(head + available - 1);
+            let branches = self.read_slot(self.rank, slot);
+            // Only this rank writes into it.
+            self.replace(self.rank, slot, 0);
+            branches
         });
         self.unlock(self.rank);
         chunk
@@ -151,6 +155,11 @@ impl StealStack {
     /// Writes a word of a rank, after what this rank has written before.
     pub fn write(&self, rank: Rank, word: usize, value: u32) {
         self.window.flush_all();
+        self.replace(rank, word, value);
+    }
+
+    /// Writes a word of a rank, in no order: for what is read under a lock.
+    fn replace(&self, rank: Rank, word: usize, value: u32) {
         self.window.accumulate(rank, word, &[value], SystemOperation::replace());
     }
 
@@ -170,7 +179,7 @@ impl StealStack {
     fn lock(&self, rank: Rank) {
         let mut patience = Patience::for_answer();
         // A rank's number is not negative.
-        while !self.swap(rank, LOCK, 0, self.rank as u32 + 1) {
+        while self.window.compare_and_swap(rank, LOCK, 0, self.rank as u32 + 1) != 0 {
             patience.wait();
         }
         self.window.flush_all();
@@ -193,12 +202,16 @@ impl StealStack {
     }
 
     fn empty_slot(&self, rank: Rank, slot: usize) -> Vec<Branch> {
+        let branches = self.read_slot(rank, slot);
+        self.write(rank, slot, 0);
+        branches
+    }
+
+    fn read_slot(&self, rank: Rank, slot: usize) -> Vec<Branch> {
         let mut words = vec![0; 1 + self.chunk * Branch::WORDS];
         self.window.get(rank, slot, &mut words);
         let words = &words[1..1 + words[0] as usize * Branch::WORDS];
-        let branches = words.as_chunks().0.iter().copied().map(Branch::from_words).collect();
-        self.write(rank, slot, 0);
-        branches
+        words.as_chunks().0.iter().copied().map(Branch::from_words).collect()
     }
 }
 
