@@ -360,7 +360,7 @@ impl Thief {
         {
             return self.act_for_group(leader, size);
         }
-        let mut patience = Patience::for_work();
+        let mut patience = Patience::for_work(self.asks);
         loop {
             self.answer();
             let [cancelled, done] = self.stack.read_two(leader, CANCELLED);
@@ -401,7 +401,7 @@ impl Thief {
             if self.stack.increment(ROOT, GROUPS) == groups {
                 self.stack.write(ROOT, ALL_DONE, 1);
             }
-            let mut patience = Patience::for_work();
+            let mut patience = Patience::for_work(self.asks);
             loop {
                 self.answer();
                 if self.stack.read(ROOT, ALL_DONE) == 1 {

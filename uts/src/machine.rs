@@ -159,6 +159,12 @@ pub trait Machine {
     /// Whether it would ask for work if it might.
     fn would_ask(&self) -> bool;
 
+    /// Whether another rank waits for work that reaches this one: then it has to ask though its PE is not idle, if
+    /// that goes on.
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
     /// The next message to be sent, and to whom.
     fn next_outgoing(&mut self) -> Option<(usize, Message)>;
 

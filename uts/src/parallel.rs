@@ -2,8 +2,8 @@
 //! messages between them; the others are called from here.
 //!
 //! The papers have one process on each processor. Of several ranks on a PE, one that has run out of work asks for
-//! some only when none of the others has any ([`mpi::when_idle`]): until then it would gain nothing by it, and keep
-//! them from theirs.
+//! some only when none of the others has any ([`mpi::when_idle`], [`Asks`]): until then it would gain nothing by it, and
+//! keep them from theirs.
 //!
 //! A rank with work looks for messages once in every poll interval; one without work blocks in a
 //! receive, and costs the others of its processor nothing. Messages without branches are short or
@@ -34,7 +34,7 @@ use mpi::{
     topology::SimpleCommunicator,
     traits::*,
 };
-use std::{pin::Pin, task::Poll};
+use std::{pin::Pin, task::Poll, time::Duration};
 
 const TRY: Tag = 1;
 const REFUSAL: Tag = 2;
@@ -50,6 +50,10 @@ const ASK: Tag = 11;
 const TALLY: Tag = 12;
 const STOP: Tag = 13;
 const DRAINED: Tag = 14;
+
+/// A rank without work, of which another one awaits some, asks for it after so long though its PE has something else
+/// to do. (If it never did, work might not reach a PE that is idle, as it is passed on from neighbour to neighbour.)
+const LONGEST: Duration = Duration::from_millis(40);
 
 /// What a rank has done so far, told to those who watch.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +172,8 @@ struct Party<'w, M> {
 enum Event {
     Message(Vec<u32>, Status),
     Sums([u64; 2]),
-    Idle,
+    /// The PE is idle, or has not been for as long as is waited for that.
+    Idle(bool),
 }
 
 impl<M: Machine> Party<'_, M> {
@@ -236,7 +241,7 @@ impl<M: Machine> Party<'_, M> {
     }
 
     /// Waits for a message, or for the sums over all ranks if those are under way or to be begun; or until the PE
-    /// has nothing else to do. Gives whether it was that.
+    /// has nothing else to do. Gives whether it is time to ask for work.
     fn wait(&mut self, or_idleness: bool) -> bool {
         let world = self.world;
         if self.sums.is_none() {
@@ -256,7 +261,7 @@ impl<M: Machine> Party<'_, M> {
         let source = world.any_process();
         let sums = &mut self.sums;
         let mut message = std::pin::pin!(source.receive_vec_async::<u32>(None));
-        let mut idleness = std::pin::pin!(mpi::when_idle());
+        let mut idleness = std::pin::pin!(mpi::timeout(LONGEST, mpi::when_idle()));
         let event = mpi::block_on(std::future::poll_fn(|context| {
             if let Poll::Ready((words, status)) = message.as_mut().poll(context) {
                 return Poll::Ready(Event::Message(words, status));
@@ -267,12 +272,12 @@ impl<M: Machine> Party<'_, M> {
                 return Poll::Ready(Event::Sums(sums));
             }
             match or_idleness {
-                true => idleness.as_mut().poll(context).map(|()| Event::Idle),
+                true => idleness.as_mut().poll(context).map(|it| Event::Idle(it.is_ok())),
                 false => Poll::Pending,
             }
         }));
         match event {
-            Event::Idle => return true,
+            Event::Idle(is_idle) => return is_idle || self.machine.is_awaited(),
             Event::Message(words, status) => self.take_in(&words, status),
             Event::Sums(sums) => {
                 self.sums = None;

@@ -58,6 +58,8 @@ pub struct Searcher<N> {
     trying: VecDeque<usize>,
     /// Ranks that have left their names here, the one that has waited longest first.
     remembered: VecDeque<usize>,
+    /// How many of them have asked to be; the others were there from the beginning, and are served first.
+    came: usize,
 
     lifelines: Vec<Lifeline>,
     tries_left: u32,
@@ -110,6 +112,7 @@ impl<N: OpenNodes> Searcher<N> {
             traffic: Traffic::default(),
             trying: VecDeque::new(),
             remembered: lifelines.iter().copied().filter(|&it| it != 0).collect(),
+            came: 0,
             lifelines: lifelines
                 .iter()
                 .map(|&neighbour| Lifeline { neighbour, stands: rank != 0 })
@@ -205,6 +208,7 @@ impl<N: OpenNodes> Searcher<N> {
         if let Some(thief) = self.trying.pop_front() {
             self.send(thief, Message::Work(branches));
         } else if let Some(thief) = self.remembered.pop_front() {
+            self.came = self.came.min(self.remembered.len());
             self.send(thief, Message::Gift(branches));
         }
     }
@@ -314,6 +318,7 @@ impl<N: OpenNodes> Machine for Searcher<N> {
             Message::Lifeline => {
                 self.detector.control(false);
                 self.remembered.push_back(from);
+                self.came += 1;
                 self.send(from, Message::Note);
             }
             Message::Note => {
@@ -352,6 +357,10 @@ impl<N: OpenNodes> Machine for Searcher<N> {
             }
         }
         self.look_for_end();
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.came > 0
     }
 
     fn would_ask(&self) -> bool {

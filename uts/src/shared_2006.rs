@@ -96,7 +96,7 @@ pub(crate) fn search(
             continue;
         }
         clock.enter(State::Idle);
-        if wait_at_barrier(&stack, ranks as u32) {
+        if wait_at_barrier(&stack, ranks as u32, sharing.asks) {
             break;
         }
     }
@@ -126,12 +126,12 @@ fn probe(
 }
 
 /// Waits until work was released or there is none; gives whether the search is over.
-fn wait_at_barrier(stack: &StealStack, ranks: u32) -> bool {
+fn wait_at_barrier(stack: &StealStack, ranks: u32, asks: Asks) -> bool {
     if stack.increment(ROOT, COUNT) == ranks {
         stack.write(ROOT, DONE, 1);
         return true;
     }
-    let mut patience = Patience::for_work();
+    let mut patience = Patience::for_work(asks);
     loop {
         let [cancelled, done] = stack.read_two(ROOT, CANCELLED);
         if done == 1 {

@@ -19,7 +19,7 @@
 //! window's copies are not ordered among themselves; a fence stands behind taking the lock and before
 //! letting it go, and where the order of two accesses matters.
 
-use crate::frontier::Branch;
+use crate::{frontier::Branch, plan::Asks};
 use mpi::{
     collective::SystemOperation,
     topology::{Rank, SimpleCommunicator},
@@ -239,8 +239,8 @@ impl Patience {
 
     /// For work.
     #[must_use]
-    pub fn for_work() -> Self {
-        Self { for_idleness: true, waits: 0 }
+    pub fn for_work(asks: Asks) -> Self {
+        Self { for_idleness: asks == Asks::WhenIdle, waits: 0 }
     }
 
     /// Waits a little, longer each time.
