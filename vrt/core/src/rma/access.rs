@@ -352,11 +352,11 @@ mod tests {
         for size in [1_usize, 2, 4, 8] {
             let mut memory = [0_u64; 2];
             let target = target(&mut memory, &control, size % 8);
-            let both = [[0; 8], [u8::MAX; 8]];
+            let both = [0, u64::MAX];
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     for round in 0..50_000 {
-                        let from = both[round % 2].as_ptr();
+                        let from = (&raw const both[round % 2]).cast();
                         // SAFETY: the memory has room for the element, and stays until the threads have ended.
                         unsafe { access(&target, 0, 1, size, Access::Put { from }) }
                     }
