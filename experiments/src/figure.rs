@@ -123,6 +123,10 @@ impl Figure<'_> {
     fn number(&self, x: f64) -> String {
         match self.axis {
             Axis::FromZero => format!("{x:.1}"),
+            // Between points that are numbered there is nothing to be read.
+            Axis::Span if x.fract() != 0.0 && self.places.iter().all(|it| it.fract() == 0.0) => {
+                String::new()
+            }
             Axis::Span => format!("{x:.0}"),
             Axis::Listed if x.fract() == 0.0 => {
                 self.places.get(x as usize).map(f64::to_string).unwrap_or_default()
