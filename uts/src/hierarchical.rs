@@ -269,8 +269,8 @@ impl Thief {
             return None;
         }
         let ranks = &self.groups[group];
-        let all = (self.seen[group]..ranks.len()).chain(0..self.seen[group]);
-        let seen = all.into_iter().find(|&it| self.stack.available(ranks[it]) > 0)?;
+        let mut all = (self.seen[group]..ranks.len()).chain(0..self.seen[group]);
+        let seen = all.find(|&it| self.stack.available(ranks[it]) > 0)?;
         self.seen[group] = seen;
         Some(ranks[seen])
     }

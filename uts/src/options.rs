@@ -105,8 +105,8 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_parser = amount)]
     amount: Option<Amount>,
 
-    /// Nodes that a rank keeps, and gives away, at least [default: 32 for steal,
-    /// 24 for hierarchical, else 20]
+    /// Nodes that a rank keeps, and gives away, at least [default: 32 for steal, 24 for
+    /// hierarchical, else 20]
     #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
     chunk: Option<u64>,
 

@@ -51,9 +51,10 @@ const TALLY: Tag = 12;
 const STOP: Tag = 13;
 const DRAINED: Tag = 14;
 
-/// A rank without work, of which another one awaits some, asks for it after so long though its PE has something else
-/// to do. (If it never did, work might not reach a PE that is idle, as it is passed on from neighbour to neighbour.)
-const LONGEST: Duration = Duration::from_millis(40);
+/// So long a rank without work waits for its PE to have nothing else to do, before it looks at what others have written,
+/// or asks for work if another one awaits some of it. (If it never did, work might not reach a PE that is idle, as it is
+/// passed on from neighbour to neighbour.) Hardly ever there is anything, and each look takes time from those who work.
+pub(crate) const LONGEST: Duration = Duration::from_millis(40);
 
 /// What a rank has done so far, told to those who watch.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@
 //! window's copies are not ordered among themselves; a fence stands behind taking the lock and before
 //! letting it go, and where the order of two accesses matters.
 
-use crate::{frontier::Branch, plan::Asks};
+use crate::{frontier::Branch, parallel::LONGEST, plan::Asks};
 use mpi::{
     collective::SystemOperation,
     topology::{Rank, SimpleCommunicator},
@@ -36,9 +36,6 @@ const LOCK: usize = 0;
 const AVAILABLE: usize = 1;
 /// The first of the words of the algorithms.
 pub const FREE: usize = 3;
-/// Whoever waits for idleness looks at what others have written after so long at the latest: hardly ever there is
-/// anything, and each look takes time from the rank that works.
-const LONGEST: Duration = Duration::from_millis(10);
 /// Where a chunk from elsewhere lands.
 const LANDING: usize = 16;
 

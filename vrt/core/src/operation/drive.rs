@@ -77,11 +77,7 @@ pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
         return drive_here(yield_now_async());
     }
-    let goes_on = pe::with(|pe| {
-        pe.take_arrivals();
-        pe.has_no_other_work()
-    });
-    if goes_on {
+    if pe::with(pe::Pe::would_yield_to_nobody) {
         return;
     }
     pe::with(|pe| pe.engine.yield_current());

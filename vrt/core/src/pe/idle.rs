@@ -136,10 +136,9 @@ impl Pe {
 
     /// Whether the running rank need not suspend to wait for idleness, as that is there now.
     pub(crate) fn is_idle_beside(&mut self) -> bool {
-        self.take_arrivals();
         !self.engine.timers.await_idleness()
+            && self.would_yield_to_nobody()
             && !self.engine.running().notified
-            && self.has_no_other_work()
     }
 
     /// Looks for a while whether the running rank's request gets done, when there is nothing else
@@ -198,6 +197,17 @@ impl Pe {
             engine.calls_without_turn = 0;
         }
         goes_on
+    }
+
+    /// Whether the running rank would go on at once if it let the others run. Where some are ready they run, whatever has
+    /// come.
+    #[inline(always)]
+    pub(crate) fn would_yield_to_nobody(&mut self) -> bool {
+        if !self.engine.ready.is_empty() {
+            return false;
+        }
+        self.take_arrivals();
+        self.has_no_other_work()
     }
 
     #[inline(always)]
