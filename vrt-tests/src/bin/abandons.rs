@@ -13,7 +13,8 @@ fn main() {
     let caught = {
         let shared = Mutex::new(&mut data);
         let write_late = || {
-            thread::sleep(Duration::from_millis(300));
+            // Not before the panic has been told, which takes its time on a busy machine.
+            thread::sleep(Duration::from_secs(10));
             shared.lock().unwrap_or_else(PoisonError::into_inner)[0] = 0xdead;
         };
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -58,7 +59,7 @@ fn main() {
     drop(data);
     let again = vec![7u64; 64];
     println!("caught: {}, the same memory: {}", caught.is_err(), again.as_ptr() == place);
-    thread::sleep(Duration::from_millis(600));
+    thread::sleep(if how == "detached" { Duration::ZERO } else { Duration::from_secs(12) });
     assert!(again.iter().all(|word| *word == 7), "a thread has written to memory that it lost");
     println!("ok");
 }

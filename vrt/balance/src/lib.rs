@@ -284,7 +284,7 @@ fn go_in_step(engine: &mut Engine, rank: u32, to: u32, periodic: bool) -> Result
     moved
 }
 
-/// Whether a rank has run since it was last moved by a step with a period, if it was.
+/// Whether a rank has run since its program was to begin, or it was last moved by a step with a period.
 fn has_run_since_it_came(core: &mut Core, rank: u32) -> bool {
     core.rank(rank).is_none_or(|state| state.came_at != Some(state.counters.switches))
 }

@@ -294,7 +294,7 @@ impl Config {
 
     pub(crate) fn options(&self) -> Options {
         Options {
-            eager: self.eager.map_or(8 << 10, |size| size.0),
+            eager: self.eager.map(|size| size.0),
             unexpected: self
                 .unexpected
                 .map_or_else(|| share_of_memory(self.ranks()), |size| size.0),

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Ring`] | one producer PE, one consumer PE | fixed cells published by a sequence word, long payloads in a byte ring beside them |
 //! | [`Doorbell`] | one sleeping PE, any number that wake it | announce, fence, look again, sleep on a futex |
+//! | [`Claims`] | one owner of long work, one that helps | both claim pieces from their ends, by one word |
 //! | [`RemoteFreeList`] | one owner, any number that free | Treiber stack, emptied whole by the owner |
 //! | [`Ending`] | all processes of a job | one word, set once |
 //!
@@ -12,11 +13,13 @@
 //! atomics are those of the loom model checker; the tests in `tests/loom.rs` explore every
 //! interleaving of the protocols above.
 
+mod claims;
 mod doorbell;
 mod ending;
 mod free_list;
 mod ring;
 
+pub use claims::{Claims, MOST_PIECES};
 #[cfg(not(loom))]
 pub use doorbell::register;
 pub use doorbell::{Doorbell, Sleep};

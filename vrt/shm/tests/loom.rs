@@ -6,9 +6,10 @@
 
 use std::num::NonZeroU32;
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use vrt_shm::{Consumer, Doorbell, Ending, Producer, RemoteFreeList, Ring, Sleep};
+use vrt_shm::{Claims, Consumer, Doorbell, Ending, Producer, RemoteFreeList, Ring, Sleep};
 
 #[test]
 fn ring_hands_over_cells_and_payloads() {
@@ -133,5 +134,49 @@ fn whoever_sees_a_job_ended_sees_the_status_of_the_first_to_end_it() {
         assert_eq!(last, Some(if first[0] { (1, 70) } else { (2, 101) }));
         assert!(first[0] != first[1], "one of both decides");
         assert!(seen.is_none() || seen == last, "what was seen stays");
+    });
+}
+
+#[test]
+fn shared_work_is_done_once_and_over_when_all_is_done() {
+    loom::model(|| {
+        const PIECES: u32 = 4;
+        let shared = Arc::new(Claims::new());
+        let done: Arc<Vec<UnsafeCell<u32>>> =
+            Arc::new((0..PIECES).map(|_| UnsafeCell::new(0)).collect());
+        let (round, mine) = shared.begin(PIECES);
+        let (theirs, their_done) = (shared.clone(), done.clone());
+        let helper = thread::spawn(move || {
+            while let Some(part) = theirs.claim_back(round) {
+                for piece in part.clone() {
+                    // SAFETY: claimed by this thread alone, which loom checks.
+                    their_done[piece as usize].with_mut(|it| unsafe { *it += 1 });
+                }
+                theirs.finish(part.len() as u32);
+            }
+        });
+        let mut own = 0;
+        let mut part = Some(mine);
+        while let Some(pieces) = part {
+            own += pieces.len() as u32;
+            for piece in pieces {
+                // SAFETY: as above.
+                done[piece as usize].with_mut(|it| unsafe { *it += 1 });
+            }
+            part = shared.claim_front();
+        }
+        while !shared.are_finished(own, PIECES) {
+            thread::yield_now();
+        }
+        for piece in done.iter() {
+            // SAFETY: nobody writes any more.
+            assert_eq!(piece.with(|it| unsafe { *it }), 1);
+        }
+        // What comes late finds another round.
+        let (next, _) = shared.begin(1);
+        assert_ne!(next, round);
+        helper.join().unwrap();
+        assert_eq!(shared.claim_front(), None);
+        assert!(shared.are_finished(1, 1));
     });
 }

@@ -7,6 +7,7 @@
 //! |---|---|---|---|
 //! | barrier | combined | - | - |
 //! | broadcast | combined | binomial tree | Thakur, Rabenseifner, Gropp 2005, section 4.1 |
+//! | reduce, all_reduce, several ranks per PE | combined | folded by PEs in windows (`long`) | - |
 //! | reduce, all_reduce | combined | binary tree over ranks, then broadcast | same, section 4.4 |
 //! | all_reduce, 2^k ranks, from `HALVING` on | - | recursive halving by doubling distance, then doubling back | same, section 4.5 (Rabenseifner), its distances reversed |
 //! | reduce_scatter | combined, each takes its part | as all_reduce up to the root, then scatter | - |
@@ -33,6 +34,7 @@ use crate::comm::combined::check_agreement;
 pub use crate::comm::combined::{Combined, combine_now};
 use crate::comm::operator::Operator;
 use crate::comm::reduce_op::ReduceOp;
+use crate::comm::spec::Spec;
 use crate::error::{Error, Site};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending};
@@ -180,6 +182,9 @@ impl Collective {
                 if combined.is_small(self.size()) {
                     return self.combine(0, &combined).await;
                 }
+                if let Some(windows) = combined.windows(&self.comm) {
+                    return self.combine_windows(windows, &combined).await;
+                }
             }
             self.number();
             let halves = self.size().is_power_of_two() && input.1 >= HALVING;
@@ -216,6 +221,15 @@ impl Collective {
                 combined.out = Out::of_slice(&mut all, input.2);
                 self.combine(0, &combined).await?;
                 return if me == root { op.fold_all(&all, input.1).map(Some) } else { Ok(None) };
+            }
+            if let ReduceOp::Predefined(operator) = op {
+                let mut combined = Combined::reduce(*operator, Some(root), input, None);
+                if let Some(windows) = combined.windows(&self.comm) {
+                    let mut all = vec![0u8; if me == root { input.1 } else { 0 }];
+                    combined.out = Out::of_slice(&mut all, input.2);
+                    self.combine_windows(windows, &combined).await?;
+                    return Ok((me == root).then_some(all));
+                }
             }
             let mut mine = input.slice().to_vec();
             let mut theirs = Vec::new();
@@ -576,16 +590,28 @@ impl Collective {
     }
 
     async unsafe fn combine(&self, phase: u32, combined: &Combined) -> Result<(), Error> {
-        let number = Some((self.number() << PHASE_BITS) | phase);
         let spec = combined.spec(&self.comm);
+        // SAFETY: as the caller promises.
+        unsafe { self.combine_as(&spec, phase, combined) }.await
+    }
+
+    /// # Safety
+    /// The buffers are valid for their lengths until the future is ready.
+    pub(super) async unsafe fn combine_as(
+        &self,
+        spec: &Spec,
+        phase: u32,
+        combined: &Combined,
+    ) -> Result<(), Error> {
+        let number = Some((self.number() << PHASE_BITS) | phase);
         let (input, out) = (combined.input.0, combined.out.0);
         // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { combine(&mut pe.engine, &spec, number, input, out) });
+        let started = pe::with(|pe| unsafe { combine(&mut pe.engine, spec, number, input, out) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
             Started::Pending(request, _) => Pending::new(request, self.site, None).await?,
         };
-        check_agreement(&outcome, &spec)
+        check_agreement(&outcome, spec)
     }
 
     /// The message by which this rank sends `data` to the rank `to` in a phase of the operation, of

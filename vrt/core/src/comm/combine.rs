@@ -20,9 +20,11 @@
 //! the middle of an operation. The result is where it waits for it: on the PE that it lives on, if that
 //! gets the result anyway, else at home; and follows it if it moves in between.
 
+use std::rc::Rc;
+
 use crate::comm::groups::{self, Groups};
 use crate::comm::guests::{self, Contributions, Guests};
-use crate::comm::parts::EVERYBODY;
+use crate::comm::parts::{EVERYBODY, Subtree};
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::comm::under_way::{Key, UnderWay};
 use crate::layout::Signature;
@@ -36,12 +38,13 @@ use crate::pe::{
 };
 use vrt_slot::Arena;
 
-/// Low bits of an operation's number: steps of one operation that are combined one after the other.
-pub(crate) const PHASE_BITS: u32 = 2;
+/// Low bits of an operation's number: steps of one operation, and windows of its data, that are combined one
+/// after the other.
+pub(crate) const PHASE_BITS: u32 = 12;
 /// Bytes in front of each part in a packet: start and level.
 const PART_HEADER: usize = 8;
 
-/// Longest contribution that is combined this way.
+/// Longest contribution that is kept until all are there. Longer ones are folded as they come.
 pub(crate) const MAX_UNIT: usize = 4 << 10;
 const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
@@ -147,7 +150,7 @@ impl Combining {
         let is_root = root == Some(rank);
         let broadcast = matches!(spec.what, What::Broadcast);
         let contributes = !broadcast || is_root;
-        let waits = if broadcast { !is_root } else { root.is_none() || is_root };
+        let waits = if broadcast { !is_root } else { is_root || !spec.is_rooted() };
         let begun = &mut core.running().collectives;
         let number = match number {
             Some(number) => {
@@ -169,7 +172,7 @@ impl Combining {
             }
         }
         let request = waits.then(|| {
-            let len = spec.result_len();
+            let len = if out.is_null() { 0 } else { spec.result_len() };
             let mut request = Request::receive(Room::untyped(out, len), None);
             request.outcome.bytes = len as u64;
             core.running().new_request(request)
@@ -309,7 +312,7 @@ impl Combining {
         }
         // All PEs with members get all parts, but not before this rank's home has sent what it
         // contributes: the operation is still under way here.
-        if spec.root.is_none() {
+        if !spec.is_rooted() {
             if !self.enter(core, spec, number, waiting.take()) {
                 return true;
             }
@@ -378,7 +381,8 @@ impl Combining {
     /// Keeps the parts in a packet; false if its sender means another operation.
     fn store_parts(&mut self, core: &mut Core, packet: &Packet, payload: *const u8) -> bool {
         let len = packet.len as usize;
-        let data = if len <= INLINE { packet.data.0.as_ptr() } else { payload };
+        let is_long = packet.source > 0;
+        let data = if len <= INLINE && !is_long { packet.data.0.as_ptr() } else { payload };
         // SAFETY: the packet's data, here or beside it, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let unit = packet.request as usize;
@@ -392,6 +396,12 @@ impl Combining {
             return false;
         }
         operation.others = Some(theirs);
+        if is_long {
+            let [part, offset] = [0, 1].map(|i| packet.data.word(i));
+            let part = (part as u32, (part >> 32) as u32);
+            operation.store_some(part, packet.source as usize, offset as usize, bytes);
+            return true;
+        }
         while let Some((head, rest)) = bytes.split_first_chunk::<PART_HEADER>() {
             let word =
                 |i: usize| u32::from_ne_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
@@ -458,11 +468,14 @@ impl Combining {
 
     /// Sends what this PE has to those who need it.
     fn send_parts(&mut self, core: &mut Core, spec: &Spec, number: u32) {
-        let rooted = spec.root.is_some() && !matches!(spec.what, What::Broadcast);
-        let targets = match spec.root {
+        let rooted = spec.is_rooted();
+        let targets: Rc<[u32]> = match spec.root {
             Some(root) if rooted => [core.shared.home(self.groups.job_rank(spec, root))].into(),
             _ => self.groups.elsewhere(spec),
         };
+        if rooted && *targets == [core.id] {
+            return;
+        }
         let mut bytes = std::mem::take(&mut self.outgoing);
         let operation = self.under_way.get((spec.context, number));
         operation.fold();
@@ -470,7 +483,11 @@ impl Combining {
         spec.disagreement().write_to(&mut packet);
         packet.context = spec.context;
         packet.sequence = number;
-        let mut parts = operation.parts.iter().peekable();
+        if spec.is_long() {
+            operation.send_long_parts(&mut core.net, spec, &targets, packet);
+        }
+        let short: &[Subtree] = if spec.is_long() { &[] } else { &operation.parts };
+        let mut parts = short.iter().peekable();
         while parts.peek().is_some() {
             bytes.clear();
             while bytes.len() + PART_HEADER + spec.unit <= MAX_PAYLOAD
@@ -484,13 +501,13 @@ impl Combining {
             if bytes.len() <= INLINE {
                 packet.data.0[..bytes.len()].copy_from_slice(&bytes);
             }
-            for target in targets.iter().filter(|target| **target != core.id) {
+            for target in targets.iter() {
                 // SAFETY: `bytes` is what lies beside the packet, if anything does.
                 unsafe { core.net.send(*target as usize, &packet, bytes.as_ptr()) };
             }
         }
         self.outgoing = bytes;
-        if rooted && !targets.contains(&core.id) {
+        if rooted {
             // The root's PE has it all now; nobody waits here.
             self.close(spec.context, number);
         }
@@ -524,6 +541,10 @@ impl Combining {
         }
         operation.waiting.clear();
         for mut waiting in away {
+            if waiting.out.is_null() {
+                core.complete(waiting.rank, waiting.request);
+                continue;
+            }
             let operation = self.under_way.get((context, number));
             let mut bytes = vec![0u8; spec.result_len()];
             let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
@@ -568,6 +589,7 @@ impl Combining {
         operation.here = here;
         if let Some(first) = first_here
             && !matches!(spec.what, What::Broadcast)
+            && !spec.is_long()
         {
             operation.make_room(first, spec.unit);
         }

@@ -5,8 +5,10 @@
 //! an operation differ take the same way.
 
 use crate::comm::CommunicatorHandle;
+use crate::comm::algorithms::Collective;
 use crate::comm::bytes::{In, Out};
 use crate::comm::combine::{MAX_UNIT, combine};
+use crate::comm::long::{self, FIRST_WINDOW};
 use crate::comm::operator::Operator;
 use crate::comm::spec::{Spec, What};
 use crate::error::{Error, Site};
@@ -77,6 +79,25 @@ impl Combined {
                 What::Reduce(_) | What::Broadcast => true,
             }
     }
+
+    /// Into how many windows a reduction is cut that PEs fold; `None`: its data goes from rank to rank.
+    pub(super) fn windows(&self, comm: &CommunicatorHandle) -> Option<usize> {
+        let What::Reduce(operator) = self.what else { return None };
+        let len = self.input.1;
+        let is_whole = len > MAX_UNIT && len.is_multiple_of(operator.scalar.size());
+        let pes = is_whole.then(|| pe::with(|pe| pe.engine.shared.pes()))?;
+        long::windows(len, comm.size as usize, pes)
+    }
+
+    /// A window of it, and its length.
+    fn window(&self, i: usize, windows: usize, comm: &CommunicatorHandle) -> Combined {
+        let What::Reduce(operator) = self.what else { return *self };
+        let (begin, len) = long::window(i, windows, self.input.1, operator.scalar.size());
+        let is_awaited = self.root.is_none_or(|root| root == comm.rank as usize);
+        let out = if is_awaited { self.out.range(begin, len) } else { Out::NOTHING };
+        Combined { input: self.input.range(begin, len), out, ..*self }
+    }
+
     /// What this rank says of it to its PE.
     #[inline]
     pub(super) fn spec(&self, comm: &CommunicatorHandle) -> Spec {
@@ -89,6 +110,7 @@ impl Combined {
             size: comm.size as u32,
             first: comm.first(),
             unit,
+            whole: unit,
             signature: if unit == 0 { Signature::ANY } else { self.input.2 },
         }
     }
@@ -110,7 +132,8 @@ pub unsafe fn combine_now(
     combined: &Combined,
 ) -> Result<bool, Error> {
     if !combined.is_small(comm.size as usize) {
-        return Ok(false);
+        // SAFETY: as the caller promises.
+        return unsafe { combine_long_now(may_block, comm, site, combined) };
     }
     let spec = combined.spec(comm);
     let (input, out) = (combined.input.0, combined.out.0);
@@ -122,6 +145,24 @@ pub unsafe fn combine_now(
     }
     check_agreement(&outcome, &spec)?;
     Ok(true)
+}
+
+/// [`combine_now`] of a reduction that PEs fold in windows.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn combine_long_now(
+    may_block: MayBlock,
+    comm: &CommunicatorHandle,
+    site: Site,
+    combined: &Combined,
+) -> Result<bool, Error> {
+    let Some(windows) = combined.windows(comm) else { return Ok(false) };
+    let collective = Collective::begin(comm, site);
+    // SAFETY: as the caller promises.
+    let future = unsafe { collective.combine_windows(windows, combined) };
+    operation::drive(may_block, future).map(|()| true)
 }
 
 #[cold]
@@ -138,9 +179,29 @@ pub(super) fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), E
 #[cold]
 fn disagreement(theirs: &Completion, own: &Spec) -> Error {
     Error::Disagreement {
-        own_bytes: own.unit,
+        own_bytes: own.whole,
         own: own.signature,
         bytes: theirs.bytes,
         theirs: Signature::from_number(theirs.tag as u16),
+    }
+}
+
+impl Collective {
+    /// Folds a long vector among the ranks of each PE and then among PEs, a window after the other.
+    ///
+    /// # Safety
+    /// The buffers are valid for their lengths until the future is ready.
+    pub(super) async unsafe fn combine_windows(
+        &self,
+        windows: usize,
+        combined: &Combined,
+    ) -> Result<(), Error> {
+        for i in 0..windows {
+            let window = combined.window(i, windows, &self.comm);
+            let spec = Spec { whole: combined.input.1, ..window.spec(&self.comm) };
+            // SAFETY: as the caller promises, of a part of the buffers.
+            unsafe { self.combine_as(&spec, FIRST_WINDOW + i as u32, &window) }.await?;
+        }
+        Ok(())
     }
 }

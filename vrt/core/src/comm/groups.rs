@@ -295,7 +295,7 @@ mod tests {
     fn spec(context: u32, first: u32) -> Spec {
         let what = What::Concatenate;
         let signature = crate::layout::Signature::ANY;
-        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0, signature }
+        Spec { what, root: None, context, rank: 0, size: 4, first, unit: 0, whole: 0, signature }
     }
 
     /// Two of the four members are here.

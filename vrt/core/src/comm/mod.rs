@@ -28,6 +28,7 @@ mod groups;
 mod guests;
 pub mod handle;
 pub mod inter;
+mod long;
 mod long_double;
 pub mod operator;
 mod parts;

@@ -8,6 +8,10 @@
 //!
 //! The ranks of a PE follow each other in nearly all groups. Then their contributions lie side by
 //! side in rank order, and become parts when all are there, a level of the tree at a time.
+//!
+//! Long contributions are folded as they come, each straight from the rank's buffer into the block that it
+//! belongs to, so that a value is read once and what is kept are a few blocks that stay in the cache: of ranks that
+//! come in order one for each level of the tree.
 
 use std::ops::Range;
 
@@ -33,6 +37,10 @@ pub(super) struct CombineState {
     /// Between two folds: nothing of interest.
     pub(super) pairs: Vec<Pair>,
     right: Vec<Subtree>,
+    /// Places in `data` of long parts that have been folded into others.
+    pub(super) free: Vec<usize>,
+    /// Long parts of other PEs that have come in part, with the bytes that have.
+    pub(super) arriving: Vec<(Subtree, usize)>,
     /// Ranks that the PE's own parts cover.
     pub(super) covered_here: u32,
     /// Ranks of this PE that have begun it, and that will.
@@ -78,11 +86,20 @@ impl CombineState {
                 // SAFETY: both have this length.
                 unsafe { copy_short(bytes.as_ptr(), place.as_mut_ptr(), bytes.len()) };
             }
-            None => {
-                let part = self.store(rank, 0, bytes);
-                self.parts.push(part);
-            }
+            None => match self.spec {
+                Some(Spec { what: What::Reduce(operator), .. }) if self.is_long() => {
+                    self.fold_in(operator, rank, bytes);
+                }
+                _ => {
+                    let part = self.store(rank, 0, bytes);
+                    self.parts.push(part);
+                }
+            },
         }
+    }
+
+    fn is_long(&self) -> bool {
+        self.spec.is_some_and(|spec| spec.is_long())
     }
 
     /// Makes room for contributions side by side, beginning with that of a rank.
@@ -234,6 +251,9 @@ impl CombineState {
                 return self.hand_out_parts(spec, to);
             }
             let result = &self.data[result.start..result.end];
+            if to.out.is_null() {
+                return;
+            }
             copy_short(result.as_ptr(), to.out, result.len());
         }
     }
@@ -257,6 +277,8 @@ impl CombineState {
         self.parts.clear();
         self.remote.clear();
         self.data.clear();
+        self.free.clear();
+        self.arriving.clear();
         self.side_by_side = None;
         self.waiting.clear();
         self.arrived = 0;
@@ -269,11 +291,12 @@ impl CombineState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::combine::MAX_UNIT;
     use crate::comm::operator::{Op, Operator};
     use crate::layout::Scalar;
     use proptest::prelude::*;
 
-    fn spec(size: u32) -> Spec {
+    fn spec(size: u32, is_long: bool) -> Spec {
         let operator = Operator { op: Op::Sum, scalar: Scalar::F64 };
         Spec {
             what: What::Reduce(operator),
@@ -283,6 +306,7 @@ mod tests {
             size,
             first: 0,
             unit: 8,
+            whole: if is_long { MAX_UNIT + 1 } else { 8 },
             signature: crate::layout::Signature::ANY,
         }
     }
@@ -307,19 +331,22 @@ mod tests {
             values in prop::collection::vec(-1e10f64..1e10, 1..70),
             mut owners in prop::collection::vec(0usize..4, 70),
             in_blocks in any::<bool>(),
+            is_long in any::<bool>(),
             order in any::<u64>(),
         ) {
             let n = values.len() as u32;
             if in_blocks {
                 owners.sort_unstable();
             }
-            let mut all = CombineState { spec: Some(spec(n)), ..CombineState::default() };
+            let spec = spec(n, is_long);
+            let mut all = CombineState { spec: Some(spec), ..CombineState::default() };
             for pe in 0..4 {
-                let mut mine = CombineState { spec: Some(spec(n)), ..CombineState::default() };
+                let mut mine = CombineState { spec: Some(spec), ..CombineState::default() };
                 let is_mine = |i: &u32| owners[*i as usize] == pe;
                 mine.here = (0..n).filter(is_mine).count() as u32;
                 if let Some(first) = (0..n).find(is_mine)
                     && (first..n).take(mine.here as usize).all(|i| is_mine(&i))
+                    && !is_long
                 {
                     mine.make_room(first, 8);
                 }
@@ -331,8 +358,15 @@ mod tests {
                 }
                 mine.fold();
                 for part in &mine.parts {
-                    let part = all.store(part.start, part.level, &mine.data[part.at..part.at + 8]);
-                    all.remote.push(part);
+                    let bytes = &mine.data[part.at..part.at + 8];
+                    if is_long {
+                        all.store_some((part.start, part.level), 8, 0, &bytes[..3]);
+                        prop_assert!(all.covered(n) < n);
+                        all.store_some((part.start, part.level), 8, 3, &bytes[3..]);
+                    } else {
+                        let part = all.store(part.start, part.level, bytes);
+                        all.remote.push(part);
+                    }
                 }
             }
             prop_assert_eq!(all.covered(n), n);

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::comm::combine::MAX_UNIT;
 use crate::comm::operator::Operator;
 use crate::layout::Signature;
 use crate::net::Packet;
@@ -36,6 +37,8 @@ pub(crate) struct Spec {
     pub first: u32,
     /// Bytes of a contribution.
     pub unit: usize,
+    /// Bytes of the whole contribution of which this is a window; all of it, if there is but one.
+    pub whole: usize,
     /// What its elements are.
     pub signature: Signature,
 }
@@ -51,6 +54,7 @@ impl Spec {
             (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
         };
         same && self.unit == other.unit
+            && self.whole == other.whole
             && self.signature == other.signature
             && self.root == other.root
     }
@@ -67,7 +71,20 @@ impl Spec {
         // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
         let operator = (operator ^ (operator >> 5)) & 0xff;
         let fingerprint = (kind << 30) | (operator << 22) | root;
-        Disagreement { fingerprint, unit: self.unit as u32, signature: self.signature }
+        Disagreement { fingerprint, unit: self.whole as u32, signature: self.signature }
+    }
+
+    /// Whether contributions are folded as they come instead of being kept side by side.
+    #[inline(always)]
+    pub(super) fn is_long(&self) -> bool {
+        self.whole > MAX_UNIT
+    }
+
+    /// Whether the root alone waits for the result. All wait for that of a long window, so that a PE has to keep
+    /// no more than one window that the root has not come to.
+    #[inline(always)]
+    pub(super) fn is_rooted(&self) -> bool {
+        self.root.is_some() && !matches!(self.what, What::Broadcast) && !self.is_long()
     }
 
     /// Bytes of the result.
@@ -87,6 +104,7 @@ pub(super) struct Waiting {
     /// Its rank in the communicator.
     pub(super) place: u32,
     pub(super) request: u32,
+    /// Where the result goes; null if it only waits until it is there.
     #[serde(with = "crate::net::address")]
     pub(super) out: *mut u8,
 }
@@ -95,6 +113,7 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Disagreement {
     fingerprint: u32,
+    /// Bytes of the whole contribution.
     pub(super) unit: u32,
     pub(super) signature: Signature,
 }

@@ -20,6 +20,7 @@
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
 //! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
 //! | `Withdraw` | takes back a message of its pair that went before it | `Finished`, if no receive had it |
+//! | `Help` | the PE that sends it copies a long message from a rank of this PE | - |
 
 pub mod address;
 mod clocked;
@@ -74,10 +75,12 @@ pub enum Kind {
     Hold,
     /// Takes back an earlier message of its pair, unless a receive has it.
     Withdraw,
+    /// A copy is under way in which this PE can take part.
+    Help,
 }
 
 /// Numbers below this are those of kinds.
-pub(crate) const KINDS: usize = Kind::Withdraw as usize + 1;
+pub(crate) const KINDS: usize = Kind::Help as usize + 1;
 
 /// One cell of a ring; 60 bytes without padding.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::net::view::{PeEntry, RankEntry};
-use vrt_shm::{Doorbell, Ending, Ring};
+use vrt_shm::{Claims, Doorbell, Ending, Ring};
 
 /// Cells of a ring between two PEs.
 pub(crate) const RING_CELLS: usize = 256;
@@ -124,6 +124,8 @@ pub struct PeBlock {
     pub signals: AtomicU64,
     /// Ranks of it that wait for words of the arena, by the words' buckets.
     pub waiting: [AtomicU32; WORD_BUCKETS],
+    /// A copy of the PE in which others can take part: see `pe::sharing`.
+    pub(crate) copying: Claims,
 }
 
 /// Buckets of words that ranks wait for.

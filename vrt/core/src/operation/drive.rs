@@ -77,11 +77,16 @@ pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
         return drive_here(yield_now_async());
     }
-    if pe::with(pe::Pe::would_yield_to_nobody) {
-        return;
+    let others_run = pe::with(|pe| {
+        let others_run = !pe.would_yield_to_nobody();
+        if others_run {
+            pe.engine.yield_current();
+        }
+        others_run
+    });
+    if others_run {
+        rank::suspend_and_resume();
     }
-    pe::with(|pe| pe.engine.yield_current());
-    rank::suspend_and_resume();
 }
 
 /// Looks for something that may be there. If it is not, others run once, as by [`yield_now`], and it looks again:

@@ -14,6 +14,7 @@
 //! | `requests` | operations that are not done, what they put where, what came of them |
 //! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
+//! | `sharing` | long copies between PEs, in which both take part |
 //! | `withdraw` | taking back a send that waits for its receive |
 //! | `reserve` | receives that get their memory late, requests that nobody waits for |
 //! | `termination` | how many ranks are left, and deadlock, where nodes share no memory |
@@ -49,6 +50,7 @@ mod reserve;
 mod run;
 mod send;
 mod shares;
+mod sharing;
 mod stall;
 mod termination;
 mod timers;
@@ -78,6 +80,7 @@ pub use requests::{Completion, Request, RequestEnd, Room, Started};
 pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
 pub use run::{Outcome, run};
+use send::Eager;
 pub use send::{Mode, Outbound};
 pub use shares::{count_look, when_asked};
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
@@ -166,6 +169,8 @@ pub struct Core {
     pub used: report::Usage,
     /// What the job's configuration says to this PE.
     pub(crate) options: Options,
+    /// What of it concerns standard sends.
+    eager: Eager,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
     observer: Option<Box<dyn Observer>>,
@@ -180,6 +185,10 @@ pub struct Core {
     stamp: u64,
     /// Cycles between two turns of tokio.
     tokio_period: u64,
+    /// Cycles after which a rank has run for long.
+    long_run: u64,
+    /// There is a look at the rings before the next rank runs.
+    look_is_due: bool,
     /// How long a look for something to do lasts, by longer searches.
     cycles_of_spin: u64,
     /// Cycles spent in ranks, with the switches to them.
@@ -222,8 +231,8 @@ pub struct Core {
 /// What a PE needs to know of its job's configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Longest message that is sent before its receive is known.
-    pub eager: usize,
+    /// Longest message that is sent before its receive is known; `None`: as it is best.
+    pub eager: Option<usize>,
     /// Bytes that unexpected messages of a rank may take before their senders have to wait.
     pub unexpected: usize,
     /// The PE lives in a thread of a process that goes on without it.
@@ -313,6 +322,7 @@ impl Pe {
             stalled: Vec::new(),
             sent_away: 0,
             used: report::Usage::default(),
+            eager: Eager::new(options.eager, shared),
             options,
             timers: timers::Timers::default(),
             injected,
@@ -323,6 +333,8 @@ impl Pe {
             began: (cycles::now(), std::time::Instant::now()),
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
+            long_run: (run::LONG_RUN.as_secs_f64() * rate) as u64,
+            look_is_due: false,
             cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
             busy: 0,
             idle: 0,

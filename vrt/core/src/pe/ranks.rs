@@ -77,7 +77,7 @@ pub struct RankState {
     pub moves: u32,
     /// A balancing step with a period has moved it: PE 0 waits to hear that it has come.
     pub moved_in_step: bool,
-    /// How often it had been resumed when it came by such a step.
+    /// How often it had been resumed when it came by such a step, or began: until it has run it does not move by one.
     pub came_at: Option<u64>,
     /// How often it has offered itself to be moved.
     pub at_sync_calls: u32,
@@ -234,7 +234,7 @@ impl RankState {
             coordinates: None,
             moves: 0,
             moved_in_step: false,
-            came_at: None,
+            came_at: Some(0),
             at_sync_calls: 0,
             obstacle: None,
             refused: None,

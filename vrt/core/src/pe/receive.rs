@@ -11,6 +11,7 @@ use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::flow::pooled;
 use crate::pe::ranks::Delivery;
 use crate::pe::requests::{Request, Room};
+use crate::pe::sharing::SHARED;
 use crate::pe::{
     Completion, Core, Engine, Envelope, Event, RESERVES, RequestEnd, Started, copy_short,
     is_observed,
@@ -113,7 +114,8 @@ impl Core {
             Body::Here(data) | Body::InArena(data) => data,
             Body::Staged => std::ptr::null(),
         };
-        if !data.is_null() {
+        let is_shared = packet.kind == Kind::Rendezvous && packet.data.word(1) >= SHARED as u64;
+        if !data.is_null() && !is_shared {
             let (from, sequence, len) = (packet.from, packet.sequence, packet.message_len());
             // SAFETY: as the caller promises; posted buffers belong to their receives.
             let delivery =
@@ -334,8 +336,9 @@ impl Core {
         receive.outcome.bytes = packet.message_len();
         let len = receive.room_for(receive.outcome.bytes, packet.signature);
         if len > 0 {
-            // SAFETY: as the caller promises. A message to oneself may overlap, hence `copy`.
-            unsafe { std::ptr::copy(data, receive.buffer, len) };
+            let to = receive.buffer;
+            // SAFETY: as the caller promises.
+            unsafe { self.copy_message(packet, data, to, len) };
         }
         if is_observed() {
             self.observe_match(packet);
@@ -458,6 +461,7 @@ impl Core {
                 Kind::Coming => self.expect(packet),
                 Kind::Moved => self.learn(packet),
                 Kind::Hold => self.learn_hold(packet),
+                Kind::Help => self.help(packet),
                 Kind::Collective | Kind::Parcel | Kind::Memory | Kind::Access | Kind::CountUp => {
                     return false;
                 }

@@ -22,8 +22,11 @@ use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
 use vrt_slot::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 
-/// Ranks resumed between two looks at the rings.
+/// Ranks resumed between two looks at the rings, if none of them runs for long.
 const RESUMES_PER_POLL: u32 = 8;
+/// After a rank has run for so long there is a look at the rings, which takes a hundredth of that: who waits on another PE
+/// shall not wait for seven such ranks.
+pub(super) const LONG_RUN: Duration = Duration::from_micros(2);
 /// Packets taken from one ring before the next one has its turn.
 const PACKETS_PER_RING: usize = 64;
 /// With so many ready ranks the caches do not hold what switches to them touch.
@@ -174,19 +177,20 @@ impl Pe {
                 engine.do_what_is_due();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
-            if engine.resumes.is_multiple_of(RESUMES_PER_POLL) {
-                self.progress();
-                let engine = &mut self.engine;
-                engine.drain_pool();
-                if rank::foreign_wakers() > 0
-                    && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
-                {
-                    engine.tokio_turn = engine.stamp;
-                    return NextStep::Tokio;
-                }
-            }
+            engine.look_is_due |= engine.resumes.is_multiple_of(RESUMES_PER_POLL);
         } else if engine.is_due(engine.stamp) {
             engine.do_what_is_due();
+        }
+        if std::mem::take(&mut self.engine.look_is_due) {
+            self.progress();
+            let engine = &mut self.engine;
+            engine.drain_pool();
+            if rank::foreign_wakers() > 0
+                && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
+            {
+                engine.tokio_turn = engine.stamp;
+                return NextStep::Tokio;
+            }
         }
         if let Some((rank, slot)) = self.engine.begin_resume() {
             return NextStep::Resume(rank, slot);
@@ -326,7 +330,7 @@ impl Engine {
         }
         self.end_resume(rank, this.slot, Resumed::Suspended);
         self.resumes = resumes;
-        match self.is_due(self.stamp) {
+        match self.is_due(self.stamp) || self.look_is_due {
             true => After::Booked,
             false => {
                 self.begin_resume().map_or(After::Booked, |(rank, slot)| After::Resume(rank, slot))
@@ -341,6 +345,7 @@ impl Engine {
         let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
         self.busy += elapsed;
+        self.look_is_due |= elapsed > self.long_run;
         // Only this thread writes it.
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if pe::is_observed() {

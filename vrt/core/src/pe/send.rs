@@ -2,7 +2,7 @@
 //!
 //! | message | to a rank of this PE | to another PE |
 //! |---|---|---|
-//! | short (`--eager`), standard | copied into the posted receive, or kept in the pool | `Eager` |
+//! | short ([`Eager`]), standard | copied into the posted receive, or kept in the pool | `Eager` |
 //! | short, synchronous | the same; done when matched | `Eager`, answered by `Finished` |
 //! | long, in the arena | the receive copies from the sender's buffer | `Rendezvous`: the same |
 //! | long, elsewhere | copied at once | `Staged`: in chunks, when matched |
@@ -16,7 +16,7 @@ use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::local::{MAX_PAYLOAD, SHORT_CHUNK};
 use crate::net::remote::Transfer;
-use crate::net::shared::{ENDED, HELD, RING_BYTES, RING_CELLS};
+use crate::net::shared::{ENDED, HELD, RING_BYTES, RING_CELLS, Shared};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::ranks::Delivery;
 use crate::pe::receive::{Body, UnexpectedPayload};
@@ -76,6 +76,37 @@ pub struct Outbound {
     pub mode: Mode,
     /// What its elements are.
     pub signature: Signature,
+}
+
+/// Longest standard messages that are sent before their receives are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Eager {
+    /// To ranks of the same PE, and those of collective operations, whose partners wait for each other anyway.
+    here: usize,
+    /// From program to program, to another PE of the node.
+    near: usize,
+}
+
+impl Eager {
+    /// `asked`: what the job's configuration says.
+    ///
+    /// A message that waits for its receive is copied once instead of twice, and where a PE has but one rank that is all.
+    /// With several ranks, those whose messages to other PEs do not wait run ahead of their neighbours as far as these's
+    /// messages let them, while what they work on is in the cache.
+    pub(super) fn new(asked: Option<usize>, shared: Shared) -> Eager {
+        let here = asked.unwrap_or(8 << 10);
+        let is_alone = shared.ranks() <= shared.pes();
+        let near = if is_alone { here } else { asked.unwrap_or(MAX_PAYLOAD) };
+        Eager { here, near: near.min(MAX_PAYLOAD) }
+    }
+
+    /// The longest one to another PE.
+    #[inline(always)]
+    fn to(&self, message: &Outbound, is_near: bool) -> usize {
+        // Contexts come in fours, and the first of them is the program's.
+        let is_of_program = message.context.is_multiple_of(4);
+        if is_near && is_of_program { self.near } else { self.here.min(MAX_PAYLOAD) }
+    }
 }
 
 /// So many messages may wait for others that are on their way to this PE before sends have to.
@@ -260,7 +291,7 @@ impl Core {
         let by_copy = if held {
             message.len <= INLINE
         } else {
-            message.len <= self.options.eager || message.mode.copies() || !in_arena
+            message.len <= self.eager.here || message.mode.copies() || !in_arena
         };
         let waits = message.mode.is_synchronous() || !by_copy || held;
         let copies = !by_copy && message.mode.copies();
@@ -315,7 +346,8 @@ impl Core {
         let pe = pe as usize;
         // What fits into the packet comes along even if the receiver wants no data.
         let synchronous = message.mode.is_synchronous() || held;
-        let longest = if held { INLINE } else { self.options.eager.min(MAX_PAYLOAD) };
+        let longest =
+            if held { INLINE } else { self.eager.to(message, self.shared.is_near(pe as u32)) };
         if message.len <= longest {
             packet.len = message.len as u32;
             if message.len <= INLINE {
