@@ -93,6 +93,8 @@ pub mod metis;
 pub mod model;
 pub mod null;
 pub mod orb;
+mod order;
+mod parallel;
 pub mod predict;
 mod random;
 pub mod refine;

@@ -23,6 +23,7 @@ use crate::{
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
     model::{LoadModel, MoveCost},
+    order::{Order, by_bytes},
     strategy::{ROUNDING, Strategy},
 };
 
@@ -225,34 +226,26 @@ pub(crate) struct Residents {
 }
 
 /// The objects that can move, by rising load; of equal ones, by falling bytes.
-pub(crate) struct ByLoad(Vec<u32>);
+pub(crate) struct ByLoad(Order);
 
 impl ByLoad {
     /// Sorts the objects of `model`: `n log n`.
     pub(crate) fn new(model: &LoadModel) -> Self {
-        let objects = model.objects();
-        let mut order: Vec<u32> =
-            (0..objects.len() as u32).filter(|&it| objects[it as usize].migratable).collect();
-        let key = |it: u32| (&objects[it as usize], it);
-        order.sort_unstable_by(|&a, &b| {
-            let ((a, i), (b, j)) = (key(a), key(b));
-            a.load.total_cmp(&b.load).then(b.bytes.cmp(&a.bytes)).then(i.cmp(&j))
-        });
-        Self(order)
+        Self(Order::rising(model, by_bytes(model)))
     }
 
     /// The same for each PE, by where `pes` has them: `n + p`.
     pub(crate) fn on_pes(&self, model: &LoadModel, pes: &[usize]) -> Residents {
         let mut starts = vec![0; model.pes().len() + 1];
-        for &it in &self.0 {
+        for &it in self.0.objects() {
             starts[pes[it as usize] + 1] += 1;
         }
         for pe in 1..starts.len() {
             starts[pe] += starts[pe - 1];
         }
         let mut next = starts.clone();
-        let mut by_pe = vec![0; self.0.len()];
-        for &it in &self.0 {
+        let mut by_pe = vec![0; self.0.objects().len()];
+        for &it in self.0.objects() {
             let slot = &mut next[pes[it as usize]];
             by_pe[*slot] = it;
             *slot += 1;
