@@ -9,15 +9,24 @@ const GROUPS: usize = 64;
 pub(crate) struct PeFinish {
     speeds: Vec<f64>,
     groups: Vec<Group>,
+    /// Of each group the PE with the least to do: the only one that comes into question.
+    first: Vec<First>,
     /// For each PE, its group and its place there.
     places: Vec<(u32, u32)>,
 }
 
-/// PEs of which only the one with the least to do is a candidate.
+/// PEs of one speed, or of similar ones.
 struct Group {
     /// By number.
     pes: Vec<u32>,
     seconds: Least,
+}
+
+#[derive(Clone, Copy)]
+struct First {
+    pe: usize,
+    seconds: f64,
+    speed: f64,
 }
 
 impl PeFinish {
@@ -37,23 +46,24 @@ impl PeFinish {
             (group as u32, members[group].len() as u32 - 1)
         });
         let places = places.collect();
-        let group = |pes: Vec<u32>| {
+        // Of similar speeds, there may be none in a group.
+        let groups = members.into_iter().map(|pes| {
             let seconds = Least::new(pes.iter().map(|&pe| seconds[pe as usize]));
             Group { pes, seconds }
-        };
-        Self { speeds, groups: members.into_iter().map(group).collect(), places }
+        });
+        let groups: Vec<Group> = groups.collect();
+        let first = groups.iter().map(|group| group.first(&speeds)).collect();
+        Self { speeds, groups, first, places }
     }
 
     /// The PE that would finish `work` first, and when. Of several, the one with the smallest
     /// number.
     pub(crate) fn earliest(&self, work: f64) -> (usize, f64) {
         let mut best = (usize::MAX, f64::INFINITY);
-        for group in &self.groups {
-            let Some((place, seconds)) = group.seconds.first() else { continue };
-            let pe = group.pes[place] as usize;
-            let when = seconds + work / self.speeds[pe];
-            if when < best.1 || (when == best.1 && pe < best.0) {
-                best = (pe, when);
+        for First { pe, seconds, speed } in &self.first {
+            let when = seconds + work / speed;
+            if when < best.1 || (when == best.1 && *pe < best.0) {
+                best = (*pe, when);
             }
         }
         best
@@ -68,7 +78,20 @@ impl PeFinish {
     pub(crate) fn add(&mut self, pe: usize, work: f64) {
         let seconds = self.with(pe, work);
         let (group, place) = self.places[pe];
-        self.groups[group as usize].seconds.set(place as usize, seconds);
+        let (group, first) = (&mut self.groups[group as usize], &mut self.first[group as usize]);
+        group.seconds.set(place as usize, seconds);
+        // Work is only ever added, so no other PE comes before the first of its group.
+        if pe == first.pe {
+            *first = group.first(&self.speeds);
+        }
+    }
+}
+
+impl Group {
+    fn first(&self, speeds: &[f64]) -> First {
+        let (place, seconds) = self.seconds.first();
+        let pe = self.pes.get(place).map_or(usize::MAX, |&pe| pe as usize);
+        First { pe, seconds, speed: speeds.get(pe).copied().unwrap_or(1.0) }
     }
 }
 
@@ -79,17 +102,14 @@ struct Least {
     nodes: Vec<[f64; FAN]>,
     /// Where in `nodes` each level begins.
     levels: Vec<usize>,
-    count: usize,
 }
 
 const FAN: usize = 8;
 
 impl Least {
     fn new(numbers: impl Iterator<Item = f64>) -> Self {
-        let numbers: Vec<f64> = numbers.collect();
-        let count = numbers.len();
-        let mut this = Self { nodes: vec![], levels: vec![], count };
-        let mut level = numbers;
+        let mut this = Self { nodes: vec![], levels: vec![] };
+        let mut level: Vec<f64> = numbers.collect();
         loop {
             this.levels.push(this.nodes.len());
             let nodes = level.chunks(FAN).map(|chunk| {
@@ -123,19 +143,16 @@ impl Least {
         }
     }
 
-    /// The least number and its index; of several the first. None if there are no numbers.
-    fn first(&self) -> Option<(usize, f64)> {
-        if self.count == 0 {
-            return None;
-        }
-        let number = least(self.nodes.last()?);
+    /// The index of the least number, the first of several, and the number; infinity where there is none.
+    fn first(&self) -> (usize, f64) {
+        let number = self.nodes.last().map_or(f64::INFINITY, least);
         let descend = |index: usize, &level: &usize| {
             // All are compared, as a branch for each would be guessed wrong.
-            let node = self.nodes[level + index].iter().rev();
+            let node = self.nodes.get(level + index).into_iter().flatten().rev();
             let equal = node.fold(0_u32, |equal, it| equal << 1 | u32::from(*it == number));
             index * FAN + equal.trailing_zeros() as usize % FAN
         };
-        Some((self.levels.iter().rev().fold(0, descend), number))
+        (self.levels.iter().rev().fold(0, descend), number)
     }
 }
 
@@ -190,10 +207,11 @@ mod tests {
                 numbers[index] = f64::from(step * 7919 % 103);
                 tree.set(index, numbers[index]);
                 let first = (0..numbers.len()).min_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
-                assert_eq!(tree.first(), first.map(|it| (it, numbers[it])));
+                let first = first.expect("there are some");
+                assert_eq!(tree.first(), (first, numbers[first]));
             }
         }
-        assert_eq!(Least::new(std::iter::empty()).first(), None);
-        assert_eq!(Least::new([f64::INFINITY; 2].into_iter()).first(), Some((0, f64::INFINITY)));
+        assert_eq!(Least::new(std::iter::empty()).first().1, f64::INFINITY);
+        assert_eq!(Least::new([f64::INFINITY; 2].into_iter()).first(), (0, f64::INFINITY));
     }
 }

@@ -5,8 +5,8 @@
 //! Time-Varying Imbalance", CLUSTER 2021), which improves on H. Menon and L. V. Kale, "A
 //! distributed dynamic load balancer for iterative applications", SC 2013. One iteration:
 //!
-//! - *Inform.* PEs below the mean tell a few PEs, drawn by lot, of themselves. Who learns something
-//!   new tells a few others all that it knows, for some rounds.
+//! - *Inform.* PEs below the mean tell a few PEs, drawn by lot, of themselves. Who has learnt
+//!   something new in a round tells a few others all that it knows in the next, for some rounds.
 //! - *Transfer.* Each PE above the mean goes through its objects: first the smallest that alone
 //!   would bring it to the mean, then smaller ones, then larger ones. It draws a PE among those it
 //!   knows, the less loaded the likelier, and sends the object if that PE, as far as known, is
@@ -15,25 +15,35 @@
 //!   (the negative acknowledgement of the second paper). So no iteration makes things worse,
 //!   however many PEs there are.
 //!
-//! Trials begin anew from today with other lots. In the end the best state of all is taken.
+//! Trials begin anew from today with other lots, until one comes to the tolerance. In the end the
+//! best state of all is taken.
 //!
 //! In a distributed run the cost is spread over PEs and nobody knows all loads but their mean.
 //! Here it is computed in one place, by the same rules, so that it can be compared and replayed.
-//! A PE keeps at most `knowledge` names, which bounds memory at large scale.
+//! A PE remembers at most `knowledge` names, which bounds memory at large scale; one below the
+//! mean, which needs them only to tell them on, a quarter of that.
 //!
-//! Inputs: loads, speeds, background load, seed. Cost of an iteration: `p fanout knowledge` for
-//! each round, `n log n`, and `knowledge` for each object that a busy PE looks at.
+//! Inputs: loads, speeds, background load, seed. Cost: `n log n`, and for each iteration `n`,
+//! `p fanout` for each round, and `p knowledge` names, each of which is looked for among those that
+//! a PE knows. Objects on busy PEs cost a few lots each.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    assignment::{Assignment, pe_loads},
+    assignment::Assignment,
     bounds::{Bounds, lower_bound},
     config::{Config, Domain, Parameter},
     model::LoadModel,
+    order::{Order, by_bytes},
+    parallel,
     random::generator,
-    refine::{ByLoad, Residents, TOLERANCE},
+    refine::TOLERANCE,
     strategy::Strategy,
 };
 
@@ -65,139 +75,218 @@ impl Strategy for Gossip {
             count("iterations", "how often to inform and transfer in a trial", 8, 1000),
             count("rounds", "how far a rumour is told on", 6, 64),
             count("fanout", "how many PEs a rumour is told to at once", 6, 64),
-            count("knowledge", "how many PEs a PE remembers to have heard of", 64, 1 << 20),
+            count(
+                "knowledge",
+                "how many PEs a PE above the mean remembers to have heard of, others a quarter",
+                64,
+                1 << 20,
+            ),
         ];
         PARAMETERS
     }
 
     fn propose(&self, model: &LoadModel, config: &Config, seed: u64) -> Vec<usize> {
-        let gossip = Settings {
+        let today = Assignment::today(model);
+        let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
+        let busiest = today.max_load(model);
+        let mut pes = today.into_pes();
+        if busiest <= aim {
+            return pes;
+        }
+        let order = Order::rising(model, by_bytes(model));
+        let Bounds { fixed, level: mean } = Bounds::new(model);
+        let load = |&it: &u32| model.objects()[it as usize].load;
+        let home = |&it: &u32| model.objects()[it as usize].pe as u32;
+        let job = Job {
             rounds: config.count("rounds"),
             fanout: config.count("fanout"),
             knowledge: config.count("knowledge"),
-            mean: Bounds::new(model).level,
+            iterations: config.count("iterations"),
+            seed,
+            aim,
+            mean,
+            speeds: model.pes().iter().map(|it| it.speed).collect(),
+            fixed,
+            loads: order.objects().iter().map(load).collect(),
+            homes: order.objects().iter().map(home).collect(),
         };
-        let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
-        let today = Assignment::today(model).pes().to_vec();
-        let mut best = (Assignment::today(model).max_load(model), today.clone());
-        let by_load = ByLoad::new(model);
-        for trial in 0..config.count("trials") {
-            let mut lots = generator(seed, trial as u64);
-            let mut pes = today.clone();
-            for _ in 0..config.count("iterations") {
-                if best.0 <= aim {
-                    return best.1;
-                }
-                let loads = pe_loads(model, &pes);
-                let known = gossip.inform(&loads, &mut lots);
-                let residents = by_load.on_pes(model, &pes);
-                gossip.transfer(model, &residents, &loads, &known, &mut pes, &mut lots);
-                let busiest = pe_loads(model, &pes).into_iter().fold(0.0, f64::max);
-                if busiest < best.0 {
-                    best = (busiest, pes.clone());
-                }
+        if let Some(placed) = job.best_of(config.count("trials"), busiest) {
+            for (&object, pe) in order.objects().iter().zip(placed) {
+                pes[object as usize] = pe as usize;
             }
         }
-        best.1
+        pes
     }
 }
 
-struct Settings {
+/// What all trials have in common. Objects are those that can move, numbered by rising load.
+struct Job {
     rounds: usize,
     fanout: usize,
     knowledge: usize,
+    iterations: usize,
+    seed: u64,
+    /// A trial ends when the busiest PE has no more than this.
+    aim: f64,
     /// What a PE has when all have the same.
     mean: f64,
+    speeds: Vec<f64>,
+    /// For each PE, its load without objects that can move.
+    fixed: Vec<f64>,
+    loads: Vec<f64>,
+    homes: Vec<u32>,
 }
 
-impl Settings {
-    /// For each PE, the PEs below the mean that it has heard of, in order.
-    fn inform(&self, loads: &[f64], lots: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
-        let count = loads.len();
-        let mut known: Vec<Vec<u32>> = vec![vec![]; count];
-        let mut has_news: Vec<u32> =
-            (0..count as u32).filter(|&pe| loads[pe as usize] < self.mean).collect();
-        for &pe in &has_news {
-            known[pe as usize].push(pe);
-        }
-        for _ in 0..self.rounds {
-            let mut learnt = vec![false; count];
-            for &from in &has_news {
-                let from = from as usize;
-                for _ in 0..self.fanout.min(count) {
-                    let to = lots.random_range(0..count as u64) as usize;
-                    if to == from || known[to].len() >= self.knowledge {
-                        continue;
-                    }
-                    let rumour = std::mem::take(&mut known[from]);
-                    // From anywhere on, so that not all that have little room hear the same.
-                    let begin = lots.random_range(0..rumour.len() as u64) as usize;
-                    for pe in rumour[begin..].iter().chain(&rumour[..begin]) {
-                        if known[to].len() >= self.knowledge {
-                            break;
-                        }
-                        if let Err(place) = known[to].binary_search(pe) {
-                            known[to].insert(place, *pe);
-                            learnt[to] = true;
-                        }
-                    }
-                    known[from] = rumour;
-                }
+impl Job {
+    /// The best state of all trials, or of the first that comes to the aim. None if none is better than today, when
+    /// the busiest PE has `busiest`.
+    ///
+    /// Trials know nothing of each other, so threads do some at once; a later one than the first that comes to the
+    /// aim has no say, whether it has begun or not.
+    fn best_of(&self, trials: usize, busiest: f64) -> Option<Vec<u32>> {
+        let threads = parallel::threads(self.loads.len() + self.speeds.len());
+        let first_at_aim = AtomicUsize::new(usize::MAX);
+        let best = Mutex::new((busiest, None));
+        let before = |a: (f64, Option<usize>), b: (f64, Option<usize>)| {
+            let rank = |it: (f64, Option<usize>)| (it.0 > self.aim, it.0.max(self.aim), it.1);
+            rank(a) < rank(b)
+        };
+        parallel::each(threads.min(trials), 0..trials, |trial| {
+            let (reached, pes) = self.trial(trial, threads.div_ceil(trials), &first_at_aim);
+            let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
+            let (least, by) = &*best;
+            let by = by.as_ref().map(|(trial, _)| *trial);
+            if before((reached, Some(trial)), (*least, by)) {
+                *best = (reached, Some((trial, pes)));
             }
-            has_news = (0..count as u32).filter(|&pe| learnt[pe as usize]).collect();
+        });
+        let (_, best) = best.into_inner().unwrap_or_else(PoisonError::into_inner);
+        best.map(|(_, pes)| pes)
+    }
+
+    /// How many PEs one remembers that has `load`: who gives nothing needs names only to tell them on.
+    fn memory(&self, load: f64) -> usize {
+        if load < self.mean { self.knowledge.div_ceil(4) } else { self.knowledge }
+    }
+
+    /// The best state of a trial, with what its busiest PE has.
+    fn trial(&self, trial: usize, threads: usize, first_at_aim: &AtomicUsize) -> (f64, Vec<u32>) {
+        let mut lots = generator(self.seed, stream(trial, 0));
+        let mut rumours = Rumours::new(self.seed, trial, self.speeds.len());
+        let mut residents = Residents::default();
+        let mut pes = self.homes.clone();
+        let mut loads = self.loads_of_pes(&pes);
+        let mut best = (f64::INFINITY, vec![]);
+        for _ in 0..self.iterations {
+            if first_at_aim.load(Ordering::Relaxed) < trial {
+                break;
+            }
+            rumours.spread(self, &loads, threads);
+            residents.find(self, &pes, &loads);
+            self.transfer(&residents, &loads, &rumours, &mut pes, &mut lots);
+            loads = self.loads_of_pes(&pes);
+            let busiest = loads.iter().copied().fold(0.0, f64::max);
+            if busiest < best.0 {
+                best.0 = busiest;
+                best.1.clone_from(&pes);
+            }
+            if busiest <= self.aim {
+                first_at_aim.fetch_min(trial, Ordering::Relaxed);
+                break;
+            }
         }
-        known
+        best
+    }
+
+    fn loads_of_pes(&self, pes: &[u32]) -> Vec<f64> {
+        let mut loads = self.fixed.clone();
+        for (load, &pe) in self.loads.iter().zip(pes) {
+            loads[pe as usize] += load / self.speeds[pe as usize];
+        }
+        loads
     }
 
     /// Every PE above the mean sends objects to PEs that it knows, by the loads that these had
     /// when the rumours began; those take what they then can.
     fn transfer(
         &self,
-        model: &LoadModel,
         residents: &Residents,
         loads: &[f64],
-        known: &[Vec<u32>],
-        pes: &mut [usize],
+        rumours: &Rumours,
+        pes: &mut [u32],
         lots: &mut ChaCha8Rng,
     ) {
         let mut now = loads.to_vec();
-        for (pe, known) in known.iter().enumerate() {
-            if loads[pe] <= self.mean {
-                continue;
-            }
+        let fastest = self.speeds.iter().copied().fold(0.0, f64::max);
+        let mut choices = Choices::default();
+        for pe in (0..loads.len()).filter(|&pe| loads[pe] > self.mean) {
+            let known = rumours.of(pe);
+            choices.begin(known.iter().map(|&it| loads[it as usize]), self.mean);
             let mut here = loads[pe];
-            let mut there: Vec<f64> = known.iter().map(|&it| loads[it as usize]).collect();
             let objects = residents.of(pe);
-            let excess = (here - self.mean) * model.pes()[pe].speed;
-            let enough = objects.partition_point(|&it| model.objects()[it as usize].load < excess);
+            let excess = (here - self.mean) * self.speeds[pe];
+            let enough = objects.iter().take_while(|it| it.0 < excess).count();
             let first = (enough + 1).min(objects.len());
-            for &object in objects[..first].iter().rev().chain(&objects[first..]) {
+            for &(load, object) in objects[..first].iter().rev().chain(&objects[first..]) {
                 if here <= self.mean {
                     break;
                 }
-                let Some(choice) = self.draw(&there, lots) else { break };
-                let target = known[choice] as usize;
-                let then = there[choice] + model.seconds_on(object as usize, target);
-                let load = model.objects()[object as usize].load;
-                if load == 0.0 || then >= here {
+                // No lot is drawn for what nobody takes.
+                if load == 0.0 || choices.least + load / fastest >= here {
                     continue;
                 }
-                there[choice] = now[target] + model.seconds_on(object as usize, target);
-                if there[choice] < here {
-                    here -= model.seconds_on(object as usize, pe);
-                    now[target] = there[choice];
-                    pes[object as usize] = target;
-                } else {
-                    there[choice] = now[target];
+                let Some(choice) = choices.draw(lots) else { break };
+                let target = known[choice] as usize;
+                let more = load / self.speeds[target];
+                if choices.loads[choice] + more >= here {
+                    continue;
                 }
+                if now[target] + more < here {
+                    now[target] += more;
+                    here -= load / self.speeds[pe];
+                    pes[object as usize] = target as u32;
+                }
+                choices.correct(choice, now[target]);
             }
         }
     }
+}
 
-    /// One of the known PEs by lot, the less loaded the likelier; none if none is below the mean
-    /// or the busiest of them.
-    fn draw(&self, loads: &[f64], lots: &mut ChaCha8Rng) -> Option<usize> {
-        let top = loads.iter().copied().fold(self.mean, f64::max);
+/// The PEs that a PE knows, with what it takes for their loads.
+#[derive(Default)]
+struct Choices {
+    loads: Vec<f64>,
+    /// What the busiest of them has, or the mean if that is more.
+    top: f64,
+    /// None has less.
+    least: f64,
+}
+
+impl Choices {
+    fn begin(&mut self, loads: impl Iterator<Item = f64>, mean: f64) {
+        self.loads.clear();
+        self.loads.extend(loads);
+        let (less, more) = (|a, b| if b < a { b } else { a }, |a, b| if b > a { b } else { a });
+        self.top = self.loads.iter().copied().fold(mean, more);
+        self.least = self.loads.iter().copied().fold(f64::INFINITY, less);
+    }
+
+    /// A PE turns out to have `load`, which is not less than what it was taken for: nobody below the mean gives.
+    fn correct(&mut self, choice: usize, load: f64) {
+        self.loads[choice] = load;
+        self.top = self.top.max(load);
+    }
+
+    /// One by lot, the less loaded the likelier; none if none is below the top.
+    fn draw(&self, lots: &mut ChaCha8Rng) -> Option<usize> {
+        let Self { ref loads, top, least } = *self;
+        // One drawn as if all were alike is taken as often as it would be. Mostly that is soon.
+        for _ in 0..TRIES.min(loads.len()) {
+            let choice = lots.random_range(0..loads.len() as u32) as usize;
+            if lots.random::<f64>() * (top - least) < top - loads[choice] {
+                return Some(choice);
+            }
+        }
         let total: f64 = loads.iter().map(|load| top - load).sum();
         if total <= 0.0 {
             return None;
@@ -217,8 +306,253 @@ impl Settings {
     }
 }
 
+/// How often a PE is drawn as if all were alike before their weights are added up.
+const TRIES: usize = 8;
+
+/// The stream of lots of a part of a trial.
+fn stream(trial: usize, part: usize) -> u64 {
+    (trial as u64) << 32 | part as u64
+}
+
+/// The objects on each PE above the mean, by rising load.
+#[derive(Default)]
+struct Residents {
+    objects: Vec<(f64, u32)>,
+    /// For each PE, where its objects end; those of the next begin there.
+    ends: Vec<u32>,
+}
+
+impl Residents {
+    fn find(&mut self, job: &Job, pes: &[u32], loads: &[f64]) {
+        let gives = |pe: u32| loads[pe as usize] > job.mean;
+        self.ends.clear();
+        self.ends.resize(loads.len(), 0);
+        for &pe in pes.iter().filter(|&&pe| gives(pe)) {
+            self.ends[pe as usize] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut self.ends {
+            (*end, begin) = (begin, begin + *end);
+        }
+        self.objects.resize(begin as usize, (0.0, 0));
+        for ((&pe, &load), object) in pes.iter().zip(&job.loads).zip(0..) {
+            if gives(pe) {
+                let end = &mut self.ends[pe as usize];
+                self.objects[*end as usize] = (load, object);
+                *end += 1;
+            }
+        }
+    }
+
+    fn of(&self, pe: usize) -> &[(f64, u32)] {
+        let begin = if pe == 0 { 0 } else { self.ends[pe - 1] };
+        &self.objects[begin as usize..self.ends[pe] as usize]
+    }
+}
+
+/// Who has heard of whom.
+///
+/// PEs are in parts; in each round, threads go through parts, first as those who tell, then as those who hear. What
+/// is told in a round is what was known before it, so it does not matter in which order they do.
+struct Rumours {
+    pes: usize,
+    /// Parts have two to the power of so many PEs.
+    bits: u32,
+    known: Vec<Names>,
+    /// Known after this round.
+    next: Vec<Names>,
+    tellers: Vec<Teller>,
+    /// For each PE, whether it has learnt something in the last round.
+    has_news: Vec<bool>,
+    /// For each PE, whether it knows as many names as it remembers.
+    is_full: Vec<bool>,
+}
+
+/// For each PE of a part, the PEs below the mean that it has heard of.
+#[derive(Clone, Default)]
+struct Names {
+    names: Vec<u32>,
+    /// Where those of a PE end, and those of the next begin.
+    ends: Vec<u32>,
+}
+
+impl Names {
+    fn of(&self, pe: usize) -> &[u32] {
+        let begin = if pe == 0 { 0 } else { self.ends[pe - 1] };
+        &self.names[begin as usize..self.ends[pe] as usize]
+    }
+}
+
+/// What the PEs of a part tell.
+struct Teller {
+    lots: ChaCha8Rng,
+    /// For each part, what is told there.
+    told: Vec<Vec<Told>>,
+}
+
+/// PE `to` is told all that `from` knows, beginning as far as `begin` is of 2^32.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    to: u32,
+    from: u32,
+    begin: u32,
+}
+
+/// Parts have at least two to the power of so many PEs.
+const LEAST_BITS: u32 = 10;
+/// And there are at most so many.
+const PARTS: usize = 64;
+
+impl Rumours {
+    fn new(seed: u64, trial: usize, pes: usize) -> Self {
+        let bits = pes.div_ceil(PARTS).next_power_of_two().ilog2().max(LEAST_BITS);
+        let parts = pes.div_ceil(1 << bits);
+        let teller = |number| Teller {
+            lots: generator(seed, stream(trial, number + 1)),
+            told: vec![vec![]; parts],
+        };
+        Self {
+            pes,
+            bits,
+            known: vec![Names::default(); parts],
+            next: vec![Names::default(); parts],
+            tellers: (0..parts).map(teller).collect(),
+            has_news: vec![false; pes],
+            is_full: vec![false; pes],
+        }
+    }
+
+    /// The PEs that `pe` has heard of.
+    fn of(&self, pe: usize) -> &[u32] {
+        self.known[pe >> self.bits].of(pe & ((1 << self.bits) - 1))
+    }
+
+    /// Begins anew, and tells for as many rounds as `job` has.
+    fn spread(&mut self, job: &Job, loads: &[f64], threads: usize) {
+        for (pe, load) in loads.iter().enumerate() {
+            self.has_news[pe] = *load < job.mean;
+            self.is_full[pe] = self.has_news[pe] && job.memory(*load) == 1;
+        }
+        let parts = self.has_news.chunks(1 << self.bits).zip(&mut self.known);
+        for (number, (is_known, known)) in parts.enumerate() {
+            known.names.clear();
+            known.ends.clear();
+            for (is_known, pe) in is_known.iter().zip((number << self.bits) as u32..) {
+                known.names.extend(is_known.then_some(pe));
+                known.ends.push(known.names.len() as u32);
+            }
+        }
+        for _ in 0..job.rounds {
+            self.tell(job, threads);
+            if self.tellers.iter().flat_map(|it| &it.told).all(Vec::is_empty) {
+                break;
+            }
+            self.hear(job, loads, threads);
+        }
+    }
+
+    /// Who has news draws whom to tell; who is full does not listen.
+    fn tell(&mut self, job: &Job, threads: usize) {
+        let Self { pes, bits, ref is_full, .. } = *self;
+        let news = self.has_news.chunks(1 << bits).zip(&mut self.tellers);
+        parallel::each(threads, news.enumerate(), |(number, (has_news, teller))| {
+            teller.told.iter_mut().for_each(Vec::clear);
+            let first = (number << bits) as u32;
+            for from in has_news.iter().zip(first..).filter(|it| *it.0).map(|it| it.1) {
+                for _ in 0..job.fanout.min(pes) {
+                    let lot: u64 = teller.lots.random();
+                    let to = (((lot >> 32) * pes as u64) >> 32) as u32;
+                    if to != from && !is_full[to as usize] {
+                        let told = Told { to, from, begin: lot as u32 };
+                        teller.told[to as usize >> bits].push(told);
+                    }
+                }
+            }
+        });
+    }
+
+    fn hear(&mut self, job: &Job, loads: &[f64], threads: usize) {
+        let Self { bits, ref known, ref tellers, .. } = *self;
+        let names_of = |pe: u32| known[pe as usize >> bits].of(pe as usize & ((1 << bits) - 1));
+        let news = self.has_news.chunks_mut(1 << bits).zip(self.is_full.chunks_mut(1 << bits));
+        let parts = news.zip(&mut self.next).enumerate();
+        parallel::each(threads, parts, |(number, ((has_news, is_full), next))| {
+            let first = number << bits;
+            let told = Heard::new(tellers.iter().map(|it| &*it.told[number]), first, is_full.len());
+            let mut rumours = vec![];
+            next.names.clear();
+            next.ends.clear();
+            for pe in 0..is_full.len() {
+                // They are far apart in memory: all are asked for before the first is looked at.
+                rumours.clear();
+                rumours.extend(told.by(pe).iter().map(|told| {
+                    let names = names_of(told.from);
+                    // From anywhere on, so that not all that have little room hear the same.
+                    let begin = ((u64::from(told.begin) * names.len() as u64) >> 32) as usize;
+                    (names[begin], begin, names)
+                }));
+                let before = known[number].of(pe);
+                let memory = job.memory(loads[first + pe]);
+                let begin = next.names.len();
+                next.names.extend(before);
+                'full: for &(name, begins, rumour) in &rumours {
+                    let (back, front) = rumour.split_at(begins);
+                    for name in [name].iter().chain(&front[1..]).chain(back) {
+                        if next.names.len() - begin == memory {
+                            break 'full;
+                        }
+                        if !next.names[begin..].contains(name) {
+                            next.names.push(*name);
+                        }
+                    }
+                }
+                let count = next.names.len() - begin;
+                has_news[pe] = count > before.len();
+                is_full[pe] = count == memory;
+                next.ends.push(next.names.len() as u32);
+            }
+        });
+        std::mem::swap(&mut self.known, &mut self.next);
+    }
+}
+
+/// What the PEs of a part are told, by PE.
+struct Heard {
+    told: Vec<Told>,
+    /// For each PE, where what it is told ends; that of the next begins there.
+    ends: Vec<u32>,
+}
+
+impl Heard {
+    /// Of `count` PEs from `first` on.
+    fn new<'a>(told: impl Iterator<Item = &'a [Told]> + Clone, first: usize, count: usize) -> Self {
+        let mut ends = vec![0_u32; count];
+        for it in told.clone().flatten() {
+            ends[it.to as usize - first] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut ends {
+            (*end, begin) = (begin, begin + *end);
+        }
+        let mut sorted = vec![Told::default(); begin as usize];
+        for it in told.flatten() {
+            let end = &mut ends[it.to as usize - first];
+            sorted[*end as usize] = *it;
+            *end += 1;
+        }
+        Self { told: sorted, ends }
+    }
+
+    fn by(&self, pe: usize) -> &[Told] {
+        let begin = if pe == 0 { 0 } else { self.ends[pe - 1] };
+        &self.told[begin as usize..self.ends[pe] as usize]
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::{
         model::{Object, Pe},
@@ -247,15 +581,69 @@ mod tests {
 
     #[test]
     fn rumours_reach_everybody_and_are_true() {
-        let loads: Vec<f64> = (0..200).map(|pe| f64::from(pe % 4 == 0)).collect();
-        let settings = Settings { rounds: 6, fanout: 4, knowledge: 20, mean: 0.25 };
-        let known = settings.inform(&loads, &mut generator(0, 0));
-        let full = known.iter().filter(|names| names.len() == 20).count();
-        assert!(full > 150, "{full}");
-        for names in known {
-            assert!((1..=20).contains(&names.len()), "{}", names.len());
-            assert!(names.windows(2).all(|pair| pair[0] < pair[1]));
-            assert!(names.iter().all(|&pe| loads[pe as usize] < 0.25));
+        for (count, threads) in [(200, 1), (5000, 1), (5000, 3)] {
+            let loads: Vec<f64> = (0..count).map(|pe| f64::from(pe % 4 == 0)).collect();
+            let job = job(loads.len());
+            let mut rumours = Rumours::new(0, 0, loads.len());
+            rumours.spread(&job, &loads, threads);
+            let is_full = |&pe: &usize| rumours.of(pe).len() == job.memory(loads[pe]);
+            let full = (0..loads.len()).filter(is_full).count();
+            assert!(full > loads.len() * 3 / 4, "{full}");
+            for names in (0..loads.len()).map(|pe| rumours.of(pe)) {
+                assert!((1..=20).contains(&names.len()), "{}", names.len());
+                assert!(names.iter().all(|&pe| loads[pe as usize] < 0.25));
+                let different: BTreeSet<u32> = names.iter().copied().collect();
+                assert_eq!(different.len(), names.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let loads: Vec<f64> = (0..4000).map(|pe| f64::from(pe % 7)).collect();
+        let known = |threads| {
+            let mut rumours = Rumours::new(3, 1, loads.len());
+            rumours.spread(&job(loads.len()), &loads, threads);
+            (0..loads.len()).map(|pe| rumours.of(pe).to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(known(1), known(2));
+        assert_eq!(known(1), known(7));
+    }
+
+    #[test]
+    fn the_less_loaded_are_drawn_the_more_often() {
+        let mut lots = generator(0, 0);
+        let mut choices = Choices::default();
+        for loads in [vec![4.0, 10.0, 8.0], [vec![10.0; 60], vec![9.9, 4.0, 8.0]].concat()] {
+            choices.begin(loads.iter().copied(), 10.0);
+            let mut drawn = vec![0.0; loads.len()];
+            for _ in 0..40_000 {
+                drawn[choices.draw(&mut lots).expect("some are below")] += 1.0 / 40_000.0;
+            }
+            let total: f64 = loads.iter().map(|it| 10.0 - it).sum();
+            for (load, drawn) in loads.iter().zip(drawn) {
+                assert!((drawn - (10.0 - load) / total).abs() < 0.02, "{load}: {drawn}");
+            }
+        }
+        for loads in [&[10.0; 3][..], &[]] {
+            choices.begin(loads.iter().copied(), 10.0);
+            assert_eq!(choices.draw(&mut lots), None);
+        }
+    }
+
+    fn job(pes: usize) -> Job {
+        Job {
+            rounds: 6,
+            fanout: 4,
+            knowledge: 20,
+            iterations: 1,
+            seed: 0,
+            aim: 0.0,
+            mean: 0.25,
+            speeds: vec![1.0; pes],
+            fixed: vec![0.0; pes],
+            loads: vec![],
+            homes: vec![],
         }
     }
 }

@@ -8,7 +8,8 @@
 //! GreedyRefineLB (B. Acun and others, "Parallel programming with migratable objects: Charm++ in
 //! practice", SC 2014).
 //!
-//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: four times greedy's.
+//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: greedy's, with four times
+//! its placements, the widths of which threads try at once where there are many objects.
 
 use std::cmp::Ordering;
 

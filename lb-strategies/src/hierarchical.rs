@@ -9,13 +9,15 @@
 //! the PE that would finish them first.
 //!
 //! Inputs: nodes, and those of the two strategies. Cost: that of the first for as many PEs as
-//! there are nodes, and that of the second for each node.
+//! there are nodes, and that of the second for each node; threads work on several nodes at once
+//! where there are many objects.
 
 use crate::{
     assignment::pe_loads,
     config::{Config, Domain, Parameter},
     finish::PeFinish,
     model::{Edge, LoadModel, Object, Pe},
+    parallel,
     registry::find,
     strategy::Strategy,
 };
@@ -184,23 +186,22 @@ impl Nodes {
                 edges[node].push(Edge { from: index[edge.from], to: index[edge.to], ..*edge });
             }
         }
-        for (node, (residents, edges)) in residents.into_iter().zip(edges).enumerate() {
-            let members = &self.members[node];
-            if members.len() < 2 {
-                continue;
-            }
+        let here = &*pes;
+        let parts = residents.into_iter().zip(edges).enumerate();
+        let several = parts.filter(|&(node, _)| self.members[node].len() > 1);
+        let placed = parallel::each(parallel::threads(here.len()), several, |(node, part)| {
+            let (residents, edges): (Vec<usize>, _) = part;
             let objects = residents
                 .iter()
-                .map(|&object| Object { pe: self.local[pes[object]], ..model.objects()[object] });
-            let on_pes = model_of(
-                model,
-                members.iter().map(|&pe| model.pes()[pe]).collect(),
-                objects.collect(),
-                edges,
-            );
-            let seed = seed.wrapping_add(node as u64);
-            for (object, local) in residents.into_iter().zip(run(strategy, None, &on_pes, seed)) {
-                pes[object] = members[local];
+                .map(|&object| Object { pe: self.local[here[object]], ..model.objects()[object] });
+            let members = self.members[node].iter().map(|&pe| model.pes()[pe]);
+            let on_pes = model_of(model, members.collect(), objects.collect(), edges);
+            let placed = run(strategy, None, &on_pes, seed.wrapping_add(node as u64));
+            (node, residents, placed)
+        });
+        for (node, residents, placed) in placed {
+            for (object, local) in residents.into_iter().zip(placed) {
+                pes[object] = self.members[node][local];
             }
         }
     }

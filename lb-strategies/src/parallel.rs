@@ -15,6 +15,10 @@ const LEAST: usize = 1 << 14;
 
 /// How many threads work on so many objects.
 pub(crate) fn threads(objects: usize) -> usize {
+    #[cfg(test)]
+    if let Some(threads) = tests::THREADS.get() {
+        return threads;
+    }
     match objects / LEAST {
         0 | 1 => 1,
         most => most.min(available_parallelism().map_or(1, NonZero::get)),
@@ -28,6 +32,7 @@ pub(crate) fn each<P: Send, R: Send>(
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {
     let parts = parts.into_iter();
+    let threads = parts.size_hint().1.map_or(threads, |most| most.min(threads));
     if threads < 2 {
         return parts.map(work).collect();
     }
@@ -56,7 +61,7 @@ pub(crate) fn each<P: Send, R: Send>(
 /// Sorts by `threads` threads.
 pub(crate) fn sort<T: Ord + Send>(threads: usize, keys: &mut [T]) {
     let mut parts = vec![keys];
-    // As few keys are in front of a part's middle as belong there, so parts need not be merged.
+    // Each is divided at its median, so that they need not be merged afterwards.
     while parts.len() < threads {
         let halves = each(threads, parts, |part| match part.len() {
             0 => (part, [].as_mut_slice()),
@@ -72,7 +77,33 @@ pub(crate) fn sort<T: Ord + Send>(threads: usize, keys: &mut [T]) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+    use crate::{Config, cases, strategies};
+
+    thread_local! {
+        /// What `threads` says, whatever there is to do.
+        pub(super) static THREADS: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+
+    #[test]
+    fn assignments_do_not_depend_on_the_number_of_threads() {
+        let size = cases::Size { objects: 3000, pes: 300, seed: 2 };
+        for case in ["exponential", "clustered", "unequal-pes"] {
+            let model = cases::find(case).expect("a case").model(size).expect("sound");
+            for strategy in strategies() {
+                let assign = |threads| {
+                    THREADS.set(Some(threads));
+                    strategy.assign(&model, &Config::new(*strategy), 5)
+                };
+                let alone = assign(1);
+                assert_eq!(alone, assign(2), "{} on {case}", strategy.name());
+                assert_eq!(alone, assign(5), "{} on {case}", strategy.name());
+            }
+        }
+        THREADS.set(None);
+    }
 
     #[test]
     fn parts_keep_their_order_whatever_the_number_of_threads() {

@@ -125,7 +125,7 @@ fn shed(
     while let Some(Room { work: expected, pe: giver }) = givers.pop() {
         let Some(mut taker) = takers.peek_mut() else { break };
         let objects = &residents.of(giver)[..open[giver] as usize];
-        let fit = objects.partition_point(|&it| model.objects()[it as usize].load <= taker.work);
+        let fit = objects.partition_point(|it| it.load <= taker.work);
         open[giver] = fit as u32;
         let next = next_to_give(model, &objects[..fit], excess(giver, loads[giver]));
         let Some((choice, load)) = next else { continue };
@@ -133,7 +133,7 @@ fn shed(
             givers.push(Room { work: load, pe: giver });
             continue;
         }
-        let object = objects[choice] as usize;
+        let object = objects[choice].object as usize;
         pes[object] = taker.pe;
         loads[giver] -= model.seconds_on(object, giver);
         loads[taker.pe] += model.seconds_on(object, taker.pe);
@@ -151,15 +151,15 @@ fn shed(
 
 /// Which of `objects`, by rising load, a PE gives to get rid of `excess`, and its load: one that
 /// is enough, else the largest. None if that is none at all.
-fn next_to_give(model: &LoadModel, objects: &[u32], excess: f64) -> Option<(usize, f64)> {
-    let load = |index: usize| model.objects()[objects[index] as usize].load;
-    let enough = objects.partition_point(|&it| model.objects()[it as usize].load < excess);
+fn next_to_give(model: &LoadModel, objects: &[Resident], excess: f64) -> Option<(usize, f64)> {
+    let enough = objects.partition_point(|it| it.load < excess);
     let choice = if enough < objects.len() {
         one_that_is_enough(model, objects, enough)
     } else {
         objects.len().checked_sub(1)?
     };
-    (load(choice) > 0.0).then(|| (choice, load(choice)))
+    let load = objects[choice].load;
+    (load > 0.0).then_some((choice, load))
 }
 
 /// How many loads above the smallest that is enough are looked at for a cheaper move.
@@ -167,19 +167,20 @@ const CHOICES: usize = 16;
 
 /// Of `objects`, by rising load, one that moves in place of `objects[enough]`: of that load the
 /// one with the fewest bytes, or a little heavier one if moving that is cheaper.
-fn one_that_is_enough(model: &LoadModel, objects: &[u32], enough: usize) -> usize {
-    let at = |index: usize| &model.objects()[objects[index] as usize];
+fn one_that_is_enough(model: &LoadModel, objects: &[Resident], enough: usize) -> usize {
     // Of equal loads the last has the fewest bytes.
     let last_equal = |index: usize| {
-        let load = at(index).load;
-        index + objects[index..].partition_point(|&it| model.objects()[it as usize].load <= load)
-            - 1
+        let load = objects[index].load;
+        index + objects[index..].partition_point(|it| it.load <= load) - 1
     };
     let mut best = last_equal(enough);
     if model.move_cost() == MoveCost::default() {
         return best;
     }
-    let seconds = |index: usize| model.move_cost().seconds(at(index).bytes);
+    let seconds = |index: usize| {
+        let object = objects[index].object as usize;
+        model.move_cost().seconds(model.objects()[object].bytes)
+    };
     let mut choice = best;
     for _ in 0..CHOICES {
         if choice + 1 >= objects.len() {
@@ -221,32 +222,42 @@ impl Eq for Room {}
 
 /// The objects on each PE that can move, by rising load; of equal ones, by falling bytes.
 pub(crate) struct Residents {
-    objects: Vec<u32>,
+    objects: Vec<Resident>,
     starts: Vec<usize>,
 }
 
+/// An object on a PE, with its load beside it: the model has it far away.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Resident {
+    pub(crate) object: u32,
+    pub(crate) load: f64,
+}
+
 /// The objects that can move, by rising load; of equal ones, by falling bytes.
-pub(crate) struct ByLoad(Order);
+pub(crate) struct ByLoad(Vec<Resident>);
 
 impl ByLoad {
     /// Sorts the objects of `model`: `n log n`.
     pub(crate) fn new(model: &LoadModel) -> Self {
-        Self(Order::rising(model, by_bytes(model)))
+        let resident =
+            |&object: &u32| Resident { object, load: model.objects()[object as usize].load };
+        Self(Order::rising(model, by_bytes(model)).objects().iter().map(resident).collect())
     }
 
     /// The same for each PE, by where `pes` has them: `n + p`.
     pub(crate) fn on_pes(&self, model: &LoadModel, pes: &[usize]) -> Residents {
+        let places: Vec<u32> = self.0.iter().map(|it| pes[it.object as usize] as u32).collect();
         let mut starts = vec![0; model.pes().len() + 1];
-        for &it in self.0.objects() {
-            starts[pes[it as usize] + 1] += 1;
+        for &pe in &places {
+            starts[pe as usize + 1] += 1;
         }
         for pe in 1..starts.len() {
             starts[pe] += starts[pe - 1];
         }
         let mut next = starts.clone();
-        let mut by_pe = vec![0; self.0.objects().len()];
-        for &it in self.0.objects() {
-            let slot = &mut next[pes[it as usize]];
+        let mut by_pe = vec![Resident::default(); places.len()];
+        for (&it, &pe) in self.0.iter().zip(&places) {
+            let slot = &mut next[pe as usize];
             by_pe[*slot] = it;
             *slot += 1;
         }
@@ -255,7 +266,7 @@ impl ByLoad {
 }
 
 impl Residents {
-    pub(crate) fn of(&self, pe: usize) -> &[u32] {
+    pub(crate) fn of(&self, pe: usize) -> &[Resident] {
         &self.objects[self.starts[pe]..self.starts[pe + 1]]
     }
 }
