@@ -164,7 +164,7 @@ impl Job {
         best.map(|(_, pes)| pes)
     }
 
-    /// How many PEs one remembers that has `load`: who gives nothing needs names only to tell them on.
+    /// How many names a PE that has `load` remembers: who gives nothing needs them only to tell them on.
     fn memory(&self, load: f64) -> usize {
         if load < self.mean { self.knowledge.div_ceil(4) } else { self.knowledge }
     }
@@ -364,8 +364,10 @@ struct Rumours {
     tellers: Vec<Teller>,
     /// For each PE, whether it has learnt something in the last round.
     has_news: Vec<bool>,
-    /// For each PE, whether it knows as many names as it remembers.
+    /// For each PE, whether it knows as many names as it remembers, or as there are.
     is_full: Vec<bool>,
+    /// How many names there are.
+    count: usize,
 }
 
 /// For each PE of a part, the PEs below the mean that it has heard of.
@@ -419,6 +421,7 @@ impl Rumours {
             tellers: (0..parts).map(teller).collect(),
             has_news: vec![false; pes],
             is_full: vec![false; pes],
+            count: 0,
         }
     }
 
@@ -429,9 +432,10 @@ impl Rumours {
 
     /// Begins anew, and tells for as many rounds as `job` has.
     fn spread(&mut self, job: &Job, loads: &[f64], threads: usize) {
-        for (pe, load) in loads.iter().enumerate() {
-            self.has_news[pe] = *load < job.mean;
-            self.is_full[pe] = self.has_news[pe] && job.memory(*load) == 1;
+        self.count = loads.iter().filter(|&&load| load < job.mean).count();
+        for (pe, &load) in loads.iter().enumerate() {
+            self.has_news[pe] = load < job.mean;
+            self.is_full[pe] = self.has_news[pe] && job.memory(load).min(self.count) == 1;
         }
         let parts = self.has_news.chunks(1 << self.bits).zip(&mut self.known);
         for (number, (is_known, known)) in parts.enumerate() {
@@ -472,7 +476,7 @@ impl Rumours {
     }
 
     fn hear(&mut self, job: &Job, loads: &[f64], threads: usize) {
-        let Self { bits, ref known, ref tellers, .. } = *self;
+        let Self { bits, count, ref known, ref tellers, .. } = *self;
         let names_of = |pe: u32| known[pe as usize >> bits].of(pe as usize & ((1 << bits) - 1));
         let news = self.has_news.chunks_mut(1 << bits).zip(self.is_full.chunks_mut(1 << bits));
         let parts = news.zip(&mut self.next).enumerate();
@@ -492,7 +496,7 @@ impl Rumours {
                     (names[begin], begin, names)
                 }));
                 let before = known[number].of(pe);
-                let memory = job.memory(loads[first + pe]);
+                let memory = job.memory(loads[first + pe]).min(count);
                 let begin = next.names.len();
                 next.names.extend(before);
                 'full: for &(name, begins, rumour) in &rumours {
@@ -506,9 +510,9 @@ impl Rumours {
                         }
                     }
                 }
-                let count = next.names.len() - begin;
-                has_news[pe] = count > before.len();
-                is_full[pe] = count == memory;
+                let known = next.names.len() - begin;
+                has_news[pe] = known > before.len();
+                is_full[pe] = known == memory;
                 next.ends.push(next.names.len() as u32);
             }
         });
