@@ -17,6 +17,7 @@ use crate::{
     config::{Config, Domain, Parameter},
     finish::PeFinish,
     model::{Edge, LoadModel, Object, Pe},
+    order::heaviest_first,
     parallel,
     registry::find,
     strategy::Strategy,
@@ -137,14 +138,10 @@ impl Nodes {
             model.edges().to_vec(),
         );
         let nodes = run(strategy, Some(BETWEEN_TOLERANCE), &on_nodes, seed);
-        let mut arrivals: Vec<(usize, usize)> = nodes
-            .into_iter()
-            .enumerate()
-            .filter(|&(object, node)| node != self.of_pe[model.objects()[object].pe])
-            .collect();
-        let load = |it: &(usize, usize)| model.objects()[it.0].load;
-        arrivals.sort_by(|a, b| load(b).total_cmp(&load(a)).then(a.0.cmp(&b.0)));
-        arrivals
+        let home = |object: u32| self.of_pe[model.objects()[object as usize].pe];
+        let arrivals = (0..nodes.len() as u32).filter(|&it| nodes[it as usize] != home(it));
+        let arrivals = heaviest_first(model, arrivals).into_iter();
+        arrivals.map(|it| (it as usize, nodes[it as usize])).collect()
     }
 
     /// Gives each arrival the PE of its node that would finish it first.
@@ -154,19 +151,25 @@ impl Nodes {
             let left = loads[pes[object]] - model.seconds_on(object, pes[object]);
             loads[pes[object]] = left.max(0.0);
         }
+        let threads = parallel::threads(arrivals.len());
         let mut by_node = vec![vec![]; self.members.len()];
         for (object, node) in arrivals {
             by_node[node].push(object);
         }
-        for (members, arrivals) in self.members.iter().zip(by_node) {
+        let nodes = self.members.iter().zip(by_node);
+        let placed = parallel::each(threads, nodes, |(members, arrivals)| {
             let as_now = members.iter().map(|&pe| (model.pes()[pe].speed, loads[pe]));
             let mut finish = PeFinish::of(as_now);
-            for object in arrivals {
+            let place = |object: usize| {
                 let work = model.objects()[object].load;
                 let (local, _) = finish.earliest(work);
                 finish.add(local, work);
-                pes[object] = members[local];
-            }
+                (object, members[local])
+            };
+            arrivals.into_iter().map(place).collect::<Vec<_>>()
+        });
+        for (object, pe) in placed.into_iter().flatten() {
+            pes[object] = pe;
         }
     }
 

@@ -91,6 +91,7 @@ pub mod greedy_refine;
 mod halving;
 pub mod hierarchical;
 pub mod hilbert;
+mod least;
 #[cfg(feature = "metis")]
 pub mod metis;
 pub mod model;

@@ -23,12 +23,8 @@ impl Order {
     }
 
     fn by(model: &LoadModel, bits: impl Fn(f64) -> u64, tie: impl Fn(u32) -> u128) -> Self {
-        let movable = model.objects().iter().zip(0_u32..).filter(|(object, _)| object.migratable);
-        // Nothing is added so that a load of -0 is one of 0.
-        let key = |load: f64| u128::from(bits(load + 0.0)) << 32;
-        let mut keys: Vec<u128> =
-            movable.map(|(object, number)| key(object.load) | u128::from(number)).collect();
-        parallel::sort(parallel::threads(keys.len()), &mut keys);
+        let movable = model.objects().iter().zip(0..).filter(|(object, _)| object.migratable);
+        let keys = sorted(movable.map(|(object, number)| (bits(object.load + 0.0), number)));
         let mut objects: Vec<u32> = keys.iter().map(|&it| it as u32).collect();
         let mut equal = vec![];
         let mut first = 0;
@@ -52,6 +48,21 @@ impl Order {
     pub(crate) fn equal(&self) -> &[Range<usize>] {
         &self.equal
     }
+}
+
+/// `objects`, heaviest first; of equal ones the one with the least number first.
+pub(crate) fn heaviest_first(model: &LoadModel, objects: impl Iterator<Item = u32>) -> Vec<u32> {
+    let load = |it: u32| model.objects()[it as usize].load + 0.0;
+    let keys = sorted(objects.map(|it| (!load(it).to_bits(), it)));
+    keys.into_iter().map(|it| it as u32).collect()
+}
+
+/// Loads as bits, and numbers of objects, as one integer each, sorted. To a load of -0 add 0 before.
+fn sorted(keys: impl Iterator<Item = (u64, u32)>) -> Vec<u128> {
+    let mut keys: Vec<u128> =
+        keys.map(|(bits, number)| u128::from(bits) << 32 | u128::from(number)).collect();
+    parallel::sort(parallel::threads(keys.len()), &mut keys);
+    keys
 }
 
 /// The tie by which of equal objects those of the first PE come first, and of a PE's those with most live bytes.

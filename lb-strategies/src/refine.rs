@@ -16,12 +16,11 @@
 //! cheapest to move). Cost: `n log n` for sorting, and for each of at most twelve targets
 //! `n + log n` for each move.
 
-use std::collections::BinaryHeap;
-
 use crate::{
     assignment::{Assignment, pe_loads},
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
+    least::Least,
     model::{LoadModel, MoveCost},
     order::{Order, by_bytes},
     strategy::{ROUNDING, Strategy},
@@ -103,48 +102,45 @@ fn shed(
 ) -> f64 {
     // Room is work, so that a slow PE with little to do and a fast one compare.
     let room = |pe: usize, load: f64| (target - load) * model.pes()[pe].speed;
-    let mut takers: BinaryHeap<Room> = loads
-        .iter()
-        .enumerate()
-        .filter(|&(_, load)| *load < target)
-        .map(|(pe, &load)| Room { work: room(pe, load), pe })
-        .collect();
+    // The most room and the heaviest object come first: of the negative numbers they are the least.
+    let as_taker =
+        |pe: usize, load: f64| if load < target { -room(pe, load) } else { f64::INFINITY };
+    let pes_and_loads = || loads.iter().copied().enumerate();
+    let mut takers = Least::new(pes_and_loads().map(|(pe, load)| as_taker(pe, load)));
     let excess = |giver: usize, load: f64| ((load - target) * model.pes()[giver].speed).max(0.0);
     // The most room never grows, so what is too large once is too large for good: only the
     // `open` first objects of a PE are still candidates.
     let mut open: Vec<u32> = (0..loads.len()).map(|pe| residents.of(pe).len() as u32).collect();
     // By what they give next: while there is much room left, heavy objects find a place.
-    let mut givers: BinaryHeap<Room> = (0..loads.len())
-        .filter(|&pe| loads[pe] > target)
-        .filter_map(|pe| {
-            let next = next_to_give(model, residents.of(pe), excess(pe, loads[pe]))?;
-            Some(Room { work: next.1, pe })
-        })
-        .collect();
+    let as_giver = |next: Option<(usize, f64)>| next.map_or(f64::INFINITY, |(_, load)| -load);
+    let mut givers = Least::new(pes_and_loads().map(|(pe, load)| {
+        let gives = load > target;
+        let next = gives.then(|| next_to_give(model, residents.of(pe), excess(pe, load)));
+        as_giver(next.flatten())
+    }));
 
-    while let Some(Room { work: expected, pe: giver }) = givers.pop() {
-        let Some(mut taker) = takers.peek_mut() else { break };
+    loop {
+        let ((giver, expected), (taker, space)) = (givers.first(), takers.first());
+        if expected == f64::INFINITY || space == f64::INFINITY {
+            break;
+        }
         let objects = &residents.of(giver)[..open[giver] as usize];
-        let fit = objects.partition_point(|it| it.load <= taker.work);
+        let fit = objects.partition_point(|it| it.load <= -space);
         open[giver] = fit as u32;
         let next = next_to_give(model, &objects[..fit], excess(giver, loads[giver]));
-        let Some((choice, load)) = next else { continue };
-        if load < expected {
-            givers.push(Room { work: load, pe: giver });
+        let Some((choice, load)) = next.filter(|next| next.1 >= -expected) else {
+            givers.set(giver, as_giver(next));
             continue;
-        }
-        let object = objects[choice].object as usize;
-        pes[object] = taker.pe;
-        loads[giver] -= model.seconds_on(object, giver);
-        loads[taker.pe] += model.seconds_on(object, taker.pe);
-        taker.work = room(taker.pe, loads[taker.pe]);
+        };
+        pes[objects[choice].object as usize] = taker;
+        loads[giver] -= load / model.pes()[giver].speed;
+        loads[taker] += load / model.pes()[taker].speed;
+        takers.set(taker, -room(taker, loads[taker]));
         open[giver] = choice as u32;
-        if loads[giver] > target * (1.0 + ROUNDING)
-            && let Some((_, work)) =
-                next_to_give(model, &objects[..choice], excess(giver, loads[giver]))
-        {
-            givers.push(Room { work, pe: giver });
-        }
+        let gives = loads[giver] > target * (1.0 + ROUNDING);
+        let excess = excess(giver, loads[giver]);
+        let next = gives.then(|| next_to_give(model, &objects[..choice], excess));
+        givers.set(giver, as_giver(next.flatten()));
     }
     loads.into_iter().fold(0.0, f64::max)
 }
@@ -193,32 +189,6 @@ fn one_that_is_enough(model: &LoadModel, objects: &[Resident], enough: usize) ->
     }
     best
 }
-
-/// Work that a PE can take, or would give next.
-struct Room {
-    work: f64,
-    pe: usize,
-}
-
-impl Ord for Room {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.work.total_cmp(&other.work).then(other.pe.cmp(&self.pe))
-    }
-}
-
-impl PartialOrd for Room {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Room {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Room {}
 
 /// The objects on each PE that can move, by rising load; of equal ones, by falling bytes.
 pub(crate) struct Residents {
