@@ -1,14 +1,12 @@
 //! Ties: objects of one load are exchangeable, so as many as possible stay at home, and of those
 //! that must go the light ones do.
 
-#[cfg(doc)]
-use crate::order::by_home;
 use crate::{model::LoadModel, order::Order};
 
 /// Exchanges objects of equal load in `pes` until as few as possible are away from home, and of
 /// each PE's those with the fewest live bytes. The load of every PE stays what it is.
 ///
-/// In `order`, equal objects are [by home](by_home). Cost: `m log m` for `m` objects that are as heavy as
+/// In `order`, equal objects are [by home](crate::order::by_home). Cost: `m log m` for `m` objects that are as heavy as
 /// another.
 pub(crate) fn settle(model: &LoadModel, order: &Order, pes: &mut [usize]) {
     let at = |it: u32| &model.objects()[it as usize];
