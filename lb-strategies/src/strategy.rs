@@ -19,7 +19,6 @@
 use crate::{
     assignment::Assignment,
     config::{Config, Parameter},
-    gain::{Gain, gain},
     model::{LoadModel, MoveCost},
     order::{Order, by_home},
     ties::settle,
@@ -92,12 +91,13 @@ fn is_worth_it(
     heeds_communication: bool,
 ) -> bool {
     let today = Assignment::today(model);
-    let Gain { mut saved, spent } = gain(model, proposed, model.move_cost());
+    let busiest = today.max_load(model);
+    let mut saved = busiest - proposed.max_load(model);
     if saved < 0.0 {
         return false;
     }
     let least = config.number("minimum-gain").max(ROUNDING);
-    let mut gains = saved > today.max_load(model) * least;
+    let mut gains = saved > busiest * least;
     if !gains {
         saved = 0.0;
     }
@@ -109,7 +109,11 @@ fn is_worth_it(
                 model.move_cost().per_byte * (before - after) as f64 / model.pes().len() as f64;
         }
     }
-    gains && (spent == 0.0 || saved * config.number("horizon") > spent)
+    if !gains || model.move_cost() == MoveCost::default() {
+        return gains;
+    }
+    let spent = proposed.move_seconds(model);
+    spent == 0.0 || saved * config.number("horizon") > spent
 }
 
 /// What a move costs in each period of the user's horizon.

@@ -39,7 +39,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     assignment::Assignment,
-    bounds::{Bounds, lower_bound},
+    bounds::Bounds,
     config::{Config, Domain, Parameter},
     model::LoadModel,
     order::{Order, by_bytes},
@@ -90,16 +90,19 @@ impl Strategy for Gossip {
 
     fn propose(&self, model: &LoadModel, config: &Config, seed: u64) -> Vec<usize> {
         let today = Assignment::today(model);
-        let aim = lower_bound(model) * (1.0 + config.number("tolerance"));
+        let bounds = Bounds::new(model);
+        let aim = bounds.lowest(model) * (1.0 + config.number("tolerance"));
         let busiest = today.max_load(model);
         let mut pes = today.into_pes();
         if busiest <= aim {
             return pes;
         }
         let order = Order::rising(model, by_bytes(model));
-        let Bounds { fixed, level: mean } = Bounds::new(model);
-        let load = |&it: &u32| model.objects()[it as usize].load;
-        let home = |&it: &u32| model.objects()[it as usize].pe as u32;
+        let objects = order.objects().iter().map(|&it| {
+            let object = &model.objects()[it as usize];
+            (object.load, object.pe as u32)
+        });
+        let (loads, homes) = objects.unzip();
         let job = Job {
             rounds: config.count("rounds"),
             fanout: config.count("fanout"),
@@ -107,11 +110,11 @@ impl Strategy for Gossip {
             iterations: config.count("iterations"),
             seed,
             aim,
-            mean,
+            mean: bounds.level,
             speeds: model.pes().iter().map(|it| it.speed).collect(),
-            fixed,
-            loads: order.objects().iter().map(load).collect(),
-            homes: order.objects().iter().map(home).collect(),
+            fixed: bounds.fixed,
+            loads,
+            homes,
         };
         if let Some(placed) = job.best_of(config.count("trials"), busiest) {
             for (&object, pe) in order.objects().iter().zip(placed) {
