@@ -178,7 +178,7 @@ impl Job {
     /// The best state of a trial, with what its busiest PE has.
     fn trial(&self, trial: usize, threads: usize, first_at_aim: &AtomicUsize) -> (f64, Vec<u32>) {
         let mut lots = generator(self.seed, stream(trial, 0));
-        let mut rumours = Rumours::new(self.seed, trial, self.speeds.len());
+        let mut rumours = Rumours::new(self, trial);
         let mut residents = Residents::default();
         let mut pes = self.homes.clone();
         let mut loads = self.loads_of_pes(&pes);

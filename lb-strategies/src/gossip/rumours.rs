@@ -36,13 +36,13 @@ pub(super) struct Rumours {
 struct Names {
     names: Vec<u32>,
     /// Where those of a PE end, and those of the next begin.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
 
 impl Names {
     fn of(&self, pe: usize) -> &[u32] {
         let begin = if pe == 0 { 0 } else { self.ends[pe - 1] };
-        &self.names[begin..self.ends[pe]]
+        &self.names[begin as usize..self.ends[pe] as usize]
     }
 }
 
@@ -63,15 +63,18 @@ struct Told {
 
 /// Parts have at least two to the power of so many PEs.
 const LEAST_BITS: u32 = 10;
-/// And there are at most so many.
+/// And there are about so many at most.
 const PARTS: usize = 64;
 
 impl Rumours {
-    pub(super) fn new(seed: u64, trial: usize, pes: usize) -> Self {
+    pub(super) fn new(job: &Job, trial: usize) -> Self {
+        let pes = job.speeds.len();
         let bits = pes.div_ceil(PARTS).next_power_of_two().ilog2().max(LEAST_BITS);
+        // All names of a part can be counted in 32 bits.
+        let bits = bits.min(31 - job.knowledge.min(pes).ilog2());
         let parts = pes.div_ceil(1 << bits);
         let teller = |number| Teller {
-            lots: generator(seed, stream(trial, number + 1)),
+            lots: generator(job.seed, stream(trial, number + 1)),
             told: vec![vec![]; parts],
         };
         Self {
@@ -104,7 +107,7 @@ impl Rumours {
             known.ends.clear();
             for (is_known, pe) in is_known.iter().zip((number << self.bits) as u32..) {
                 known.names.extend(is_known.then_some(pe));
-                known.ends.push(known.names.len());
+                known.ends.push(known.names.len() as u32);
             }
         }
         for _ in 0..job.rounds {
@@ -175,7 +178,7 @@ impl Rumours {
                 let known = next.names.len() - begin;
                 has_news[pe] = known > before.len();
                 is_full[pe] = known == memory;
-                next.ends.push(next.names.len());
+                next.ends.push(next.names.len() as u32);
             }
         });
         std::mem::swap(&mut self.known, &mut self.next);
@@ -226,7 +229,7 @@ mod tests {
         for (count, threads) in [(200, 1), (5000, 1), (5000, 3)] {
             let loads: Vec<f64> = (0..count).map(|pe| f64::from(pe % 4 == 0)).collect();
             let job = job(loads.len());
-            let mut rumours = Rumours::new(0, 0, loads.len());
+            let mut rumours = Rumours::new(&job, 0);
             rumours.spread(&job, &loads, threads);
             let is_full = |&pe: &usize| rumours.of(pe).len() == job.memory(loads[pe]);
             let full = (0..loads.len()).filter(is_full).count();
@@ -243,9 +246,10 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_nothing() {
         let loads: Vec<f64> = (0..4000).map(|pe| f64::from(pe % 7)).collect();
+        let job = job(loads.len());
         let known = |threads| {
-            let mut rumours = Rumours::new(3, 1, loads.len());
-            rumours.spread(&job(loads.len()), &loads, threads);
+            let mut rumours = Rumours::new(&job, 1);
+            rumours.spread(&job, &loads, threads);
             (0..loads.len()).map(|pe| rumours.of(pe).to_vec()).collect::<Vec<_>>()
         };
         assert_eq!(known(1), known(2));
