@@ -1,4 +1,4 @@
-//! The least of numbers that change, in steps of eight.
+//! A tree in which the least of many numbers is found at once, and a change costs a few steps.
 
 /// The least of numbers that change: a tree, each node of which has the least of eight nodes or numbers below it,
 /// side by side, as they are looked at together.
