@@ -42,6 +42,17 @@ impl Bounds {
     pub(crate) fn room(&self, model: &LoadModel, pe: usize) -> f64 {
         (self.level - self.fixed[pe]).max(0.0) * model.pes()[pe].speed
     }
+
+    /// [`lower_bound`], where these are the bounds of all objects that can move.
+    pub(crate) fn lowest(&self, model: &LoadModel) -> f64 {
+        let stays = self.fixed.iter().copied().fold(0.0, f64::max);
+        let movable = model.objects().iter().filter(|it| it.migratable);
+        // A heavier object never has a smaller bound, so the heaviest one is enough.
+        let Some(heaviest) = movable.map(|it| it.load).reduce(f64::max) else { return stays };
+        let alone = self.fixed.iter().zip(model.pes());
+        let alone = alone.map(|(fixed, pe)| fixed + heaviest / pe.speed);
+        stays.max(self.level).max(alone.fold(f64::INFINITY, f64::min))
+    }
 }
 
 /// The level to which `work` fills PEs that are at `fixed` already.
@@ -64,13 +75,7 @@ fn level(model: &LoadModel, fixed: &[f64], work: f64) -> f64 {
 /// A load that the busiest PE of every assignment reaches: no strategy can predict less.
 #[must_use]
 pub fn lower_bound(model: &LoadModel) -> f64 {
-    let Bounds { fixed, level } = Bounds::new(model);
-    let stays = fixed.iter().copied().fold(0.0, f64::max);
-    let movable = model.objects().iter().filter(|it| it.migratable);
-    // A heavier object never has a smaller bound, so the heaviest one is enough.
-    let Some(heaviest) = movable.map(|it| it.load).reduce(f64::max) else { return stays };
-    let alone = fixed.iter().zip(model.pes()).map(|(fixed, pe)| fixed + heaviest / pe.speed);
-    stays.max(level).max(alone.fold(f64::INFINITY, f64::min))
+    Bounds::new(model).lowest(model)
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use crate::{
     assignment::{Assignment, pe_loads},
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
-    model::LoadModel,
-    refine::{ByLoad, Residents, TOLERANCE},
+    model::{LoadModel, Pe},
+    refine::{ByLoad, Resident, Residents, TOLERANCE},
     strategy::Strategy,
 };
 
@@ -73,9 +73,9 @@ impl Strategy for Diffusion {
             if busiest <= aim {
                 break;
             }
-            let flows = flows(model, &strides, loads, config.count("rounds"));
+            let flows = Flows::new(model, &strides, loads.clone(), config.count("rounds"));
             let residents = by_load.on_pes(model, &pes);
-            if !carry(model, &residents, &strides, flows, &mut pes) {
+            if !carry(&residents, &flows, loads, &mut pes) {
                 break;
             }
         }
@@ -97,51 +97,83 @@ fn strides(pes: usize, dimensions: usize) -> Vec<usize> {
     strides
 }
 
-/// For each PE and stride, the work that flows to the PE that far above it.
-fn flows(model: &LoadModel, strides: &[usize], mut levels: Vec<f64>, rounds: usize) -> Vec<f64> {
-    let pes = model.pes();
-    let share = 1.0 / (2 * strides.len() + 1) as f64;
-    let mut flows = vec![0.0; pes.len() * strides.len()];
-    let mut change = vec![0.0; pes.len()];
-    for _ in 0..rounds {
-        change.fill(0.0);
-        for pe in 0..pes.len() {
-            for (index, stride) in strides.iter().enumerate() {
-                let above = (pe + stride) % pes.len();
-                let slower = pes[pe].speed.min(pes[above].speed);
-                let work = share * slower * (levels[pe] - levels[above]);
-                flows[pe * strides.len() + index] += work;
-                change[pe] -= work;
-                change[above] += work;
-            }
-        }
-        for ((level, change), pe) in levels.iter_mut().zip(&change).zip(pes) {
-            *level += change / pe.speed;
-        }
-    }
-    flows
+/// What flowed between neighbours in all rounds.
+///
+/// In each, a part of the difference of two levels flows. So what flowed in all of them is that part of the difference
+/// of what the levels of the two were, added up.
+struct Flows<'a> {
+    pes: &'a [Pe],
+    strides: &'a [usize],
+    share: f64,
+    /// For each PE, its levels at the beginning of all rounds, added up.
+    sums: Vec<f64>,
 }
 
-/// Objects carry the flows. Returns whether any did.
-fn carry(
-    model: &LoadModel,
-    residents: &Residents,
-    strides: &[usize],
-    flows: Vec<f64>,
-    pes: &mut [usize],
-) -> bool {
-    let mut now = pe_loads(model, pes);
-    let count = model.pes().len();
+impl<'a> Flows<'a> {
+    fn new(
+        model: &'a LoadModel,
+        strides: &'a [usize],
+        mut levels: Vec<f64>,
+        rounds: usize,
+    ) -> Self {
+        let pes = model.pes();
+        let share = 1.0 / (2 * strides.len() + 1) as f64;
+        let speeds: Vec<f64> = pes.iter().map(|pe| pe.speed).collect();
+        let mut sums = vec![0.0; pes.len()];
+        let mut change = vec![0.0; pes.len()];
+        for _ in 0..rounds {
+            change.fill(0.0);
+            for &stride in strides {
+                // The neighbours above the last ones are the first ones.
+                let wrap = pes.len() - stride;
+                for (here, above) in [(0..wrap, stride..pes.len()), (wrap..pes.len(), 0..stride)] {
+                    exchange(&mut change[here.clone()], &levels, &speeds, here.start, above.start);
+                    exchange(&mut change[above.clone()], &levels, &speeds, above.start, here.start);
+                }
+            }
+            for (((level, sum), change), speed) in
+                levels.iter_mut().zip(&mut sums).zip(&change).zip(&speeds)
+            {
+                *sum += *level;
+                *level += share * change / speed;
+            }
+        }
+        Self { pes, strides, share, sums }
+    }
+
+    /// The work that flows from each PE to each of its neighbours, and to which; negative where it flows from there.
+    fn of(&self, pe: usize) -> impl Iterator<Item = (f64, usize)> {
+        let count = self.pes.len();
+        let neighbours =
+            move |stride: &usize| [(pe + stride) % count, (pe + count - stride) % count];
+        self.strides.iter().flat_map(neighbours).map(move |neighbour| {
+            let slower = self.pes[pe].speed.min(self.pes[neighbour].speed);
+            (self.share * slower * (self.sums[pe] - self.sums[neighbour]), neighbour)
+        })
+    }
+}
+
+/// Adds to `change`, which is of the PEs from `here` on, what flows to each from a neighbour, of those from `there` on.
+fn exchange(change: &mut [f64], levels: &[f64], speeds: &[f64], here: usize, there: usize) {
+    let count = change.len();
+    let (here, there) = (here..here + count, there..there + count);
+    let levels = levels[here.clone()].iter().zip(&levels[there.clone()]);
+    let speeds = speeds[here].iter().zip(&speeds[there]);
+    for (change, ((level, other), (speed, others))) in change.iter_mut().zip(levels.zip(speeds)) {
+        let slower = if speed < others { speed } else { others };
+        *change += slower * (other - level);
+    }
+}
+
+/// Objects carry the flows between PEs of these loads. Returns whether any did.
+fn carry(residents: &Residents, flows: &Flows<'_>, mut now: Vec<f64>, pes: &mut [usize]) -> bool {
+    let speed = |pe: usize| flows.pes[pe].speed;
     let mut moved = false;
     let mut targets: Vec<(f64, usize)> = vec![];
-    let mut objects: Vec<u32> = vec![];
-    for pe in 0..count {
+    let mut objects: Vec<Resident> = vec![];
+    for pe in 0..now.len() {
         targets.clear();
-        for (index, stride) in strides.iter().enumerate() {
-            let (above, below) = ((pe + stride) % count, (pe + count - stride) % count);
-            targets.push((flows[pe * strides.len() + index], above));
-            targets.push((-flows[below * strides.len() + index], below));
-        }
+        targets.extend(flows.of(pe));
         targets.retain(|&(work, target)| work > 0.0 && target != pe);
         targets.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         objects.clear();
@@ -152,19 +184,18 @@ fn carry(
             // From the largest down; those that go are swept out below.
             while kept > 0 && left > 0.0 {
                 kept -= 1;
-                let object = objects[kept] as usize;
-                let load = model.objects()[object].load;
+                let Resident { object, load } = objects[kept];
                 // Up to half too much: otherwise objects larger than any flow never move.
-                let there = now[target] + model.seconds_on(object, target);
+                let there = now[target] + load / speed(target);
                 if load > 0.0 && load / 2.0 <= left && there < now[pe] {
                     left -= load;
-                    now[pe] -= model.seconds_on(object, pe);
+                    now[pe] -= load / speed(pe);
                     now[target] = there;
-                    pes[object] = target;
+                    pes[object as usize] = target;
                     moved = true;
                 }
             }
-            objects.retain(|&it| pes[it as usize] == pe);
+            objects.retain(|it| pes[it.object as usize] == pe);
         }
     }
     moved
@@ -173,10 +204,7 @@ fn carry(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        model::{Object, Pe},
-        registry::create,
-    };
+    use crate::{model::Object, registry::create};
 
     #[test]
     fn a_heap_spreads_over_all_pes() {

@@ -1,23 +1,32 @@
 //! When each PE would finish what it has so far, and which would finish a piece of work first.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::BinaryHeap,
-};
+use crate::{bounds::Bounds, least::Least, model::LoadModel};
 
-use crate::{bounds::Bounds, model::LoadModel};
-
-/// PEs of one speed share a heap; with more speeds than this, PEs of similar speed do.
-const HEAPS: usize = 64;
+/// PEs of one speed are a group; with more speeds than this, PEs of similar speed are.
+const GROUPS: usize = 64;
 
 /// The load of each PE while objects are being placed.
 pub(crate) struct PeFinish {
     speeds: Vec<f64>,
-    seconds: Vec<f64>,
-    /// A PE has an entry in its heap for each load that it has had; all but the last are stale.
-    heaps: Vec<BinaryHeap<Reverse<Entry>>>,
-    /// For each PE, its heap.
-    heap_of: Vec<usize>,
+    groups: Vec<Group>,
+    /// Of each group the PE with the least to do: the only one that comes into question.
+    first: Vec<First>,
+    /// For each PE, its group and its place there.
+    places: Vec<(u32, u32)>,
+}
+
+/// PEs of one speed, or of similar ones.
+struct Group {
+    /// By number.
+    pes: Vec<u32>,
+    seconds: Least,
+}
+
+#[derive(Clone, Copy)]
+struct First {
+    pe: usize,
+    seconds: f64,
+    speed: f64,
 }
 
 impl PeFinish {
@@ -30,29 +39,31 @@ impl PeFinish {
     /// PEs of these speeds that have so many seconds of work already.
     pub(crate) fn of(pes: impl Iterator<Item = (f64, f64)>) -> Self {
         let (speeds, seconds): (Vec<f64>, Vec<f64>) = pes.unzip();
-        let (heap_of, heaps) = group_by_speed(&speeds);
-        let heaps = (0..heaps).map(|_| BinaryHeap::new()).collect();
-        let mut this = Self { speeds, seconds, heaps, heap_of };
-        for pe in 0..this.seconds.len() {
-            this.enter(pe);
-        }
-        this
+        let (group_of, count) = group_by_speed(&speeds);
+        let mut members = vec![vec![]; count];
+        let places = group_of.iter().zip(0_u32..).map(|(&group, pe)| {
+            members[group].push(pe);
+            (group as u32, members[group].len() as u32 - 1)
+        });
+        let places = places.collect();
+        // Of similar speeds, there may be none in a group.
+        let groups = members.into_iter().map(|pes| {
+            let seconds = Least::new(pes.iter().map(|&pe| seconds[pe as usize]));
+            Group { pes, seconds }
+        });
+        let groups: Vec<Group> = groups.collect();
+        let first = groups.iter().map(|group| group.first(&speeds)).collect();
+        Self { speeds, groups, first, places }
     }
 
     /// The PE that would finish `work` first, and when. Of several, the one with the smallest
     /// number.
-    pub(crate) fn earliest(&mut self, work: f64) -> (usize, f64) {
+    pub(crate) fn earliest(&self, work: f64) -> (usize, f64) {
         let mut best = (usize::MAX, f64::INFINITY);
-        for heap in &mut self.heaps {
-            while let Some(Reverse(top)) = heap.peek() {
-                if self.seconds[top.pe] == top.seconds {
-                    let when = top.seconds + work / self.speeds[top.pe];
-                    if when < best.1 || (when == best.1 && top.pe < best.0) {
-                        best = (top.pe, when);
-                    }
-                    break;
-                }
-                heap.pop();
+        for First { pe, seconds, speed } in &self.first {
+            let when = seconds + work / speed;
+            if when < best.1 || (when == best.1 && *pe < best.0) {
+                best = (*pe, when);
             }
         }
         best
@@ -60,16 +71,27 @@ impl PeFinish {
 
     /// When `pe` would finish, were `work` added.
     pub(crate) fn with(&self, pe: usize, work: f64) -> f64 {
-        self.seconds[pe] + work / self.speeds[pe]
+        let (group, place) = self.places[pe];
+        self.groups[group as usize].seconds.of(place as usize) + work / self.speeds[pe]
     }
 
     pub(crate) fn add(&mut self, pe: usize, work: f64) {
-        self.seconds[pe] = self.with(pe, work);
-        self.enter(pe);
+        let seconds = self.with(pe, work);
+        let (group, place) = self.places[pe];
+        let (group, first) = (&mut self.groups[group as usize], &mut self.first[group as usize]);
+        group.seconds.set(place as usize, seconds);
+        // Work is only ever added, so no other PE comes before the first of its group.
+        if pe == first.pe {
+            *first = group.first(&self.speeds);
+        }
     }
+}
 
-    fn enter(&mut self, pe: usize) {
-        self.heaps[self.heap_of[pe]].push(Reverse(Entry { seconds: self.seconds[pe], pe }));
+impl Group {
+    fn first(&self, speeds: &[f64]) -> First {
+        let (place, seconds) = self.seconds.first();
+        let pe = self.pes.get(place).map_or(usize::MAX, |&pe| pe as usize);
+        First { pe, seconds, speed: speeds.get(pe).copied().unwrap_or(1.0) }
     }
 }
 
@@ -79,41 +101,15 @@ fn group_by_speed(of_pes: &[f64]) -> (Vec<usize>, usize) {
     speeds.sort_by(f64::total_cmp);
     speeds.dedup();
     let group = |speed: f64| {
-        if speeds.len() <= HEAPS {
+        if speeds.len() <= GROUPS {
             return speeds.partition_point(|&it| it < speed);
         }
         let (low, high) = (speeds[0].ln(), speeds[speeds.len() - 1].ln());
-        (((speed.ln() - low) / (high - low) * HEAPS as f64) as usize).min(HEAPS - 1)
+        (((speed.ln() - low) / (high - low) * GROUPS as f64) as usize).min(GROUPS - 1)
     };
     let groups = of_pes.iter().map(|&speed| group(speed)).collect();
-    (groups, speeds.len().min(HEAPS))
+    (groups, speeds.len().min(GROUPS))
 }
-
-/// A heap entry, ordered by load, then by PE.
-struct Entry {
-    seconds: f64,
-    pe: usize,
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.seconds.total_cmp(&other.seconds).then(self.pe.cmp(&other.pe))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
 
 #[cfg(test)]
 mod tests {
@@ -121,12 +117,12 @@ mod tests {
     use crate::model::Pe;
 
     #[test]
-    fn many_speeds_share_heaps_and_fast_pes_still_come_first() {
+    fn many_speeds_share_groups_and_fast_pes_still_come_first() {
         let speed = |it: u32| 1.0 + f64::from(it) / 100.0;
         let pes = (0..500).map(|it| Pe { speed: speed(it), ..Pe::default() }).collect();
         let model = LoadModel::new(pes, vec![], vec![]).expect("sound");
         let mut finish = PeFinish::new(&model);
-        assert_eq!(finish.heaps.len(), HEAPS);
+        assert_eq!(finish.groups.len(), GROUPS);
         let (pe, when) = finish.earliest(1.0);
         assert!(pe > 450, "{pe}");
         finish.add(pe, 1.0);

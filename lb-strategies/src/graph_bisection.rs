@@ -69,8 +69,9 @@ impl Strategy for GraphBisection {
         order.sort_by_key(|&it| position[objects[it as usize].pe]);
 
         let graph = Graph::new(model, config.number("message-bytes"));
-        let mut cuts = Cuts::new(model, graph, config.count("passes"));
-        halve(model, &Bounds::new(model), &mut order, &mut cuts, &mut pes);
+        let passes = config.count("passes");
+        let cuts = || Cuts::new(model, &graph, passes);
+        halve(model, &Bounds::new(model), &mut order, cuts, &mut pes);
         refine(model, &mut pes, config.number("tolerance"));
         pes
     }
@@ -78,7 +79,7 @@ impl Strategy for GraphBisection {
 
 pub(crate) struct Cuts<'a> {
     model: &'a LoadModel,
-    graph: Graph,
+    graph: &'a Graph,
     passes: usize,
     side: Vec<Side>,
     /// Objects in the order in which a search in breadth met them.
@@ -120,7 +121,7 @@ impl Divide for Cuts<'_> {
 }
 
 impl<'a> Cuts<'a> {
-    pub(crate) fn new(model: &'a LoadModel, graph: Graph, passes: usize) -> Self {
+    pub(crate) fn new(model: &'a LoadModel, graph: &'a Graph, passes: usize) -> Self {
         let side = vec![Side::Elsewhere; model.objects().len()];
         Self { model, graph, passes, side, queue: vec![] }
     }

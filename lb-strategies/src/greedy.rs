@@ -5,10 +5,10 @@
 //! PEs are alike and all objects can move, the busiest PE gets at most `4/3 - 1/(3 PEs)` times
 //! what the best assignment would give it.
 //!
-//! The load of a PE starts as its background load and its objects that cannot move. PEs of one
-//! speed share a heap, whose top is the only candidate among them; so a placement costs
-//! `speeds + log n`, and all of them `n log n` when PEs are alike. Above 64 different speeds,
-//! similar ones share a heap: the choice among them is then by load alone. An object stays where
+//! The load of a PE starts as its background load and its objects that cannot move. Of PEs of
+//! one speed only the one with the least to do is a candidate, and a tree finds it; so a placement
+//! costs `speeds + log p`, and all of them `n log n` when PEs are alike. Above 64 different speeds,
+//! similar ones share a tree: the choice among them is then by load alone. An object stays where
 //! its own PE would finish it as early as any other, or later by less than the price of the move.
 //! Among objects of equal load, every PE's first comes before any PE's second, so that equal
 //! objects stay as far as balance allows; of a PE's equal objects those with most live bytes come
@@ -22,7 +22,8 @@ use crate::{
     config::{Config, Domain, Parameter},
     finish::PeFinish,
     model::LoadModel,
-    strategy::{Strategy, price},
+    order::{Order, by_home},
+    strategy::{Price, Strategy},
 };
 
 /// Heaviest object first, to the PE that finishes it first.
@@ -53,55 +54,67 @@ impl Strategy for Greedy {
         let loads = Assignment::today(model).pe_loads(model);
         let mean = loads.iter().sum::<f64>() / loads.len() as f64;
         let patience = config.number("home-bias") * mean;
-        let order = heaviest_first(model);
-        place(model, &order, |object, _, home, best| {
-            home <= best + patience + price(model, config, object)
+        let order = Order::falling(model, by_home(model));
+        let price = Price::new(model, config);
+        place(model, &heaviest_first(model, &order), |object, home, best| {
+            home <= best + patience + price.of(object)
         })
     }
 }
 
+/// An object that is to be placed.
+#[derive(Clone, Copy)]
+pub(crate) struct Item {
+    pub(crate) object: u32,
+    home: u32,
+    load: f64,
+}
+
 /// Places the objects of `order`, which are all that can move, heaviest first.
 ///
-/// An object stays if `stays(object, its PE, when its PE would finish it, when the best would)`;
+/// An object stays if `stays(object, when its PE would finish it, when the best would)`;
 /// else it goes to the PE that finishes it first.
 pub(crate) fn place(
     model: &LoadModel,
-    order: &[usize],
-    stays: impl Fn(usize, usize, f64, f64) -> bool,
+    order: &[Item],
+    stays: impl Fn(usize, f64, f64) -> bool,
 ) -> Vec<usize> {
     let mut pes: Vec<usize> = model.objects().iter().map(|object| object.pe).collect();
     let mut finish = PeFinish::new(model);
-    for &object in order {
-        let home = pes[object];
-        let work = model.objects()[object].load;
-        let (best, when) = finish.earliest(work);
-        pes[object] = if stays(object, home, finish.with(home, work), when) { home } else { best };
-        finish.add(pes[object], work);
+    for &Item { object, home, load } in order {
+        let (object, home) = (object as usize, home as usize);
+        let (best, when) = finish.earliest(load);
+        let pe = if stays(object, finish.with(home, load), when) { home } else { best };
+        finish.add(pe, load);
+        pes[object] = pe;
     }
     pes
 }
 
-/// The objects that can move, by falling load. Equal ones: every PE's largest, then every PE's
-/// second, and so on.
-pub(crate) fn heaviest_first(model: &LoadModel) -> Vec<usize> {
-    let objects = model.objects();
-    let mut order: Vec<usize> = (0..objects.len()).filter(|&it| objects[it].migratable).collect();
-    let falling = |a: &usize, b: &usize| objects[*b].load.total_cmp(&objects[*a].load);
-    order.sort_unstable_by(|a, b| {
-        let (first, second) = (&objects[*a], &objects[*b]);
-        let at_home = first.pe.cmp(&second.pe).then(second.bytes.cmp(&first.bytes));
-        falling(a, b).then(at_home).then(a.cmp(b))
-    });
-
-    let mut place_at_home = vec![0_usize; objects.len()];
-    for pair in order.windows(2) {
-        let (before, this) = (&objects[pair[0]], &objects[pair[1]]);
-        if before.load == this.load && before.pe == this.pe {
-            place_at_home[pair[1]] = place_at_home[pair[0]] + 1;
+/// The objects of `order`, in which heavy ones come first, and of equal ones those of one PE are together: of equal
+/// ones every PE's first is now before any PE's second, and so on.
+pub(crate) fn heaviest_first(model: &LoadModel, order: &Order) -> Vec<Item> {
+    let item = |&it: &u32| {
+        let object = &model.objects()[it as usize];
+        Item { object: it, home: object.pe as u32, load: object.load }
+    };
+    let mut items: Vec<Item> = order.objects().iter().map(item).collect();
+    let mut places: Vec<(u32, Item)> = vec![];
+    for equal in order.equal() {
+        places.clear();
+        for item in &items[equal.clone()] {
+            let place = match places.last() {
+                Some((place, before)) if before.home == item.home => place + 1,
+                _ => 0,
+            };
+            places.push((place, *item));
+        }
+        places.sort_by_key(|it| it.0);
+        for (slot, (_, item)) in items[equal.clone()].iter_mut().zip(&places) {
+            *slot = *item;
         }
     }
-    order.sort_by(|a, b| falling(a, b).then(place_at_home[*a].cmp(&place_at_home[*b])));
-    order
+    items
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::{
     graph::{Graph, MESSAGE_BYTES},
     greedy::heaviest_first,
     model::LoadModel,
+    order::{Order, by_home},
     refine::{TOLERANCE, refine},
     strategy::Strategy,
 };
@@ -47,7 +48,9 @@ impl Strategy for GreedyComm {
         let graph = Graph::new(model, config.number("message-bytes"));
         let limit = lower_bound(model) * (1.0 + config.number("tolerance"));
         let mut placing = Placing::new(model, config);
-        for object in heaviest_first(model) {
+        let order = Order::falling(model, by_home(model));
+        for item in heaviest_first(model, &order) {
+            let object = item.object as usize;
             placing.gather(&graph, object);
             placing.place(object, limit);
         }

@@ -8,7 +8,8 @@
 //! GreedyRefineLB (B. Acun and others, "Parallel programming with migratable objects: Charm++ in
 //! practice", SC 2014).
 //!
-//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: four times greedy's.
+//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: greedy's, with four times
+//! its placements, the widths of which threads try at once where there are many objects.
 
 use std::cmp::Ordering;
 
@@ -17,7 +18,9 @@ use crate::{
     config::{Config, Domain, Parameter},
     greedy::{heaviest_first, place},
     model::LoadModel,
-    strategy::{Strategy, price},
+    order::{Order, by_home},
+    parallel,
+    strategy::{Price, Strategy},
     ties::settle,
 };
 
@@ -47,17 +50,19 @@ impl Strategy for GreedyRefine {
     }
 
     fn propose(&self, model: &LoadModel, config: &Config, _seed: u64) -> Vec<usize> {
-        let order = heaviest_first(model);
-        let greedy = measured(model, place(model, &order, |_, _, home, best| home <= best));
+        let order = Order::falling(model, by_home(model));
+        let items = heaviest_first(model, &order);
+        let measured = |pes| measured(model, &order, pes);
+        let greedy = measured(place(model, &items, |_, home, best| home <= best));
         let tolerance = config.number("tolerance");
         let limit = greedy.max_load * (1.0 + tolerance);
-        let within = WIDTHS.iter().map(|width| {
+        let price = Price::new(model, config);
+        let within = parallel::each(parallel::threads(items.len()), WIDTHS, |width| {
             let target = greedy.max_load * (1.0 + width * tolerance);
-            let stays = |object, _, home, best| {
-                home <= target || home <= best + price(model, config, object)
-            };
-            measured(model, place(model, &order, stays))
+            let stays = |object, home, best| home <= target || home <= best + price.of(object);
+            measured(place(model, &items, stays))
         });
+        let within = within.into_iter();
         let cheapest = within.filter(|it| it.max_load <= limit).min_by(Measured::by_price);
         let cheaper = cheapest.filter(|it| it.by_price(&greedy).is_lt());
         cheaper.unwrap_or(greedy).pes
@@ -80,8 +85,8 @@ impl Measured {
     }
 }
 
-fn measured(model: &LoadModel, mut pes: Vec<usize>) -> Measured {
-    settle(model, &mut pes);
+fn measured(model: &LoadModel, order: &Order, mut pes: Vec<usize>) -> Measured {
+    settle(model, order, &mut pes);
     let assignment = Assignment::new(model, pes).expect("placed on PEs of the model");
     let max_load = assignment.max_load(model);
     let mut measured = Measured { pes: vec![], max_load, seconds: 0.0, moves: 0, bytes: 0 };

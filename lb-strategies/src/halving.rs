@@ -5,35 +5,37 @@
 //! work in proportion to the room of its PEs. Where both halves have the same room, the parts
 //! are laid the way round that keeps more work at home.
 
-use std::ops::Range;
+use std::{mem::take, ops::Range};
 
-use crate::{bounds::Bounds, model::LoadModel};
+use crate::{bounds::Bounds, model::LoadModel, parallel};
 
 /// A way to part objects.
 pub(crate) trait Divide {
     /// Reorders `objects` so that about `work` of their load is in front, and says where that
-    /// part ends.
+    /// part ends. That does not depend on what was divided before.
     fn divide(&mut self, objects: &mut [u32], work: f64) -> usize;
 }
 
 /// Places `objects` by recursive halving; leaves all others as they are in `pes`.
-pub(crate) fn halve(
+///
+/// Each thread divides by what `divider` makes for it.
+pub(crate) fn halve<D: Divide>(
     model: &LoadModel,
     bounds: &Bounds,
     objects: &mut [u32],
-    divide: &mut dyn Divide,
+    divider: impl Fn() -> D + Sync,
     pes: &mut [usize],
 ) {
-    halve_ranges(model, bounds, [(0..model.pes().len(), objects)], divide, pes);
+    halve_ranges(model, bounds, [(0..model.pes().len(), objects)], divider, pes);
 }
 
 /// The same for several lists of objects, each with the range of PEs, in [order](pe_order), that
 /// are its own.
-pub(crate) fn halve_ranges<'o>(
+pub(crate) fn halve_ranges<'o, D: Divide>(
     model: &LoadModel,
     bounds: &Bounds,
     ranges: impl IntoIterator<Item = (Range<usize>, &'o mut [u32])>,
-    divide: &mut dyn Divide,
+    divider: impl Fn() -> D + Sync,
     pes: &mut [usize],
 ) {
     let order = pe_order(model);
@@ -42,9 +44,51 @@ pub(crate) fn halve_ranges<'o>(
         position[pe] = index;
     }
     let rooms = prefix_sums(order.iter().map(|&pe| bounds.room(model, pe)));
-    let mut halving = Halving { model, order, position, rooms, divide, pes };
-    for (range, objects) in ranges {
-        halving.run(objects, range.start, range.end);
+    let halving = Halving { model, order, position, rooms };
+    let part =
+        |(range, objects): (Range<usize>, _)| Part { objects, first: range.start, end: range.end };
+    let mut parts: Vec<Part<'o>> = ranges.into_iter().map(part).collect();
+    let threads = parallel::threads(parts.iter().map(|it| it.objects.len()).sum());
+    // Level by level until there are enough parts for all threads to have much to do to the end.
+    while threads > 1 && parts.len() < threads * PARTS && parts.iter().any(|it| it.pes() > 1) {
+        let halves = parallel::each(threads, parts, |part| match part.pes() {
+            1 => vec![part],
+            _ => halving.split(part, &mut divider()).into(),
+        });
+        parts = halves.into_iter().flatten().collect();
+    }
+    let size = parts.len().div_ceil(threads * PARTS).max(1);
+    let groups: Vec<Vec<Part<'o>>> =
+        parts.chunks_mut(size).map(|group| group.iter_mut().map(take).collect()).collect();
+    let placed = parallel::each(threads, groups, |group| {
+        let mut divide = divider();
+        let mut placed = vec![];
+        for part in group {
+            halving.run(part, &mut divide, &mut placed);
+        }
+        placed
+    });
+    for (objects, pe) in placed.into_iter().flatten() {
+        for &object in objects.iter() {
+            pes[object as usize] = pe;
+        }
+    }
+}
+
+/// How many parts each thread has when it halves on alone.
+const PARTS: usize = 8;
+
+/// Objects, and the PEs from `first` to before `end` in order, which they are for.
+#[derive(Default)]
+struct Part<'o> {
+    objects: &'o mut [u32],
+    first: usize,
+    end: usize,
+}
+
+impl Part<'_> {
+    fn pes(&self) -> usize {
+        if self.objects.is_empty() { 1 } else { self.end - self.first }
     }
 }
 
@@ -72,28 +116,34 @@ struct Halving<'a> {
     position: Vec<usize>,
     /// Room of the first 0, 1, 2, ... PEs of `order`.
     rooms: Vec<f64>,
-    divide: &'a mut dyn Divide,
-    pes: &'a mut [usize],
 }
 
 impl Halving<'_> {
-    /// Places `objects` on the PEs from `first` to before `end` in `order`. As deep as PEs can be
-    /// halved, so never deeper than their number has bits, or there are nodes.
-    fn run(&mut self, objects: &mut [u32], first: usize, end: usize) {
-        if objects.is_empty() {
-            return;
-        }
-        if end - first == 1 {
-            for &mut object in objects {
-                self.pes[object as usize] = self.order[first];
+    /// Says on which PE which of the objects of `part` are to be. As deep as PEs can be halved, so never deeper than
+    /// their number has bits, or there are nodes.
+    fn run<'o>(
+        &self,
+        part: Part<'o>,
+        divide: &mut impl Divide,
+        placed: &mut Vec<(&'o [u32], usize)>,
+    ) {
+        if part.pes() > 1 {
+            for half in self.split(part, divide) {
+                self.run(half, divide, placed);
             }
-            return;
+        } else if !part.objects.is_empty() {
+            placed.push((part.objects, self.order[part.first]));
         }
+    }
+
+    /// Halves the PEs and divides the objects between the halves.
+    fn split<'o>(&self, part: Part<'o>, divide: &mut impl Divide) -> [Part<'o>; 2] {
+        let Part { objects, first, end } = part;
         let middle = self.middle(first, end);
         let (left, right) = (self.room(first, middle), self.room(middle, end));
         let share = if left + right > 0.0 { left / (left + right) } else { 0.5 };
         let work: f64 = objects.iter().map(|&it| self.model.objects()[it as usize].load).sum();
-        let mut cut = self.divide.divide(objects, work * share);
+        let mut cut = divide.divide(objects, work * share);
         if (share - 0.5).abs() < 1e-6
             && self.is_better_the_other_way(objects, cut, first, middle, end)
         {
@@ -101,8 +151,7 @@ impl Halving<'_> {
             cut = objects.len() - cut;
         }
         let (front, back) = objects.split_at_mut(cut);
-        self.run(front, first, middle);
-        self.run(back, middle, end);
+        [Part { objects: front, first, end: middle }, Part { objects: back, first: middle, end }]
     }
 
     fn room(&self, first: usize, end: usize) -> f64 {

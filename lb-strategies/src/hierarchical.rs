@@ -9,13 +9,16 @@
 //! the PE that would finish them first.
 //!
 //! Inputs: nodes, and those of the two strategies. Cost: that of the first for as many PEs as
-//! there are nodes, and that of the second for each node.
+//! there are nodes, and that of the second for each node; threads work on several nodes at once
+//! where there are many objects.
 
 use crate::{
     assignment::pe_loads,
     config::{Config, Domain, Parameter},
     finish::PeFinish,
     model::{Edge, LoadModel, Object, Pe},
+    order::heaviest_first,
+    parallel,
     registry::find,
     strategy::Strategy,
 };
@@ -135,14 +138,10 @@ impl Nodes {
             model.edges().to_vec(),
         );
         let nodes = run(strategy, Some(BETWEEN_TOLERANCE), &on_nodes, seed);
-        let mut arrivals: Vec<(usize, usize)> = nodes
-            .into_iter()
-            .enumerate()
-            .filter(|&(object, node)| node != self.of_pe[model.objects()[object].pe])
-            .collect();
-        let load = |it: &(usize, usize)| model.objects()[it.0].load;
-        arrivals.sort_by(|a, b| load(b).total_cmp(&load(a)).then(a.0.cmp(&b.0)));
-        arrivals
+        let home = |object: u32| self.of_pe[model.objects()[object as usize].pe];
+        let arrivals = (0..nodes.len() as u32).filter(|&it| nodes[it as usize] != home(it));
+        let arrivals = heaviest_first(model, arrivals).into_iter();
+        arrivals.map(|it| (it as usize, nodes[it as usize])).collect()
     }
 
     /// Gives each arrival the PE of its node that would finish it first.
@@ -152,19 +151,25 @@ impl Nodes {
             let left = loads[pes[object]] - model.seconds_on(object, pes[object]);
             loads[pes[object]] = left.max(0.0);
         }
+        let threads = parallel::threads(arrivals.len());
         let mut by_node = vec![vec![]; self.members.len()];
         for (object, node) in arrivals {
             by_node[node].push(object);
         }
-        for (members, arrivals) in self.members.iter().zip(by_node) {
+        let nodes = self.members.iter().zip(by_node);
+        let placed = parallel::each(threads, nodes, |(members, arrivals)| {
             let as_now = members.iter().map(|&pe| (model.pes()[pe].speed, loads[pe]));
             let mut finish = PeFinish::of(as_now);
-            for object in arrivals {
+            let place = |object: usize| {
                 let work = model.objects()[object].load;
                 let (local, _) = finish.earliest(work);
                 finish.add(local, work);
-                pes[object] = members[local];
-            }
+                (object, members[local])
+            };
+            arrivals.into_iter().map(place).collect::<Vec<_>>()
+        });
+        for (object, pe) in placed.into_iter().flatten() {
+            pes[object] = pe;
         }
     }
 
@@ -184,23 +189,22 @@ impl Nodes {
                 edges[node].push(Edge { from: index[edge.from], to: index[edge.to], ..*edge });
             }
         }
-        for (node, (residents, edges)) in residents.into_iter().zip(edges).enumerate() {
-            let members = &self.members[node];
-            if members.len() < 2 {
-                continue;
-            }
+        let here = &*pes;
+        let parts = residents.into_iter().zip(edges).enumerate();
+        let several = parts.filter(|&(node, _)| self.members[node].len() > 1);
+        let placed = parallel::each(parallel::threads(here.len()), several, |(node, part)| {
+            let (residents, edges): (Vec<usize>, _) = part;
             let objects = residents
                 .iter()
-                .map(|&object| Object { pe: self.local[pes[object]], ..model.objects()[object] });
-            let on_pes = model_of(
-                model,
-                members.iter().map(|&pe| model.pes()[pe]).collect(),
-                objects.collect(),
-                edges,
-            );
-            let seed = seed.wrapping_add(node as u64);
-            for (object, local) in residents.into_iter().zip(run(strategy, None, &on_pes, seed)) {
-                pes[object] = members[local];
+                .map(|&object| Object { pe: self.local[here[object]], ..model.objects()[object] });
+            let members = self.members[node].iter().map(|&pe| model.pes()[pe]);
+            let on_pes = model_of(model, members.collect(), objects.collect(), edges);
+            let placed = run(strategy, None, &on_pes, seed.wrapping_add(node as u64));
+            (node, residents, placed)
+        });
+        for (node, residents, placed) in placed {
+            for (object, local) in residents.into_iter().zip(placed) {
+                pes[object] = self.members[node][local];
             }
         }
     }

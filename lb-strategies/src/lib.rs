@@ -24,6 +24,9 @@
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
 //! | `metis`, with the crate feature of that name | METIS parts the communication graph | `(n + e) log p` |
 //!
+//! Models of many objects are worked on by as many threads as the process may run at once. The
+//! assignment does not depend on how many those are.
+//!
 //! [`auto`] chooses among strategies by what their placements are seen to gain, and takes back what gains
 //! nothing; [`replay`] says what each would have made of a recorded job.
 //!
@@ -88,11 +91,14 @@ pub mod greedy_refine;
 mod halving;
 pub mod hierarchical;
 pub mod hilbert;
+mod least;
 #[cfg(feature = "metis")]
 pub mod metis;
 pub mod model;
 pub mod null;
 pub mod orb;
+mod order;
+mod parallel;
 pub mod predict;
 mod random;
 pub mod refine;

@@ -93,8 +93,8 @@ impl Strategy for Metis {
             let mut lists = problem.settle(&parts);
             let ranges = problem.groups.iter().map(|it| it.0.clone());
             let ranges = ranges.zip(lists.iter_mut().map(Vec::as_mut_slice));
-            let mut cuts = Cuts::new(model, graph, PASSES);
-            halve_ranges(model, &bounds, ranges, &mut cuts, &mut pes);
+            let cuts = || Cuts::new(model, &graph, PASSES);
+            halve_ranges(model, &bounds, ranges, cuts, &mut pes);
         }
         refine(model, &mut pes, config.number("tolerance"));
         pes

@@ -46,7 +46,7 @@ impl Strategy for Orb {
         let mut order: Vec<u32> =
             (0..objects.len() as u32).filter(|&it| is_placed(it as usize)).collect();
         let mut pes: Vec<usize> = objects.iter().map(|it| it.pe).collect();
-        halve(model, &bounds, &mut order, &mut Boxes { model }, &mut pes);
+        halve(model, &bounds, &mut order, || Boxes { model }, &mut pes);
         refine(model, &mut pes, config.number("tolerance"));
         pes
     }

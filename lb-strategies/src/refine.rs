@@ -16,13 +16,13 @@
 //! cheapest to move). Cost: `n log n` for sorting, and for each of at most twelve targets
 //! `n + log n` for each move.
 
-use std::collections::BinaryHeap;
-
 use crate::{
     assignment::{Assignment, pe_loads},
     bounds::lower_bound,
     config::{Config, Domain, Parameter},
+    least::Least,
     model::{LoadModel, MoveCost},
+    order::{Order, by_bytes},
     strategy::{ROUNDING, Strategy},
 };
 
@@ -102,63 +102,60 @@ fn shed(
 ) -> f64 {
     // Room is work, so that a slow PE with little to do and a fast one compare.
     let room = |pe: usize, load: f64| (target - load) * model.pes()[pe].speed;
-    let mut takers: BinaryHeap<Room> = loads
-        .iter()
-        .enumerate()
-        .filter(|&(_, load)| *load < target)
-        .map(|(pe, &load)| Room { work: room(pe, load), pe })
-        .collect();
+    // The most room and the heaviest object come first: of the negative numbers they are the least.
+    let as_taker =
+        |pe: usize, load: f64| if load < target { -room(pe, load) } else { f64::INFINITY };
+    let pes_and_loads = || loads.iter().copied().enumerate();
+    let mut takers = Least::new(pes_and_loads().map(|(pe, load)| as_taker(pe, load)));
     let excess = |giver: usize, load: f64| ((load - target) * model.pes()[giver].speed).max(0.0);
     // The most room never grows, so what is too large once is too large for good: only the
     // `open` first objects of a PE are still candidates.
     let mut open: Vec<u32> = (0..loads.len()).map(|pe| residents.of(pe).len() as u32).collect();
     // By what they give next: while there is much room left, heavy objects find a place.
-    let mut givers: BinaryHeap<Room> = (0..loads.len())
-        .filter(|&pe| loads[pe] > target)
-        .filter_map(|pe| {
-            let next = next_to_give(model, residents.of(pe), excess(pe, loads[pe]))?;
-            Some(Room { work: next.1, pe })
-        })
-        .collect();
+    let as_giver = |next: Option<(usize, f64)>| next.map_or(f64::INFINITY, |(_, load)| -load);
+    let mut givers = Least::new(pes_and_loads().map(|(pe, load)| {
+        let gives = load > target;
+        let next = gives.then(|| next_to_give(model, residents.of(pe), excess(pe, load)));
+        as_giver(next.flatten())
+    }));
 
-    while let Some(Room { work: expected, pe: giver }) = givers.pop() {
-        let Some(mut taker) = takers.peek_mut() else { break };
+    loop {
+        let ((giver, expected), (taker, space)) = (givers.first(), takers.first());
+        if expected == f64::INFINITY || space == f64::INFINITY {
+            break;
+        }
         let objects = &residents.of(giver)[..open[giver] as usize];
-        let fit = objects.partition_point(|&it| model.objects()[it as usize].load <= taker.work);
+        let fit = objects.partition_point(|it| it.load <= -space);
         open[giver] = fit as u32;
         let next = next_to_give(model, &objects[..fit], excess(giver, loads[giver]));
-        let Some((choice, load)) = next else { continue };
-        if load < expected {
-            givers.push(Room { work: load, pe: giver });
+        let Some((choice, load)) = next.filter(|next| next.1 >= -expected) else {
+            givers.set(giver, as_giver(next));
             continue;
-        }
-        let object = objects[choice] as usize;
-        pes[object] = taker.pe;
-        loads[giver] -= model.seconds_on(object, giver);
-        loads[taker.pe] += model.seconds_on(object, taker.pe);
-        taker.work = room(taker.pe, loads[taker.pe]);
+        };
+        pes[objects[choice].object as usize] = taker;
+        loads[giver] -= load / model.pes()[giver].speed;
+        loads[taker] += load / model.pes()[taker].speed;
+        takers.set(taker, -room(taker, loads[taker]));
         open[giver] = choice as u32;
-        if loads[giver] > target * (1.0 + ROUNDING)
-            && let Some((_, work)) =
-                next_to_give(model, &objects[..choice], excess(giver, loads[giver]))
-        {
-            givers.push(Room { work, pe: giver });
-        }
+        let gives = loads[giver] > target * (1.0 + ROUNDING);
+        let excess = excess(giver, loads[giver]);
+        let next = gives.then(|| next_to_give(model, &objects[..choice], excess));
+        givers.set(giver, as_giver(next.flatten()));
     }
     loads.into_iter().fold(0.0, f64::max)
 }
 
 /// Which of `objects`, by rising load, a PE gives to get rid of `excess`, and its load: one that
 /// is enough, else the largest. None if that is none at all.
-fn next_to_give(model: &LoadModel, objects: &[u32], excess: f64) -> Option<(usize, f64)> {
-    let load = |index: usize| model.objects()[objects[index] as usize].load;
-    let enough = objects.partition_point(|&it| model.objects()[it as usize].load < excess);
+fn next_to_give(model: &LoadModel, objects: &[Resident], excess: f64) -> Option<(usize, f64)> {
+    let enough = objects.partition_point(|it| it.load < excess);
     let choice = if enough < objects.len() {
         one_that_is_enough(model, objects, enough)
     } else {
         objects.len().checked_sub(1)?
     };
-    (load(choice) > 0.0).then(|| (choice, load(choice)))
+    let load = objects[choice].load;
+    (load > 0.0).then_some((choice, load))
 }
 
 /// How many loads above the smallest that is enough are looked at for a cheaper move.
@@ -166,19 +163,20 @@ const CHOICES: usize = 16;
 
 /// Of `objects`, by rising load, one that moves in place of `objects[enough]`: of that load the
 /// one with the fewest bytes, or a little heavier one if moving that is cheaper.
-fn one_that_is_enough(model: &LoadModel, objects: &[u32], enough: usize) -> usize {
-    let at = |index: usize| &model.objects()[objects[index] as usize];
+fn one_that_is_enough(model: &LoadModel, objects: &[Resident], enough: usize) -> usize {
     // Of equal loads the last has the fewest bytes.
     let last_equal = |index: usize| {
-        let load = at(index).load;
-        index + objects[index..].partition_point(|&it| model.objects()[it as usize].load <= load)
-            - 1
+        let load = objects[index].load;
+        index + objects[index..].partition_point(|it| it.load <= load) - 1
     };
     let mut best = last_equal(enough);
     if model.move_cost() == MoveCost::default() {
         return best;
     }
-    let seconds = |index: usize| model.move_cost().seconds(at(index).bytes);
+    let seconds = |index: usize| {
+        let object = objects[index].object as usize;
+        model.move_cost().seconds(model.objects()[object].bytes)
+    };
     let mut choice = best;
     for _ in 0..CHOICES {
         if choice + 1 >= objects.len() {
@@ -192,68 +190,44 @@ fn one_that_is_enough(model: &LoadModel, objects: &[u32], enough: usize) -> usiz
     best
 }
 
-/// Work that a PE can take, or would give next.
-struct Room {
-    work: f64,
-    pe: usize,
-}
-
-impl Ord for Room {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.work.total_cmp(&other.work).then(other.pe.cmp(&self.pe))
-    }
-}
-
-impl PartialOrd for Room {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Room {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Room {}
-
 /// The objects on each PE that can move, by rising load; of equal ones, by falling bytes.
 pub(crate) struct Residents {
-    objects: Vec<u32>,
+    objects: Vec<Resident>,
     starts: Vec<usize>,
 }
 
+/// An object on a PE, with its load beside it: the model has it far away.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Resident {
+    pub(crate) object: u32,
+    pub(crate) load: f64,
+}
+
 /// The objects that can move, by rising load; of equal ones, by falling bytes.
-pub(crate) struct ByLoad(Vec<u32>);
+pub(crate) struct ByLoad(Vec<Resident>);
 
 impl ByLoad {
     /// Sorts the objects of `model`: `n log n`.
     pub(crate) fn new(model: &LoadModel) -> Self {
-        let objects = model.objects();
-        let mut order: Vec<u32> =
-            (0..objects.len() as u32).filter(|&it| objects[it as usize].migratable).collect();
-        let key = |it: u32| (&objects[it as usize], it);
-        order.sort_unstable_by(|&a, &b| {
-            let ((a, i), (b, j)) = (key(a), key(b));
-            a.load.total_cmp(&b.load).then(b.bytes.cmp(&a.bytes)).then(i.cmp(&j))
-        });
-        Self(order)
+        let resident =
+            |&object: &u32| Resident { object, load: model.objects()[object as usize].load };
+        Self(Order::rising(model, by_bytes(model)).objects().iter().map(resident).collect())
     }
 
     /// The same for each PE, by where `pes` has them: `n + p`.
     pub(crate) fn on_pes(&self, model: &LoadModel, pes: &[usize]) -> Residents {
+        let places: Vec<u32> = self.0.iter().map(|it| pes[it.object as usize] as u32).collect();
         let mut starts = vec![0; model.pes().len() + 1];
-        for &it in &self.0 {
-            starts[pes[it as usize] + 1] += 1;
+        for &pe in &places {
+            starts[pe as usize + 1] += 1;
         }
         for pe in 1..starts.len() {
             starts[pe] += starts[pe - 1];
         }
         let mut next = starts.clone();
-        let mut by_pe = vec![0; self.0.len()];
-        for &it in &self.0 {
-            let slot = &mut next[pes[it as usize]];
+        let mut by_pe = vec![Resident::default(); places.len()];
+        for (&it, &pe) in self.0.iter().zip(&places) {
+            let slot = &mut next[pe as usize];
             by_pe[*slot] = it;
             *slot += 1;
         }
@@ -262,7 +236,7 @@ impl ByLoad {
 }
 
 impl Residents {
-    pub(crate) fn of(&self, pe: usize) -> &[u32] {
+    pub(crate) fn of(&self, pe: usize) -> &[Resident] {
         &self.objects[self.starts[pe]..self.starts[pe + 1]]
     }
 }

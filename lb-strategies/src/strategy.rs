@@ -19,8 +19,8 @@
 use crate::{
     assignment::Assignment,
     config::{Config, Parameter},
-    gain::{Gain, gain},
-    model::LoadModel,
+    model::{LoadModel, MoveCost},
+    order::{Order, by_home},
     ties::settle,
 };
 
@@ -71,7 +71,7 @@ pub trait Strategy: Sync {
             }
         }
         if !self.is_chaos() && !self.heeds_communication() {
-            settle(model, &mut pes);
+            settle(model, &Order::falling(model, by_home(model)), &mut pes);
         }
         let proposed = Assignment::new(model, pes)
             .expect("a strategy proposes a PE of the model for each of its objects");
@@ -91,12 +91,13 @@ fn is_worth_it(
     heeds_communication: bool,
 ) -> bool {
     let today = Assignment::today(model);
-    let Gain { mut saved, spent } = gain(model, proposed, model.move_cost());
+    let busiest = today.max_load(model);
+    let mut saved = busiest - proposed.max_load(model);
     if saved < 0.0 {
         return false;
     }
     let least = config.number("minimum-gain").max(ROUNDING);
-    let mut gains = saved > today.max_load(model) * least;
+    let mut gains = saved > busiest * least;
     if !gains {
         saved = 0.0;
     }
@@ -108,13 +109,34 @@ fn is_worth_it(
                 model.move_cost().per_byte * (before - after) as f64 / model.pes().len() as f64;
         }
     }
-    gains && (spent == 0.0 || saved * config.number("horizon") > spent)
+    if !gains || model.move_cost() == MoveCost::default() {
+        return gains;
+    }
+    let spent = proposed.move_seconds(model);
+    spent == 0.0 || saved * config.number("horizon") > spent
 }
 
-/// Seconds that a move of `object` costs in each period of the user's horizon.
-pub(crate) fn price(model: &LoadModel, config: &Config, object: usize) -> f64 {
-    let cost = model.move_cost().seconds(model.objects()[object].bytes);
-    if cost > 0.0 { cost / config.number("horizon") } else { 0.0 }
+/// What a move costs in each period of the user's horizon.
+pub(crate) struct Price<'a> {
+    model: &'a LoadModel,
+    horizon: f64,
+    is_free: bool,
+}
+
+impl<'a> Price<'a> {
+    pub(crate) fn new(model: &'a LoadModel, config: &Config) -> Self {
+        let is_free = model.move_cost() == MoveCost::default();
+        Self { model, horizon: config.number("horizon"), is_free }
+    }
+
+    /// Seconds for `object`.
+    pub(crate) fn of(&self, object: usize) -> f64 {
+        if self.is_free {
+            return 0.0;
+        }
+        let cost = self.model.move_cost().seconds(self.model.objects()[object].bytes);
+        if cost > 0.0 { cost / self.horizon } else { 0.0 }
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +144,7 @@ mod tests {
     use super::*;
     use crate::{
         greedy::Greedy,
-        model::{MoveCost, Object, Pe},
+        model::{Object, Pe},
     };
 
     #[test]

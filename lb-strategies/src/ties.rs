@@ -1,26 +1,20 @@
 //! Ties: objects of one load are exchangeable, so as many as possible stay at home, and of those
 //! that must go the light ones do.
 
-use crate::model::LoadModel;
+use crate::{model::LoadModel, order::Order};
 
 /// Exchanges objects of equal load in `pes` until as few as possible are away from home, and of
 /// each PE's those with the fewest live bytes. The load of every PE stays what it is.
 ///
-/// Cost: `n log n`.
-pub(crate) fn settle(model: &LoadModel, pes: &mut [usize]) {
-    let objects = model.objects();
-    let at = |it: u32| &objects[it as usize];
-    let mut order: Vec<u32> =
-        (0..objects.len() as u32).filter(|&it| at(it).migratable && at(it).load > 0.0).collect();
-    order.sort_unstable_by(|&a, &b| {
-        let (first, second) = (at(a), at(b));
-        let at_home = first.pe.cmp(&second.pe).then(second.bytes.cmp(&first.bytes));
-        first.load.total_cmp(&second.load).then(at_home).then(a.cmp(&b))
-    });
+/// In `order`, equal objects are [by home](crate::order::by_home). Cost: `m log m` for `m` objects that are as heavy as
+/// another.
+pub(crate) fn settle(model: &LoadModel, order: &Order, pes: &mut [usize]) {
+    let at = |it: u32| &model.objects()[it as usize];
     let mut places: Vec<usize> = vec![];
     let mut homeless: Vec<u32> = vec![];
-    for equal in order.chunk_by(|&a, &b| at(a).load == at(b).load) {
-        if equal.iter().all(|&it| pes[it as usize] == at(it).pe) {
+    for equal in order.equal() {
+        let equal = &order.objects()[equal.clone()];
+        if at(equal[0]).load == 0.0 || equal.iter().all(|&it| pes[it as usize] == at(it).pe) {
             continue;
         }
         places.clear();
@@ -56,6 +50,7 @@ mod tests {
     use crate::{
         assignment::pe_loads,
         model::{Object, Pe},
+        order::by_home,
     };
     use proptest::prelude::*;
 
@@ -71,7 +66,7 @@ mod tests {
         let model = model(3, &[(1, 0, 9), (1, 0, 1), (1, 1, 5), (2, 2, 0)]);
         // 0 -> 1 and 1 -> 2 of equal load is one move, 0 -> 2.
         let mut pes = vec![1, 0, 2, 2];
-        settle(&model, &mut pes);
+        settle(&model, &Order::falling(&model, by_home(&model)), &mut pes);
         assert_eq!(pes, [0, 2, 1, 2]);
     }
 
@@ -87,11 +82,12 @@ mod tests {
                 pes.iter().zip(model.objects()).filter(|(pe, it)| **pe != it.pe).count()
             };
             let (loads, before) = (pe_loads(&model, &pes), moves(&pes));
-            settle(&model, &mut pes);
+            let order = Order::falling(&model, by_home(&model));
+            settle(&model, &order, &mut pes);
             prop_assert_eq!(pe_loads(&model, &pes), loads);
             prop_assert!(moves(&pes) <= before);
             let once = pes.clone();
-            settle(&model, &mut pes);
+            settle(&model, &order, &mut pes);
             prop_assert_eq!(pes, once);
         }
     }
