@@ -70,7 +70,9 @@ pub enum Error {
         repetition: u32,
     },
     /// A task got something else than what it needs.
-    #[error("metg: the task of timestep {step} in column {column} got a wrong input from column {from}")]
+    #[error(
+        "metg: the task of timestep {step} in column {column} got a wrong input from column {from}"
+    )]
     WrongInput {
         /// The timestep.
         step: usize,

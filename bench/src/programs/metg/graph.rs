@@ -183,8 +183,7 @@ mod tests {
     #[test]
     fn a_butterfly_goes_through_all_distances() {
         let graph = graph(Pattern::Fft, 8, 9);
-        let sources: Vec<_> =
-            (1..5).map(|step| graph.sources(graph.set_of(step), 3)).collect();
+        let sources: Vec<_> = (1..5).map(|step| graph.sources(graph.set_of(step), 3)).collect();
         assert_eq!(sources, [vec![2, 3, 4], vec![1, 3, 5], vec![3, 7], vec![2, 3, 4]]);
     }
 }

@@ -80,10 +80,8 @@ mod fused {
                 numbers[at] = _mm256_add_pd(numbers[at], numbers[at + half]);
             }
         }
-        let two = _mm_add_pd(
-            _mm256_castpd256_pd128(numbers[0]),
-            _mm256_extractf128_pd::<1>(numbers[0]),
-        );
+        let two =
+            _mm_add_pd(_mm256_castpd256_pd128(numbers[0]), _mm256_extractf128_pd::<1>(numbers[0]));
         _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two))
     }
 }

@@ -53,7 +53,7 @@ pub struct Settings {
 }
 
 /// Bytes that are pairs of two words.
-fn whole_pairs(text: &str) -> Result<u32, String> {
+pub(crate) fn whole_pairs(text: &str) -> Result<u32, String> {
     let bytes: u32 = text.parse().map_err(|error| format!("{error}"))?;
     let is_right = bytes > 0 && bytes.is_multiple_of(16) && bytes <= 1 << 30;
     if is_right { Ok(bytes) } else { Err("expected a multiple of 16 up to 2^30".to_owned()) }

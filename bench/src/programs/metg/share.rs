@@ -60,7 +60,9 @@ impl<'w> Share<'w> {
         };
         let edges = |set: usize| Edges {
             incoming: (columns.clone())
-                .flat_map(|column| graph.sources(set, column).into_iter().map(move |it| (it, column)))
+                .flat_map(|column| {
+                    graph.sources(set, column).into_iter().map(move |it| (it, column))
+                })
                 .map(|(source, column)| Incoming {
                     column,
                     source,
@@ -68,7 +70,9 @@ impl<'w> Share<'w> {
                 })
                 .collect(),
             outgoing: (columns.clone())
-                .flat_map(|column| graph.targets(set, column).into_iter().map(move |it| (column, it)))
+                .flat_map(|column| {
+                    graph.targets(set, column).into_iter().map(move |it| (column, it))
+                })
                 .filter(|(_, target)| !columns.contains(target))
                 .map(|(column, target)| Outgoing {
                     column,
