@@ -76,16 +76,16 @@ impl Metg {
     }
 }
 
-/// The minimum effective task granularity of a curve: between the first point below and the one before it, on a line
-/// over the logarithm of the granularity.
+/// The minimum effective task granularity of a curve: between the last point that is worth it and the one behind, on a
+/// line over the logarithm of the granularity.
 pub(super) fn metg(curve: &[Point]) -> Metg {
-    let Some(at) = curve.iter().position(|point| point.efficiency < LEAST_EFFICIENCY) else {
-        return curve.last().map_or(Metg::Never, |point| Metg::Below(point.granularity));
-    };
-    let Some(large) = at.checked_sub(1).map(|before| curve[before]) else {
+    let Some(at) = curve.iter().rposition(|point| point.efficiency >= LEAST_EFFICIENCY) else {
         return Metg::Never;
     };
-    let small = curve[at];
+    let large = curve[at];
+    let Some(small) = curve.get(at + 1) else {
+        return Metg::Below(large.granularity);
+    };
     let way = (large.efficiency - LEAST_EFFICIENCY) / (large.efficiency - small.efficiency);
     // Where noise makes the smaller task the longer one, the larger one is known to be worth it.
     let least = small.granularity.min(large.granularity);
@@ -131,5 +131,8 @@ mod tests {
     fn noise_does_not_make_the_smallest_task_larger() {
         let point = |granularity, efficiency| Point { iterations: 1, granularity, efficiency };
         assert_eq!(metg(&[point(1.0, 0.6), point(1.2, 0.4)]), Metg::At(1.0));
+        // Nor a large task that something came between.
+        let curve = [point(9.0, 0.4), point(3.0, 0.7), point(1.0, 0.5), point(0.9, 0.3)];
+        assert_eq!(metg(&curve), Metg::At(1.0));
     }
 }

@@ -74,6 +74,10 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = whole_pairs)]
     bytes: u32,
 
+    /// The strategy that moves ranks
+    #[arg(long, value_name = "NAME", default_value = "greedy")]
+    lb: String,
+
     /// Time between two steps that move ranks, such as 10ms
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     period: String,
@@ -199,14 +203,14 @@ pub fn run(args: &Args) -> Result<(), Error> {
             Series { pattern, system, scale, rounds: Vec::new(), moved: 0 }
         })
         .collect();
-    let (begin, jobs) = (Instant::now(), all.len() * args.rounds() as usize);
+    let jobs_of_round = all.len();
+    let (begin, jobs) = (Instant::now(), jobs_of_round * args.rounds() as usize);
     for round in 0..args.rounds() as usize {
-        for at in 0..all.len() {
-            let series = &mut all[at];
+        for (at, series) in all.iter_mut().enumerate() {
             let (pattern, system) = (series.pattern, series.system);
             eprintln!(
                 "{}/{jobs} after {:.0} s: {}, {}",
-                round * jobs / args.rounds() as usize + at + 1,
+                round * jobs_of_round + at + 1,
                 begin.elapsed().as_secs_f64(),
                 pattern.name(),
                 system.title(args.ranks_per_pe)

@@ -203,14 +203,16 @@ mod tests {
             .collect();
         write(&args, Folder::create(&out).unwrap(), &series).unwrap();
         let report = std::fs::read_to_string(out.join("report.md")).unwrap();
-        for part in ["| tree | 0.6", "vrt, 16 ranks per PE that move", "21 times", "tree.svg"] {
+        for part in
+            ["| tree | 0.6", "vrt, 16 ranks per PE that move", "moved 28 in all", "tree.svg"]
+        {
             assert!(report.contains(part), "no {part} in {report}");
         }
         let svg = std::fs::read_to_string(out.join("tree.svg")).unwrap();
         assert!(svg.contains("half of the peak"));
         let numbers: Value =
             serde_json::from_str(&std::fs::read_to_string(out.join("metg.json")).unwrap()).unwrap();
-        assert_eq!(numbers["findings"].as_array().unwrap().len(), 3);
+        assert_eq!(numbers["findings"].as_array().unwrap().len(), 4);
         let seconds = numbers["findings"][0]["metg_seconds"].as_f64().unwrap();
         assert!((5e-7..7e-7).contains(&seconds), "{seconds}");
     }

@@ -19,7 +19,9 @@ pub(super) enum System {
     Vrt,
     /// `vrt`, many ranks on each PE.
     Many,
-    /// The same, while ranks are moved.
+    /// The same, where ranks let each other run after each timestep.
+    GivingWay,
+    /// As [`Many`](Self::Many), while a strategy moves ranks.
     Moving,
     /// Open MPI, a process with one column on each core.
     OpenMpi,
@@ -30,7 +32,7 @@ pub(super) enum System {
 impl System {
     /// All of them; without Open MPI if need be.
     pub(super) fn all(with_open_mpi: bool) -> Vec<Self> {
-        let ours = [Self::Vrt, Self::Many, Self::Moving];
+        let ours = [Self::Vrt, Self::Many, Self::GivingWay, Self::Moving];
         let theirs = [Self::OpenMpi, Self::OpenMpiBlocks];
         ours.into_iter().chain(theirs.into_iter().filter(|_| with_open_mpi)).collect()
     }
@@ -40,6 +42,7 @@ impl System {
         match self {
             Self::Vrt => "vrt, 1 rank per PE".to_owned(),
             Self::Many => format!("vrt, {ranks_per_pe} ranks per PE"),
+            Self::GivingWay => format!("vrt, {ranks_per_pe} ranks per PE that give way"),
             Self::Moving => format!("vrt, {ranks_per_pe} ranks per PE that move"),
             Self::OpenMpi => "Open MPI, 1 column per process".to_owned(),
             Self::OpenMpiBlocks => format!("Open MPI, {ranks_per_pe} columns per process"),
@@ -50,7 +53,7 @@ impl System {
     pub(super) fn columns(self, ranks_per_pe: u32) -> u32 {
         match self {
             Self::Vrt | Self::OpenMpi => 1,
-            Self::Many | Self::Moving | Self::OpenMpiBlocks => ranks_per_pe,
+            Self::Many | Self::GivingWay | Self::Moving | Self::OpenMpiBlocks => ranks_per_pe,
         }
     }
 }
@@ -125,9 +128,11 @@ impl Programs {
         command.args(["--steps", &steps, "--iterations", &iterations, "--bytes", &bytes]);
         // A rank for each column.
         command.args(["--repetitions", &repetitions, "--pes", &pes, "--ranks", &width]);
-        if system == System::Moving {
-            command.args(["--lb", "rotate", "--lb-period", &args.period]);
-        }
+        match system {
+            System::GivingWay => command.arg("--give-way"),
+            System::Moving => command.args(["--lb", &args.lb, "--lb-period", &args.period]),
+            _ => &mut command,
+        };
         command
     }
 }

@@ -47,6 +47,10 @@ pub struct Settings {
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = whole_pairs)]
     pub bytes: u32,
 
+    /// Let the other ranks of the PE run after each timestep
+    #[arg(long)]
+    pub give_way: bool,
+
     /// Repetitions, of which the median is printed
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: u32,
@@ -82,7 +86,7 @@ pub fn metg(world: &SimpleCommunicator, settings: &Settings) -> Result<Vec<Measu
         for repetition in 0..=settings.repetitions {
             world.barrier();
             let start = Instant::now();
-            checksum = share.run(iterations)?;
+            checksum = share.run(iterations, settings.give_way)?;
             world.barrier();
             if repetition > 0 {
                 seconds.push(start.elapsed().as_secs_f64());
@@ -106,6 +110,7 @@ mod tests {
 
     fn settings(pattern: Pattern, width: u32) -> Settings {
         Settings {
+            give_way: width.is_multiple_of(2),
             pattern,
             width: Some(width),
             steps: 30,
