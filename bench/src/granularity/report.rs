@@ -104,8 +104,8 @@ pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(
     }));
     let moved: u64 = all.iter().map(|series| series.moved).sum();
     folder.add_paragraph(&format!(
-        "{moved} times a rank was moved, a step in every {}.\n",
-        args.period
+        "`--lb {} --lb-period {}` moved ranks {moved} times in all rounds.\n",
+        args.lb, args.period
     ));
     for pattern in patterns {
         let name = pattern.name();
@@ -203,9 +203,12 @@ mod tests {
             .collect();
         write(&args, Folder::create(&out).unwrap(), &series).unwrap();
         let report = std::fs::read_to_string(out.join("report.md")).unwrap();
-        for part in
-            ["| tree | 0.6", "vrt, 16 ranks per PE that move", "moved 28 in all", "tree.svg"]
-        {
+        for part in [
+            "| tree | 0.58 (0.58 to 0.58)",
+            "vrt, 16 ranks per PE that move",
+            "moved ranks 28 times",
+            "tree.svg",
+        ] {
             assert!(report.contains(part), "no {part} in {report}");
         }
         let svg = std::fs::read_to_string(out.join("tree.svg")).unwrap();
