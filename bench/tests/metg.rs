@@ -42,7 +42,7 @@ fn job(pattern: Pattern, width: usize, options: &[&str]) -> Output {
 #[test]
 fn graphs_come_out_as_one_after_the_other() {
     for pattern in Pattern::ALL {
-        for (width, ranks) in [(2, "2"), (8, "8"), (13, "8")] {
+        for (width, ranks) in [(2, "2"), (13, "8")] {
             let output = job(pattern, width, &["--ranks", ranks, "--bytes", "48"]);
             assert_eq!(checksums(&output), expected(pattern, width), "{pattern:?} {width} {ranks}");
         }
@@ -92,7 +92,12 @@ fn wrong_options_are_named() {
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(option), "{option}");
     }
-    for wrong in [&["--pattern", "ring"][..], &["--rounds", "0"], &["--quick", "--steps", "7"]] {
+    for wrong in [
+        &["--pattern", "ring"][..],
+        &["--rounds", "0"],
+        &["--quick", "--steps", "7"],
+        &["--lb", "luck"],
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench-metg"));
         let output = command.args(wrong).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

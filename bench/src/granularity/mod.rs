@@ -75,12 +75,12 @@ pub struct Args {
     bytes: u32,
 
     /// The strategy that moves ranks
-    #[arg(long, value_name = "NAME", default_value = "greedy")]
+    #[arg(long, value_name = "NAME", default_value = "greedy", value_parser = strategy)]
     lb: String,
 
-    /// Time between two steps that move ranks, such as 10ms
-    #[arg(long, value_name = "TIME", default_value = "10ms")]
-    period: String,
+    /// Milliseconds between two steps that move ranks
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    period: u32,
 
     /// Run vrt only
     #[arg(long)]
@@ -97,6 +97,11 @@ const ITERATIONS: [u32; 16] =
 /// The same where there is little time.
 const FEW_ITERATIONS: [u32; 7] = [4096, 1024, 256, 128, 64, 32, 8];
 const FEW_STEPS: u32 = 300;
+
+/// The name of a strategy that there is.
+fn strategy(name: &str) -> Result<String, String> {
+    lb_strategies::find(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
 
 impl Args {
     /// PEs and cores.

@@ -104,7 +104,7 @@ pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(
     }));
     let moved: u64 = all.iter().map(|series| series.moved).sum();
     folder.add_paragraph(&format!(
-        "`--lb {} --lb-period {}` moved ranks {moved} times in all rounds.\n",
+        "`--lb {} --lb-period {}ms` moved ranks {moved} times in all rounds.\n",
         args.lb, args.period
     ));
     for pattern in patterns {

@@ -130,7 +130,9 @@ impl Programs {
         command.args(["--repetitions", &repetitions, "--pes", &pes, "--ranks", &width]);
         match system {
             System::GivingWay => command.arg("--give-way"),
-            System::Moving => command.args(["--lb", &args.lb, "--lb-period", &args.period]),
+            System::Moving => {
+                command.args(["--lb", &args.lb, "--lb-period", &format!("{}ms", args.period)])
+            }
             _ => &mut command,
         };
         command
