@@ -1,6 +1,6 @@
 //! `scripts/bench metg`: how small may tasks be, so that the cores still do half of what they can?
 //!
-//! METG(50%), the minimum effective task granularity, is Task Bench's measure (Slaughter et al., SC'20, section IV): the
+//! METG(50%), the minimum effective task granularity, is Task Bench's measure (Slaughter et al., SC'20): the
 //! smallest time of a core for each task at which a run does at least half of the operations a second that it does with
 //! large tasks.
 //!

@@ -1,4 +1,4 @@
-//! Task graphs as Task Bench has them (Slaughter et al., SC'20, Table II and `core/core.cc` of its sources): columns
+//! Task graphs as Task Bench has them (Slaughter et al., SC'20, and `core/core.cc` of its sources): columns
 //! of tasks, one in each column and timestep, of which each needs some of the timestep before.
 
 use std::ops::Range;
