@@ -6,10 +6,13 @@
 //!   binary `vrt-bench-table` is what `scripts/bench` starts.
 //! - [`balance`] compares `--lb auto` with no balancing and with the best known
 //!   way; the binary `vrt-bench-balance` is what `scripts/bench-balance` starts.
+//! - [`granularity`] finds the smallest tasks that pay; the binary `vrt-bench-metg` is what
+//!   `scripts/bench metg` starts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod balance;
+pub mod granularity;
 pub mod measure;
 pub mod programs;
 pub mod table;

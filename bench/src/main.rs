@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use rocket_mini::jacobi::Costly;
+use vrt_bench::measure::Measured;
+use vrt_bench::programs::metg::Settings;
 use vrt_bench::programs::{
-    self, Aspect, CollectiveOperation, Effort, Operation, Outcome, RemoteAccess, Work,
+    self, Aspect, CollectiveOperation, Effort, Error, Operation, Outcome, RemoteAccess, Work,
 };
 
 /// Benchmarks of vrt; each prints one line of JSON.
@@ -89,6 +91,13 @@ enum Program {
         touch: bool,
         #[command(flatten)]
         repeated: Repeated,
+    },
+    /// Tasks of a graph, for the smallest that pay
+    Metg {
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        vrt: mpi::Config,
     },
     /// Threads that hand strings on, in a rank's process
     Threads {
@@ -182,6 +191,9 @@ fn main() -> ExitCode {
                 [args.size, args.iterations, args.check_every].map(|n| n as usize);
             programs::jacobi(world, size, iterations, check_every, args.uneven)
         }),
+        Program::Metg { settings, vrt } => {
+            launch(vrt, move |world| programs::metg(world, &settings))
+        }
         Program::Threads { repeated, what, plain: true } => {
             match programs::threads(what, repeated.effort) {
                 Ok(measured) => {
@@ -212,10 +224,10 @@ fn launch_repeated(
     launch(vrt, move |world| program(world, effort))
 }
 
-/// Runs a program on all ranks of a job.
-fn launch(
+/// Runs a program on all ranks of a job, and prints what it has measured.
+fn launch<All: IntoIterator<Item = Measured>>(
     vrt: mpi::Config,
-    program: impl Fn(&SimpleCommunicator) -> Outcome + Sync + 'static,
+    program: impl Fn(&SimpleCommunicator) -> Result<All, Error> + Sync + 'static,
 ) -> ExitCode {
     mpi::launch(vrt, move || {
         let Some(universe) = mpi::initialize() else {
@@ -224,9 +236,8 @@ fn launch(
         };
         let world = universe.world();
         match program(&world) {
-            Ok(None) => ExitCode::SUCCESS,
-            Ok(Some(measured)) => {
-                measured.print();
+            Ok(all) => {
+                all.into_iter().for_each(|measured| measured.print());
                 ExitCode::SUCCESS
             }
             Err(error) => {

@@ -8,6 +8,7 @@ mod collective;
 mod counts;
 mod jacobi;
 mod many;
+pub mod metg;
 mod moving;
 mod onesided;
 mod pack;
@@ -24,6 +25,7 @@ pub use collective::{CollectiveOperation, collective};
 pub use counts::{Operation, count};
 pub use jacobi::jacobi;
 pub use many::{Aspect, many};
+pub use metg::metg;
 pub use moving::{first_touch, moving};
 pub use onesided::{RemoteAccess, onesided};
 pub use pack::pack;
@@ -66,6 +68,26 @@ pub enum Error {
         program: &'static str,
         /// The repetition, where 0 is the one to warm up.
         repetition: u32,
+    },
+    /// A task got something else than what it needs.
+    #[error(
+        "metg: the task of timestep {step} in column {column} got a wrong input from column {from}"
+    )]
+    WrongInput {
+        /// The timestep.
+        step: usize,
+        /// The column of the task.
+        column: usize,
+        /// The column that the input is of.
+        from: usize,
+    },
+    /// A rank has too many columns.
+    #[error("metg: a rank has {found} columns, and can have {most}")]
+    Columns {
+        /// Its columns.
+        found: usize,
+        /// The most there can be.
+        most: usize,
     },
     /// Threads cannot be made.
     #[error("no threads: {0}")]

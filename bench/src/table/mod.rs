@@ -8,7 +8,7 @@
 mod counts;
 mod report;
 mod rows;
-mod run;
+pub(crate) mod run;
 mod tracing;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ use run::Runner;
 ///
 /// Builds our C programs against Open MPI and their Rust twins on vrt, runs
 /// them in turn and prints a table. With --counts it counts instructions
-/// instead, under valgrind.
+/// instead, under valgrind. `scripts/bench metg` is another program: it finds
+/// the smallest tasks that pay.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {
@@ -210,7 +211,7 @@ fn chosen_rows(args: &Args) -> Result<Vec<Row>, Error> {
 }
 
 /// The directory of this program, where cargo puts the others too.
-fn own_directory() -> Result<PathBuf, Error> {
+pub(crate) fn own_directory() -> Result<PathBuf, Error> {
     let start_error = |cause| Error::Start { program: "vrt-bench".to_owned(), cause };
     let program = std::env::current_exe().map_err(start_error)?;
     Ok(program.parent().unwrap_or(Path::new(".")).to_owned())

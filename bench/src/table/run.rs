@@ -105,7 +105,7 @@ impl Runner {
 
     fn vrt_command(&self, program: &Program) -> Command {
         if program.through_mpi {
-            let mut command = mpirun(2, program);
+            let mut command = mpirun_for(2, program);
             command.arg(&self.vrt_bench_on_mpi).args(self.arguments(program));
             return command;
         }
@@ -122,7 +122,7 @@ impl Runner {
     }
 
     fn open_mpi_command(&self, program: &Program, processes: u32) -> Command {
-        let mut command = mpirun(processes, program);
+        let mut command = mpirun_for(processes, program);
         let mut arguments = self.arguments(program);
         command.arg(self.c_programs.join(arguments.next().unwrap_or_default()));
         command.args(arguments);
@@ -130,8 +130,17 @@ impl Runner {
     }
 }
 
+/// Open MPI's launcher, for so many processes of a row's program.
+fn mpirun_for(processes: u32, program: &Program) -> Command {
+    let mut command = mpirun(processes);
+    if program.over_tcp {
+        command.args(["--mca", "btl", "tcp,self"]);
+    }
+    command
+}
+
 /// Open MPI's launcher, for so many processes.
-fn mpirun(processes: u32, program: &Program) -> Command {
+pub(crate) fn mpirun(processes: u32) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = Command::new("mpirun");
     command.arg("--allow-run-as-root");
@@ -139,9 +148,6 @@ fn mpirun(processes: u32, program: &Program) -> Command {
         command.args(["--bind-to", "core"]);
     } else {
         command.args(["--oversubscribe", "--bind-to", "none"]);
-    }
-    if program.over_tcp {
-        command.args(["--mca", "btl", "tcp,self"]);
     }
     command.args(["-n", &processes.to_string()]);
     command
@@ -169,6 +175,19 @@ pub(super) fn run_program(mut command: Command) -> Result<Measured, Error> {
 
 /// The standard output of a program that ends well within the time limit.
 pub(super) fn output(command: &mut Command) -> Result<String, Error> {
+    run_to_end(command).map(|told| told.printed)
+}
+
+/// What a program that succeeded has written.
+pub(crate) struct Told {
+    /// To its standard output.
+    pub(crate) printed: String,
+    /// To its standard error.
+    pub(crate) said: String,
+}
+
+/// What a program writes that ends well within the time limit.
+pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
     let shown = show(command);
     let start_error = |cause| Error::Start {
         program: command.get_program().to_string_lossy().into_owned(),
@@ -198,7 +217,7 @@ pub(super) fn output(command: &mut Command) -> Result<String, Error> {
     };
     let (printed, said) = (printed.join().unwrap_or_default(), said.join().unwrap_or_default());
     if status.success() {
-        Ok(printed)
+        Ok(Told { printed, said })
     } else {
         Err(Error::Failed { command: shown, status: status.to_string(), said })
     }
@@ -217,7 +236,7 @@ fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHa
 }
 
 /// A command as one would type it.
-pub(super) fn show(command: &Command) -> String {
+pub(crate) fn show(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(std::ffi::OsStr::to_string_lossy));
     words.join(" ")
