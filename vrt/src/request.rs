@@ -26,8 +26,9 @@ use std::task::{Context, Poll};
 
 use crate::operation::Status;
 use crate::operation::{OrRefuse, Pending, Site, Ticket};
-use crate::operation::{block_on_at, give_way};
+use crate::operation::{block_on_at, block_on_request, give_way};
 use vrt_core::mailbox::Pattern;
+use vrt_core::operation::MayBlock;
 use vrt_core::pe::{self, Completion, Started};
 use vrt_slot::locals::{self, Task};
 use vrt_slot::rank;
@@ -131,7 +132,35 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     ///
     /// # Panics
     /// When a message was longer than its buffer.
+    #[inline]
     pub fn wait(self) -> Status {
+        let outcome = match self.awaits() {
+            Awaits::Nothing(outcome) => outcome,
+            Awaits::Request(may_block, request) => {
+                let outcome = |engine: &mut pe::Engine| engine.outcome(request);
+                block_on_request(may_block, outcome, self.pattern, self.site)
+            }
+            Awaits::Future => return self.wait_by_future(),
+        };
+        let Parts { kept, site, .. } = self.into_parts();
+        settle(outcome, kept, site)
+    }
+
+    /// What a blocking rank has to do to wait for it.
+    #[inline(always)]
+    fn awaits(&self) -> Awaits {
+        match (&self.state, MayBlock::here()) {
+            (State::Done(outcome), Some(_)) => Awaits::Nothing(*outcome),
+            (State::Pending(ticket), Some(may_block)) => match ticket.at_home() {
+                Some(request) => Awaits::Request(may_block, request),
+                None => Awaits::Future,
+            },
+            _ => Awaits::Future,
+        }
+    }
+
+    #[inline(never)]
+    fn wait_by_future(self) -> Status {
         let site = self.site;
         block_on_at(self.into_future(), site)
     }
@@ -206,6 +235,15 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         scope.register();
         Request { state, data, scope, pattern, site, kept }
     }
+}
+
+/// What has to be done to wait for a request.
+enum Awaits {
+    Nothing(Completion),
+    /// It is the running rank's request of this number.
+    Request(MayBlock, u32),
+    /// Its future has to be polled, or says what is wrong.
+    Future,
 }
 
 /// A request taken apart.

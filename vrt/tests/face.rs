@@ -518,3 +518,30 @@ fn whoever_waits_for_idleness_comes_last() {
         world.barrier();
     });
 }
+
+/// It ran to its end before its neighbours began, whose messages others may have waited for.
+#[test]
+fn a_rank_whose_messages_are_all_there_lets_others_run() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    for is_immediate in [false, true] {
+        let others_ran = AtomicBool::new(false);
+        vrt::run_local(2, |world| {
+            if world.rank() == 1 {
+                return others_ran.store(true, Ordering::Relaxed);
+            }
+            let me = world.this_process();
+            for sent in 0..1000_i32 {
+                me.send(&sent);
+                let mut came = -1;
+                if is_immediate {
+                    scope(|scope| me.immediate_receive_into(scope, &mut came).wait());
+                } else {
+                    me.receive_into(&mut came);
+                }
+                assert_eq!(came, sent);
+            }
+            assert!(others_ran.load(Ordering::Relaxed));
+        });
+    }
+}

@@ -149,7 +149,7 @@ unsafe fn wait_for(
 unsafe fn begin(room: Incoming, pattern: Pattern) -> Begun {
     let buffers = Buffers { outgoing: None, unpack: room.unpack };
     // SAFETY: as the caller promises, the buffer stays until the request is done.
-    let state = match pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room) }) {
+    let state = match pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room.room) }) {
         Started::Done(outcome) => State::Received(outcome),
         Started::Pending(number, _) => State::Engine { number, pattern: Some(pattern) },
     };

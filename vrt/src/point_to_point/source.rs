@@ -304,7 +304,7 @@ fn immediate_receive_at<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
 ) -> Request<'a, Buf, Sc> {
     let room = wire::incoming(buf);
     // SAFETY: the request borrows the buffer until it is done.
-    let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room()) });
+    let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room.room()) });
     Request::with_buffers(started, buf, scope, site, Some(pattern), keep_incoming(room))
 }
 
@@ -323,7 +323,7 @@ fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
         let room = incoming.room();
         // SAFETY: what is received lies apart, and is kept until the request is done; only the
         // request's owner, who has the buffer, puts it there.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room) });
+        let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room) });
         (started, Box::new(Kept { outgoing: Outgoing::nothing(), incoming }), Some(pattern))
     })
 }
@@ -347,7 +347,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
         let room = room_for(&mut value);
         // SAFETY: the box lives, and is not looked at, until the request is done; it is leaked if
         // that is never waited for.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, room.room()) });
+        let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room.room()) });
         let (pattern, kept) = (Some(pattern), keep_incoming(room));
         let request = Request::with_buffers(started, &(), StaticScope, site, pattern, kept);
         ReceiveFuture { value: ManuallyDrop::new(value), request }

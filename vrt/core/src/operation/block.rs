@@ -33,7 +33,7 @@ pub fn block_on_request(
         let request = match start(&mut pe.engine) {
             Started::Done(outcome) => {
                 awaited.outcome.set(Some(outcome));
-                return None;
+                return pe.engine.has_run_ahead().then_some(GIVE_WAY);
             }
             Started::Pending(request, _) => request,
         };
@@ -45,6 +45,9 @@ pub fn block_on_request(
         None => awaited.outcome.take().unwrap_or_default(),
     }
 }
+
+/// Stands for a request: there is nothing to wait for, but others shall run.
+const GIVE_WAY: u32 = u32::MAX;
 
 /// [`block_on_request`] of a receive.
 ///
@@ -129,7 +132,7 @@ unsafe fn receive_after(
                 Started::Done(done) => {
                     let outcome = Cell::new(Some(done));
                     awaited.write(Awaited { outcome, wait: Wait::default() });
-                    return None;
+                    return pe.engine.has_run_ahead().then_some(GIVE_WAY);
                 }
                 Started::Pending(request, _) => request,
             };
@@ -190,6 +193,9 @@ unsafe fn has_to_wait(pe: &mut pe::Pe, request: u32, awaited: &Awaited) -> bool 
 /// Suspends the running rank, which waits for this, until it is done.
 #[inline(always)]
 fn suspend_until_done(request: u32, awaited: &Awaited) -> Completion {
+    if request == GIVE_WAY {
+        pe::with(|pe| pe.engine.yield_current());
+    }
     loop {
         rank::suspend_and_resume();
         if let Some(outcome) = awaited.outcome.take() {

@@ -187,8 +187,13 @@ pub struct Core {
     tokio_period: u64,
     /// Cycles after which a rank has run for long.
     long_run: u64,
+    /// Cycles of [`run::SLICE`].
+    slice: u64,
     /// There is a look at the rings before the next rank runs.
     look_is_due: bool,
+    /// Calls of the running rank that could have suspended it, and how many there may be of ranks that others wait behind.
+    calls_ahead: u32,
+    most_calls_ahead: u32,
     /// How long a look for something to do lasts, by longer searches.
     cycles_of_spin: u64,
     /// Cycles spent in ranks, with the switches to them.
@@ -334,7 +339,10 @@ impl Pe {
             stamp: 0,
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
             long_run: (run::LONG_RUN.as_secs_f64() * rate) as u64,
+            slice: (run::SLICE.as_secs_f64() * rate) as u64,
             look_is_due: false,
+            calls_ahead: 0,
+            most_calls_ahead: run::LEAST_CALLS_AHEAD,
             cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
             busy: 0,
             idle: 0,

@@ -510,6 +510,23 @@ impl Core {
         unsafe { self.receive_kept(pattern, room) }
     }
 
+    /// Starts a receive of the running rank that it will wait for later. If the rank has run ahead, what it got is
+    /// kept until it does, so that it lets others run then.
+    ///
+    /// # Safety
+    /// As [`receive`](Self::receive).
+    #[inline]
+    pub unsafe fn begin_receive(&mut self, pattern: Pattern, room: Room) -> Started {
+        // SAFETY: as the caller promises.
+        match unsafe { self.receive(pattern, room) } {
+            Started::Done(outcome) if self.has_run_ahead() => {
+                let done = Request { outcome, done: true, ..Request::send() };
+                Started::pending(self.running().new_request(done))
+            }
+            started => started,
+        }
+    }
+
     /// The end of a receive that got the first unexpected message, where somebody is told. A function of its own, so
     /// that others keep nothing for it.
     #[cold]

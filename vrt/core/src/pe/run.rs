@@ -36,6 +36,11 @@ const LINE: usize = 64;
 /// Lines of a suspended rank's stack that it touches soon: the frames of the call that suspended it,
 /// which are some 400 bytes of a collective operation.
 const STACK_LINES: usize = 8;
+/// A rank whose messages are there whenever it waits for them lets others run after about so long, ..
+pub(super) const SLICE: Duration = Duration::from_micros(20);
+/// .. but not before so many calls, with which those that work on much get through an iteration or two while that is in
+/// the cache.
+pub(super) const LEAST_CALLS_AHEAD: u32 = 16;
 /// Time between two turns of tokio.
 pub(super) const TOKIO_PERIOD: Duration = Duration::from_micros(100);
 
@@ -346,6 +351,11 @@ impl Engine {
         self.stamp = stamp;
         self.busy += elapsed;
         self.look_is_due |= elapsed > self.long_run;
+        if self.calls_ahead > 0 {
+            let calls = std::mem::take(&mut self.calls_ahead);
+            let in_slice = self.slice * u64::from(calls) / elapsed.max(1);
+            self.most_calls_ahead = (in_slice as u32).max(LEAST_CALLS_AHEAD);
+        }
         // Only this thread writes it.
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if pe::is_observed() {
@@ -426,6 +436,15 @@ impl Engine {
 }
 
 impl Core {
+    /// One call more of the running rank that would have suspended it, had not all been there already. Whether it has
+    /// run so far ahead that those of this PE which are ready shall run first: else a rank that nobody holds up would run to its
+    /// end before those come to their turn whose messages other PEs wait for.
+    #[inline(always)]
+    pub(crate) fn has_run_ahead(&mut self) -> bool {
+        self.calls_ahead += 1;
+        self.calls_ahead >= self.most_calls_ahead && !self.ready.is_empty()
+    }
+
     /// The PE has taken a rank in: that was no rank's time, least of all that of a rank which ran elsewhere until then.
     /// While the PE is idle, or looks for what the running rank waits for, that time is booked when it is over.
     pub(crate) fn book_taking_in(&mut self) {
