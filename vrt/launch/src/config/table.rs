@@ -65,7 +65,8 @@ config_options! {
 
         eager: Option<Size> {
             "--eager SIZE", "VRT_EAGER";
-            "Longest message that is sent before its receive is known [default: 8K]";
+            "Longest message that is sent before its receive is known \
+             [default: 8K; 32K to other PEs of the machine, if there are more ranks than PEs]";
             /// Sets the longest message, in bytes, that is sent before its receive is known.
             with_eager(bytes: usize) = Some(Size(bytes))
         }
