@@ -515,7 +515,13 @@ static void waits_for_itself(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 static void spins(void) {
+    int value = 0;
     if (rank == ONE) for (volatile int go = 1; go;) {}
+    if (rank == 0) MPI_Recv(&value, 1, MPI_INT, 3, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 3) return;
+    /* It spins by then, beside rank 0. */
+    usleep(100000);
+    MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
 }
 
 static void reads_exe(void) {
