@@ -7,7 +7,8 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "times.h"
 
 static inline void fail(const char *message) {
     fprintf(stderr, "bench: %s\n", message);
@@ -27,18 +28,6 @@ static inline void *allocate(size_t bytes) {
     void *memory = malloc(bytes);
     if (!memory) fail("out of memory");
     return memory;
-}
-
-/* Seconds of a clock that never goes back. */
-static inline double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static inline int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* Prints the median of `count` times of one operation; sorts them. */

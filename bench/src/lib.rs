@@ -8,10 +8,14 @@
 //!   way; the binary `vrt-bench-balance` is what `scripts/bench-balance` starts.
 //! - [`granularity`] finds the smallest tasks that pay; the binary `vrt-bench-metg` is what
 //!   `scripts/bench metg` starts.
+//! - [`copies`] compares long messages with copies without a runtime; the binary `vrt-bench-copies` is what
+//!   `scripts/bench copies` starts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod balance;
+pub mod command_line;
+pub mod copies;
 pub mod granularity;
 pub mod measure;
 pub mod programs;

@@ -31,6 +31,9 @@ enum Program {
         /// Bytes of the message
         #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
         bytes: u32,
+        /// Write to each line of the buffer before it is sent, and read each line of what was received
+        #[arg(long)]
+        touch: bool,
         #[command(flatten)]
         repeated: Repeated,
     },
@@ -150,9 +153,11 @@ struct JacobiArgs {
 fn main() -> ExitCode {
     match Cli::parse().program {
         Program::Switch(repeated) => launch_repeated(repeated, programs::switch),
-        Program::Pingpong { repeated, bytes } => launch_repeated(repeated, move |world, effort| {
-            programs::pingpong(world, bytes as usize, effort)
-        }),
+        Program::Pingpong { repeated, bytes, touch } => {
+            launch_repeated(repeated, move |world, effort| {
+                programs::pingpong(world, bytes as usize, touch, effort)
+            })
+        }
         Program::Move { repeated, bytes, touch: true } => {
             launch_repeated(repeated, move |world, effort| {
                 programs::first_touch(world, bytes as usize, effort)

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::curve::{Metg, Point, curve, metg};
 use super::system::System;
 use super::{Args, Error, Series};
+use crate::measure::processor;
 use crate::programs::metg::Pattern;
 
 /// What the runs of a system with a pattern say.
@@ -163,14 +164,6 @@ fn draw(args: &Args, folder: &Folder, pattern: Pattern, all: &[Finding]) -> Resu
         y: "share of the peak rate",
     };
     Ok(folder.draw(pattern.name(), &labels, &lines, Axis::Span)?)
-}
-
-/// What the system calls its processor.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned());
-    name.unwrap_or_else(|| "an unnamed processor".to_owned())
 }
 
 #[cfg(test)]

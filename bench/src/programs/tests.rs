@@ -22,7 +22,9 @@ fn runs(ranks: u32, program: impl Fn(&SimpleCommunicator) -> Outcome + Sync) {
 fn every_program_measures_something() {
     runs(2, |world| switch(world, EFFORT));
     for bytes in [1, 8, 4_000, 100_000] {
-        runs(2, |world| pingpong(world, bytes, EFFORT));
+        for touches in [false, true] {
+            runs(2, |world| pingpong(world, bytes, touches, EFFORT));
+        }
     }
     for ranks in [1, 2, 3, 7] {
         runs(ranks, |world| ring(world, EFFORT));
@@ -84,7 +86,7 @@ const C_CHECKSUM: &str = "217e0996293218f0";
 fn programs_for_two_ranks_refuse_three() {
     mpi::run_local(3, |world: &SimpleCommunicator| {
         for (program, outcome) in
-            [("switch", switch(world, EFFORT)), ("pingpong", pingpong(world, 8, EFFORT))]
+            [("switch", switch(world, EFFORT)), ("pingpong", pingpong(world, 8, false, EFFORT))]
         {
             let error = Error::Ranks { program, expected: 2, found: 3 };
             assert_eq!(outcome, Err(error));

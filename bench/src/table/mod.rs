@@ -23,7 +23,8 @@ use run::Runner;
 /// Builds our C programs against Open MPI and their Rust twins on vrt, runs
 /// them in turn and prints a table. With --counts it counts instructions
 /// instead, under valgrind. `scripts/bench metg` is another program: it finds
-/// the smallest tasks that pay.
+/// the smallest tasks that pay. `scripts/bench copies` compares long messages
+/// with copies that no runtime makes.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {

@@ -165,7 +165,7 @@ fn solved_alike(ours: &Measured, theirs: &Measured) -> bool {
 }
 
 /// Runs a program to its end and reads the line it prints.
-pub(super) fn run_program(mut command: Command) -> Result<Measured, Error> {
+pub(crate) fn run_program(mut command: Command) -> Result<Measured, Error> {
     let shown = show(&command);
     let printed = output(&mut command)?;
     (printed.lines().rev())

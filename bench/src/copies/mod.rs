@@ -1,0 +1,190 @@
+//! `scripts/bench copies`: what do long messages come to beside copies that no runtime makes?
+//!
+//! `c/copy.c` copies messages between two processes by every method that the processor has, by either end or by both at
+//! once, in small and large pages. Beside it, in turn, runs the ping-pong of `vrt`, which chooses by itself, and that of
+//! Open MPI.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `system` | who copies, and what it measures |
+//! | `report` | what was best for each length: tables, figures, and the numbers as JSON |
+
+mod report;
+mod system;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::table::own_directory;
+use system::{Case, Programs, Results, System};
+
+/// What `scripts/bench copies` can be told.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(
+    name = "scripts/bench copies",
+    bin_name = "scripts/bench copies",
+    version,
+    about = "Compare long messages with copies that no runtime makes",
+    long_about = "Compare long messages with copies that no runtime makes.\n\n\
+        Sends messages to and fro between two cores: by copies of every method that the processor has, by the receiver, the \
+        sender or both at once, in pages of 4 KiB and 2 MiB (bench/c/copy.c); by vrt, with large pages and without; and by \
+        Open MPI. Each once with buffers that nobody else uses, and once written before and read after each message. \
+        Writes report.md, untouched.svg, touched.svg, copies.csv and copies.json."
+)]
+pub struct Args {
+    /// Lengths of messages, multiples of 512 bytes, as in 4K,1M,64M [default: 4K to 64M by doubling]
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',', value_parser = length)]
+    bytes: Vec<u32>,
+
+    /// Runs of each program, of which the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// One round with fewer lengths: a rough picture in less than a minute
+    #[arg(long, conflicts_with_all = ["rounds", "bytes"])]
+    quick: bool,
+
+    /// Where to write the figures and the report
+    #[arg(long, value_name = "FOLDER", default_value = "copies-results")]
+    out: PathBuf,
+
+    /// Run vrt and the bare copies only
+    #[arg(long)]
+    no_open_mpi: bool,
+
+    /// Where the C programs are [default: bench-c beside the Rust programs]
+    #[arg(long, value_name = "DIRECTORY")]
+    c_programs: Option<PathBuf>,
+}
+
+const LEAST: u32 = 4 << 10;
+const MOST: u32 = 64 << 20;
+/// Lengths where there is little time.
+const FEW: [u32; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20];
+/// What the longest loop of `c/copy.c` copies at once, by both ends.
+const UNIT: u32 = 512;
+
+/// A length of messages.
+fn length(text: &str) -> Result<u32, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'K') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M') => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(unit));
+    bytes
+        .filter(|bytes| *bytes > 0 && *bytes <= 1 << 30 && bytes.is_multiple_of(UNIT))
+        .ok_or_else(|| "expected a multiple of 512 up to 1024M, as in 4K".to_owned())
+}
+
+/// A length as one would type it.
+fn shown_length(bytes: u32) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
+}
+
+impl Args {
+    /// Lengths in order, each once.
+    fn lengths(&self) -> Vec<u32> {
+        let mut lengths = match (self.quick, self.bytes.as_slice()) {
+            (true, _) => FEW.to_vec(),
+            (false, []) => {
+                std::iter::successors(Some(LEAST), |bytes| (*bytes < MOST).then_some(2 * bytes))
+                    .collect()
+            }
+            (false, some) => some.to_vec(),
+        };
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    fn rounds(&self) -> u32 {
+        if self.quick { 1 } else { self.rounds }
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A program has failed, or a file of numbers cannot be written.
+    #[error(transparent)]
+    Program(#[from] crate::table::Error),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] experiments::WriteError),
+}
+
+/// Runs everything in turn and writes the report.
+///
+/// # Errors
+///
+/// When a program fails, or a file cannot be written.
+pub fn run(args: &Args) -> Result<(), Error> {
+    let directory = own_directory()?;
+    let c_programs = args.c_programs.clone().unwrap_or_else(|| directory.join("bench-c"));
+    let programs = Programs {
+        vrt_bench: directory.join("vrt-bench"),
+        copy: c_programs.join("copy"),
+        pingpong: c_programs.join("pingpong"),
+    };
+    // What cannot be written should not be measured first.
+    let folder = experiments::Folder::create(&args.out)?;
+    let systems = System::all(!args.no_open_mpi);
+    let cases = [false, true]
+        .into_iter()
+        .flat_map(|touched| args.lengths().into_iter().map(move |bytes| Case { bytes, touched }));
+    let mut all: Vec<Results> = cases.map(Results::new).collect();
+    let (begin, count) = (Instant::now(), all.len() * args.rounds() as usize);
+    for round in 0..args.rounds() as usize {
+        let of_round = round * all.len() + 1;
+        for (at, results) in all.iter_mut().enumerate() {
+            eprintln!(
+                "{}/{count} after {:.0} s: {}{}",
+                of_round + at,
+                begin.elapsed().as_secs_f64(),
+                shown_length(results.case.bytes),
+                if results.case.touched { ", touched" } else { "" }
+            );
+            programs.run(&systems, results)?;
+        }
+    }
+    report::write(args, folder, &systems, &all)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn lengths_are_parsed_and_shown() {
+        assert_eq!(length("4K"), Ok(4096));
+        assert_eq!(length("64M"), Ok(64 << 20));
+        assert_eq!(length("1536"), Ok(1536));
+        for wrong in ["", "K", "0", "-1K", "100", "4G", "4096M", "2048M", "1.5M", "K4"] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(shown_length(1536), "1536 B");
+        assert_eq!(shown_length(96 << 10), "96 KiB");
+        assert_eq!(shown_length(2 << 20), "2 MiB");
+    }
+
+    #[test]
+    fn lengths_come_in_order_and_once() {
+        let parse = |args: &[&str]| Args::try_parse_from([&["copies"], args].concat());
+        assert_eq!(parse(&["--bytes", "1M,4K,1024K"]).unwrap().lengths(), [4096, 1 << 20]);
+        let all = parse(&[]).unwrap().lengths();
+        assert_eq!((all[0], all[all.len() - 1], all.len()), (LEAST, MOST, 15));
+        assert_eq!(parse(&["--quick"]).unwrap().lengths(), FEW);
+        for wrong in [&["--bytes", "100"][..], &["--quick", "--rounds", "2"], &["--rounds", "0"]] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The command line of `vrt-bench-copies`, and `vrt-bench pingpong --touch` in a job of two PEs.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use vrt_bench::measure::Measured;
+
+#[test]
+fn wrong_options_are_named_in_a_line() {
+    for wrong in [
+        &["--bytes", "100"][..],
+        &["--bytes", "4G"],
+        &["--rounds", "0"],
+        &["--quick", "--bytes", "4K"],
+        &["--quick", "--rounds", "2"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench-copies"));
+        let output = command.args(wrong).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wrong[0]) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn messages_arrive_in_buffers_that_are_touched() {
+    for bytes in ["1000", "40000", "2000000"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench"));
+        command.args(["pingpong", "--touch", "--bytes", bytes, "--operations", "10"]);
+        command.args(["--repetitions", "3", "--pes", "2", "--ranks", "2", "--no-pin"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let line = String::from_utf8_lossy(&output.stdout);
+        let measured: Measured = serde_json::from_str(line.trim()).unwrap();
+        assert!(measured.seconds > 0.0);
+    }
+}
