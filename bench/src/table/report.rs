@@ -129,7 +129,7 @@ fn lost(rows: &[Figures]) -> String {
     if lost.is_empty() {
         return "no row is slower than another MPI that was measured".to_owned();
     }
-    format!("{} rows are slower than another MPI, by time:{}", lost.len(), lost.concat())
+    format!("slower than another MPI, in rows: {}{}", lost.len(), lost.concat())
 }
 
 /// A row, with a column for each of some peers.
@@ -265,7 +265,7 @@ mod tests {
         );
         assert_eq!(
             lost(&[figures("ring", 1.0, vec![2.0]), row]),
-            "1 rows are slower than another MPI, by time:\n    \
+            "slower than another MPI, in rows: 1\n    \
              message-1024: AMPI threads (2.000x), AMPI processes (1.250x)"
         );
         assert!(lost(&[figures("ring", 1.0, vec![2.0])]).starts_with("no row"));
