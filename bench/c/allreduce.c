@@ -20,7 +20,7 @@ int main(int count, char **arguments) {
         for (int i = 0; i < steps; i++) {
             double mine = rank + i;
             MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-            if (sum != ranks * (ranks - 1) / 2 + (double)ranks * i) fail("a wrong sum");
+            if (sum != (double)ranks * (ranks - 1) / 2 + (double)ranks * i) fail("a wrong sum");
         }
         if (repetition >= 0) times[repetition] = (seconds() - start) / steps;
     }

@@ -3,21 +3,25 @@
  *
  *   collective WHAT BYTES STEPS REPETITIONS
  *
- * WHAT is allreduce, broadcast, alltoall, allgather or barrier, BYTES what a
- * rank contributes (for alltoall: to each rank); of allreduce they are doubles.
+ * WHAT is allreduce, broadcast, alltoall, allgather, reduce, reduce-scatter or
+ * barrier, BYTES what a rank contributes (of alltoall and reduce-scatter: for
+ * each rank); what is summed are doubles.
  * Prints the seconds of one operation, the median of the repetitions. */
 
 #include <string.h>
 
 #include "bench.h"
 
-enum operation { ALLREDUCE, BROADCAST, ALLTOALL, ALLGATHER, BARRIER, OPERATIONS };
-static const char *const names[] = {"allreduce", "broadcast", "alltoall", "allgather", "barrier"};
+enum operation {
+    ALLREDUCE, BROADCAST, ALLTOALL, ALLGATHER, REDUCE, REDUCE_SCATTER, BARRIER, OPERATIONS
+};
+static const char *const names[] = {"allreduce", "broadcast",      "alltoall", "allgather",
+                                    "reduce",    "reduce-scatter", "barrier"};
 
 static enum operation operation_named(const char *name) {
     for (int i = 0; i < OPERATIONS; i++)
         if (strcmp(name, names[i]) == 0) return (enum operation)i;
-    fail("expected allreduce, broadcast, alltoall, allgather or barrier");
+    fail("expected allreduce, broadcast, alltoall, allgather, reduce, reduce-scatter or barrier");
     return BARRIER;
 }
 
@@ -30,15 +34,21 @@ int main(int count, char **arguments) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (what == ALLREDUCE && bytes % sizeof(double)) fail("expected a multiple of 8 bytes");
+    int is_sum = what == ALLREDUCE || what == REDUCE || what == REDUCE_SCATTER;
+    if (is_sum && bytes % sizeof(double)) fail("expected a multiple of 8 bytes");
     int numbers = bytes / (int)sizeof(double);
-    size_t out_bytes = what == ALLTOALL ? (size_t)bytes * ranks : (size_t)bytes;
-    size_t in_bytes = what == ALLREDUCE || what == BROADCAST ? (size_t)bytes : (size_t)bytes * ranks;
+    int is_for_each = what == ALLTOALL || what == REDUCE_SCATTER;
+    size_t out_bytes = is_for_each ? (size_t)bytes * ranks : (size_t)bytes;
+    int is_from_each = what == ALLTOALL || what == ALLGATHER;
+    size_t in_bytes = is_from_each ? (size_t)bytes * ranks : (size_t)bytes;
     char *outgoing = allocate(out_bytes), *incoming = allocate(in_bytes);
     double *times = allocate(repetitions * sizeof(double));
     memset(outgoing, rank + 1, out_bytes);
-    if (what == ALLREDUCE)
-        for (int i = 0; i < numbers; i++) ((double *)outgoing)[i] = rank + i;
+    for (size_t i = 0; is_sum && i < out_bytes / sizeof(double); i++)
+        ((double *)outgoing)[i] = rank + (double)i;
+    /* The first number of the sum that this rank gets, and whether it gets any. */
+    int first = what == REDUCE_SCATTER ? rank * numbers : 0;
+    int has_sum = is_sum && (what != REDUCE || rank == 0);
     for (int repetition = -1; repetition < repetitions; repetition++) {
         memset(incoming, what == BROADCAST && rank == 0 ? 77 : 0, in_bytes);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -55,16 +65,24 @@ int main(int count, char **arguments) {
             case ALLGATHER:
                 MPI_Allgather(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, MPI_COMM_WORLD);
                 break;
+            case REDUCE:
+                MPI_Reduce(outgoing, incoming, numbers, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+                break;
+            case REDUCE_SCATTER:
+                MPI_Reduce_scatter_block(outgoing, incoming, numbers, MPI_DOUBLE, MPI_SUM,
+                                         MPI_COMM_WORLD);
+                break;
             default: MPI_Barrier(MPI_COMM_WORLD);
             }
         }
-        /* A root runs ahead of its broadcasts: all have to be there. */
+        /* A root runs ahead of its broadcasts, and others of a root: all have to be there. */
         MPI_Barrier(MPI_COMM_WORLD);
         if (repetition >= 0) times[repetition] = (seconds() - start) / steps;
-        for (int i = 0; what == ALLREDUCE && i < numbers; i++)
-            if (((double *)incoming)[i] != ranks * (ranks - 1) / 2 + (double)ranks * i)
+        for (int i = 0; has_sum && i < numbers; i++)
+            if (((double *)incoming)[i] !=
+                (double)ranks * (ranks - 1) / 2 + (double)ranks * (first + i))
                 fail("a wrong sum");
-        for (size_t i = 0; (what == ALLTOALL || what == ALLGATHER) && i < in_bytes; i++)
+        for (size_t i = 0; is_from_each && i < in_bytes; i++)
             if (incoming[i] != (char)(i / bytes + 1)) fail("wrong bytes arrived");
         for (size_t i = 0; what == BROADCAST && i < in_bytes; i++)
             if (incoming[i] != 77) fail("wrong bytes arrived");

@@ -46,7 +46,7 @@ enum Program {
         /// The operation
         #[arg(long, value_name = "OPERATION")]
         what: CollectiveOperation,
-        /// Bytes that a rank contributes; to each rank, of alltoall; a multiple of 8, of allreduce
+        /// Bytes that a rank contributes; for each rank, of alltoall and reduce-scatter; a multiple of 8, of sums
         #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
         bytes: u32,
         #[command(flatten)]

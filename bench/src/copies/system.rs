@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::measure::median;
 use crate::table::Error;
-use crate::table::run::{mpirun, run_program, run_to_end, show};
+use crate::table::process::{run_program, run_to_end, show};
+use crate::table::run::mpirun;
 
 /// Bytes that a repetition sends one way, if a message has no more.
 const VOLUME: u32 = 8 << 20;

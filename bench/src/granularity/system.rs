@@ -7,7 +7,8 @@ use super::curve::Run;
 use super::{Args, Error};
 use crate::measure::Measured;
 use crate::programs::metg::Graph;
-use crate::table::run::{mpirun, run_to_end, show};
+use crate::table::process::{run_to_end, show};
+use crate::table::run::mpirun;
 
 /// How many repetitions a run with one column for each core has, and one with many.
 const REPETITIONS: [u32; 2] = [5, 2];

@@ -20,6 +20,10 @@ pub enum CollectiveOperation {
     Alltoall,
     /// Bytes of each rank for every rank.
     Allgather,
+    /// A sum of doubles for rank 0.
+    Reduce,
+    /// A sum of doubles, of which each rank gets a part.
+    ReduceScatter,
     /// No bytes.
     Barrier,
 }
@@ -27,7 +31,7 @@ pub enum CollectiveOperation {
 const FROM_ROOT: u8 = 77;
 
 /// Seconds of one operation to which each rank contributes so many bytes (of
-/// which an all-to-all has as many for each rank).
+/// an all-to-all and a reduce-scatter: so many for each rank).
 ///
 /// # Errors
 ///
@@ -38,14 +42,18 @@ pub fn collective(
     bytes: usize,
     effort: Effort,
 ) -> Outcome {
-    use CollectiveOperation::{Allgather, Allreduce, Alltoall, Barrier, Broadcast};
+    use CollectiveOperation::{
+        Allgather, Allreduce, Alltoall, Barrier, Broadcast, Reduce, ReduceScatter,
+    };
     let (rank, ranks) = (world.rank(), world.size() as usize);
     let root = world.process_at_rank(0);
-    let addends: Vec<f64> = (0..bytes / 8).map(|i| f64::from(rank) + i as f64).collect();
-    let mut sums = vec![0.0; addends.len()];
+    let numbers = bytes / 8;
+    let parts = if what == ReduceScatter { ranks } else { 1 };
+    let addends: Vec<f64> = (0..numbers * parts).map(|i| f64::from(rank) + i as f64).collect();
+    let mut sums = vec![0.0; numbers];
     let outgoing = vec![rank as u8 + 1; if what == Alltoall { bytes * ranks } else { bytes }];
     let incoming_bytes = match what {
-        Allreduce | Barrier => 0,
+        Allreduce | Reduce | ReduceScatter | Barrier => 0,
         Broadcast => bytes,
         Alltoall | Allgather => bytes * ranks,
     };
@@ -62,21 +70,34 @@ pub fn collective(
                 Allreduce => {
                     world.all_reduce_into(&addends[..], &mut sums[..], SystemOperation::sum());
                 }
+                Reduce if rank == 0 => {
+                    root.reduce_into_root(&addends[..], &mut sums[..], SystemOperation::sum());
+                }
+                Reduce => root.reduce_into(&addends[..], SystemOperation::sum()),
+                ReduceScatter => world.reduce_scatter_block_into(
+                    &addends[..],
+                    &mut sums[..],
+                    SystemOperation::sum(),
+                ),
                 Broadcast => root.broadcast_into(&mut incoming[..]),
                 Alltoall => world.all_to_all_into(&outgoing[..], &mut incoming[..]),
                 Allgather => world.all_gather_into(&outgoing[..], &mut incoming[..]),
                 Barrier => world.barrier(),
             }
         }
-        // A root runs ahead of its broadcasts: all have to be there.
+        // A root runs ahead of its broadcasts, and others of a root: all have to be there.
         world.barrier();
         let operation = start.elapsed().as_secs_f64() / f64::from(effort.operations);
         if repetition > 0 {
             seconds.push(operation);
         }
+        let first = if what == ReduceScatter { rank as usize * numbers } else { 0 };
         let sum = |i: usize| (ranks * (ranks - 1) / 2 + ranks * i) as f64;
         let is_right = match what {
-            Allreduce => sums.iter().enumerate().all(|(i, value)| *value == sum(i)),
+            Reduce if rank != 0 => true,
+            Allreduce | Reduce | ReduceScatter => {
+                sums.iter().enumerate().all(|(i, value)| *value == sum(first + i))
+            }
             Broadcast => incoming.iter().all(|byte| *byte == FROM_ROOT),
             Alltoall | Allgather => {
                 incoming.iter().enumerate().all(|(i, byte)| *byte == (i / bytes + 1) as u8)

@@ -34,9 +34,11 @@ fn every_program_measures_something() {
 
 #[test]
 fn collective_operations_of_every_kind_and_length_are_measured() {
-    use CollectiveOperation::{Allgather, Allreduce, Alltoall, Barrier, Broadcast};
+    use CollectiveOperation::{
+        Allgather, Allreduce, Alltoall, Barrier, Broadcast, Reduce, ReduceScatter,
+    };
     for ranks in [1, 2, 5] {
-        for what in [Allgather, Allreduce, Alltoall, Barrier, Broadcast] {
+        for what in [Allgather, Allreduce, Alltoall, Barrier, Broadcast, Reduce, ReduceScatter] {
             for bytes in [8, 4096, 40_000] {
                 runs(ranks, |world| collective(world, what, bytes, EFFORT));
             }

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::run::{output, show};
+use super::process::{output, show};
 use crate::programs::Operation;
 
 /// The file of committed figures.

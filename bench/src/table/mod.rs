@@ -1,11 +1,14 @@
-//! Figures of vrt beside those of Open MPI and beside their targets.
+//! Figures of vrt beside those of other MPIs and beside their targets.
 //!
-//! Programs of both kinds run in turn, so that a machine that grows slower or
-//! faster does so for both. A row's ratio is the median of the ratios of the
+//! Programs of all of them run in turn, so that a machine that grows slower or
+//! faster does so for all. A row's ratio is the median of the ratios of the
 //! pairs of runs, which such a drift touches least; its figures are the
 //! medians of all runs.
 
 mod counts;
+mod peers;
+pub(crate) mod process;
+mod processor;
 mod report;
 mod rows;
 pub(crate) mod run;
@@ -14,17 +17,24 @@ mod tracing;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use peers::Peers;
 use report::Report;
 use rows::Row;
 use run::Runner;
 
-/// Compare the figures of vrt with their targets and with Open MPI's.
+/// Compare the figures of vrt with their targets, and with those of Open MPI and Adaptive MPI.
 ///
 /// Builds our C programs against Open MPI and their Rust twins on vrt, runs
 /// them in turn and prints a table. With --counts it counts instructions
 /// instead, under valgrind. `scripts/bench metg` is another program: it finds
 /// the smallest tasks that pay. `scripts/bench copies` compares long messages
 /// with copies that no runtime makes.
+///
+/// Where the variable CHARM names a folder of Charm++ with Adaptive MPI built in it, for threads
+/// (multicore-linux-x86_64), processes (netlrts-linux-x86_64) or both, or names such a build, the
+/// same C programs also run on that: `CHARM=~/charm scripts/bench`. Rows in which another MPI is
+/// faster are marked, and listed at the end. An MPI that fails in a row, or takes more than a
+/// minute, has no figure there.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {
@@ -77,6 +87,14 @@ pub struct Args {
     /// Where the C programs for Open MPI are [default: bench-c beside the Rust programs]
     #[arg(long, value_name = "DIRECTORY")]
     c_programs: Option<PathBuf>,
+
+    /// The launcher of the build of Adaptive MPI for processes; scripts/bench gives it, from CHARM
+    #[arg(long, value_name = "CHARMRUN", hide = true)]
+    charmrun: Option<PathBuf>,
+
+    /// Whether there is a build of Adaptive MPI for threads; scripts/bench says so, from CHARM
+    #[arg(long, hide = true)]
+    ampi_threads: bool,
 
     /// Where the C programs for vrtrun are [default: bench-images beside the Rust programs]
     #[arg(long, value_name = "DIRECTORY")]
@@ -182,20 +200,33 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
         vrt_bench_on_mpi: programs.join("../openmpi/release/vrt-bench"),
         images: args.images.clone().unwrap_or_else(|| programs.join("bench-images")),
         vrtrun: programs.join("vrtrun"),
-        c_programs: args.c_programs.clone().unwrap_or_else(|| programs.join("bench-c")),
+        peers: args.peers(&programs),
         pairs: if args.quick { 3 } else { args.pairs },
         is_quick: args.quick,
-        with_open_mpi: !args.no_open_mpi,
     };
     let mut report = Report::new(&runner);
     report.print_head();
-    for row in rows.iter().filter(|row| runner.with_open_mpi || !row.vrt.through_mpi) {
+    for row in rows.iter().filter(|row| !(args.no_open_mpi && row.vrt.through_mpi)) {
         report.add(runner.run(row)?);
     }
     report.print_foot();
     report.write(&args.json)?;
     println!("figures in {}", args.json.display());
     Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    /// Where the other MPIs have their programs: beside ours, if not told otherwise.
+    fn peers(&self, programs: &Path) -> Peers {
+        let open_mpi = || self.c_programs.clone().unwrap_or_else(|| programs.join("bench-c"));
+        let processes =
+            |charmrun: &PathBuf| (programs.join("bench-ampi-processes"), charmrun.clone());
+        Peers {
+            open_mpi: (!self.no_open_mpi).then(open_mpi),
+            ampi_threads: self.ampi_threads.then(|| programs.join("bench-ampi-threads")),
+            ampi_processes: self.charmrun.as_ref().map(processes),
+        }
+    }
 }
 
 fn chosen_rows(args: &Args) -> Result<Vec<Row>, Error> {

@@ -5,30 +5,47 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Error;
+use super::peers::{Peer, PeerRuns};
+use super::processor::Processor;
 use super::rows::{Reference, Row, Target, Unit};
 use super::run::{Figures, Runner};
 
 /// The rows measured so far.
 pub(super) struct Report<'a> {
     runner: &'a Runner,
+    processor: Processor,
     rows: Vec<Figures>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(runner: &'a Runner) -> Self {
-        Self { runner, rows: Vec::new() }
+        Self { runner, processor: Processor::of_this_machine(), rows: Vec::new() }
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        self.runner.peers.present().collect()
     }
 
     pub fn print_head(&self) {
-        println!(
-            "{:<50} {:>14} {:>12} {:>12} {:>7}  met",
-            "what", "target", "vrt", "reference", "ratio"
+        println!("{}", self.processor);
+        print!(
+            "{:<50} {:>14} {:>12} {:>12} {:>7} {:>3}",
+            "what", "target", "vrt", "reference", "ratio", "met"
         );
+        for peer in self.peers() {
+            print!(" {:>14}", peer.name());
+        }
+        println!();
     }
 
     /// Adds a row and prints it at once.
     pub fn add(&mut self, figures: Figures) {
-        println!("{}", line(&figures));
+        println!("{}", line(&figures, &self.peers()));
+        for PeerRuns { peer, failure, .. } in &figures.peers {
+            if let Some(failure) = failure {
+                println!("    {}: {failure}", peer.name());
+            }
+        }
         self.rows.push(figures);
     }
 
@@ -41,6 +58,9 @@ impl<'a> Report<'a> {
             self.rows.len(),
             self.runner.pairs
         );
+        if !self.peers().is_empty() {
+            println!("{}", lost(&self.rows));
+        }
     }
 
     /// Writes all figures to a file.
@@ -54,9 +74,9 @@ impl<'a> Report<'a> {
     }
 
     fn json(&self) -> Value {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         json!({
-            "cores": cores,
+            "processor": self.processor,
+            "cores": self.processor.cores,
             "pairs": self.runner.pairs,
             "quick": self.runner.is_quick,
             "rows": self.rows.iter().map(row_json).collect::<Vec<_>>(),
@@ -80,11 +100,40 @@ fn row_json(figures: &Figures) -> Value {
         "ratio": figures.ratio(),
         "met": figures.is_met(),
         "runs": figures.vrt,
-        "reference_runs": figures.reference,
+        "reference_runs": figures.reference(),
+        "peers": figures.peers.iter().map(|runs| peer_json(runs, &figures.vrt)).collect::<Vec<_>>(),
+        "loses_to": figures.loses_to().iter().map(|(peer, _)| peer.name()).collect::<Vec<_>>(),
     })
 }
 
-fn line(figures: &Figures) -> String {
+fn peer_json(runs: &PeerRuns, ours: &[f64]) -> Value {
+    json!({
+        "name": runs.peer.name(),
+        "seconds": runs.seconds(),
+        "ratio": runs.ratio(ours),
+        "runs": runs.runs,
+        "failure": runs.failure,
+    })
+}
+
+/// The rows in which a peer is faster, for the end of the table.
+fn lost(rows: &[Figures]) -> String {
+    let lost: Vec<String> = (rows.iter())
+        .map(|figures| (figures, figures.loses_to()))
+        .filter(|(_, peers)| !peers.is_empty())
+        .map(|(figures, peers)| {
+            let peers = peers.iter().map(|(peer, ratio)| format!("{} ({ratio:.3}x)", peer.name()));
+            format!("\n    {}: {}", figures.row.name, peers.collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    if lost.is_empty() {
+        return "no row is slower than another MPI that was measured".to_owned();
+    }
+    format!("slower than another MPI, in rows: {}{}", lost.len(), lost.concat())
+}
+
+/// A row, with a column for each of some peers.
+fn line(figures: &Figures, peers: &[Peer]) -> String {
     let row = &figures.row;
     let shown = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| figure(row.unit, s));
     let ratio = figures.ratio().map_or("-".to_owned(), |ratio| {
@@ -99,13 +148,22 @@ fn line(figures: &Figures) -> String {
         Some(false) => "NO",
         None => "-",
     };
-    format!(
-        "{:<50} {:>14} {:>12} {:>12} {ratio:>7}  {met}",
+    let mut text = format!(
+        "{:<50} {:>14} {:>12} {:>12} {ratio:>7} {met:>3}",
         row.title,
         target(row),
         shown(Some(figures.vrt_seconds())),
         shown(figures.reference_seconds()),
-    )
+    );
+    for peer in peers {
+        let runs = figures.peers.iter().find(|it| it.peer == *peer);
+        text += &format!(" {:>14}", shown(runs.and_then(PeerRuns::seconds)));
+    }
+    let faster: Vec<_> = figures.loses_to().iter().map(|(peer, _)| peer.name()).collect();
+    if !faster.is_empty() {
+        text += &format!("  LOSES to {}", faster.join(", "));
+    }
+    text
 }
 
 fn target(row: &Row) -> String {
@@ -151,13 +209,15 @@ fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::peers::Peers;
     use crate::table::rows::all;
 
-    fn figures(name: &str, vrt: f64, reference: Vec<f64>) -> Figures {
+    fn figures(name: &str, vrt: f64, open_mpi: Vec<f64>) -> Figures {
         Figures {
             row: all().into_iter().find(|row| row.name == name).unwrap(),
             vrt: vec![vrt],
-            reference,
+            vrt_reference: Vec::new(),
+            peers: vec![PeerRuns { peer: Peer::OpenMpi, runs: open_mpi, failure: None }],
         }
     }
 
@@ -178,14 +238,37 @@ mod tests {
 
     #[test]
     fn lines_say_whether_the_target_is_met() {
-        let text = line(&figures("switch", 50e-9, vec![]));
+        let text = line(&figures("switch", 50e-9, vec![]), &[]);
         assert!(text.contains("<= 40 ns"), "{text}");
         assert!(text.ends_with("50 ns            -       -  NO"), "{text}");
-        let text = line(&figures("bandwidth", 1e-4, vec![2e-4]));
+        let text = line(&figures("bandwidth", 1e-4, vec![2e-4]), &[]);
         assert!(text.contains("10.49 GB/s"), "{text}");
-        assert!(text.ends_with("2.000  yes"), "{text}");
-        let text = line(&figures("jacobi-96", 1.0, vec![]));
-        assert!(text.ends_with("-  -"), "{text}");
+        assert!(text.ends_with("2.000 yes"), "{text}");
+        let text = line(&figures("jacobi-96", 1.0, vec![]), &[]);
+        assert!(text.ends_with("-   -"), "{text}");
+    }
+
+    #[test]
+    fn lines_have_the_peers_and_say_which_are_faster() {
+        let mut row = figures("message-1024", 2e-6, vec![4e-6]);
+        assert!(
+            line(&row, &Peer::ALL).ends_with("yes           4 us              -              -")
+        );
+        row.peers.push(PeerRuns { runs: vec![1e-6], ..PeerRuns::new(Peer::AmpiThreads) });
+        row.peers.push(PeerRuns { runs: vec![1.6e-6], ..PeerRuns::new(Peer::AmpiProcesses) });
+        let text = line(&row, &Peer::ALL);
+        assert!(
+            text.ends_with(
+                "4 us           1 us         1.6 us  LOSES to AMPI threads, AMPI processes"
+            ),
+            "{text}"
+        );
+        assert_eq!(
+            lost(&[figures("ring", 1.0, vec![2.0]), row]),
+            "slower than another MPI, in rows: 1\n    \
+             message-1024: AMPI threads (2.000x), AMPI processes (1.250x)"
+        );
+        assert!(lost(&[figures("ring", 1.0, vec![2.0])]).starts_with("no row"));
     }
 
     #[test]
@@ -193,19 +276,28 @@ mod tests {
         let runner = Runner {
             vrt_bench: "vrt-bench".into(),
             vrt_bench_on_mpi: "vrt-bench".into(),
-            c_programs: "c".into(),
+            peers: Peers::default(),
             images: "c".into(),
             vrtrun: "vrtrun".into(),
             pairs: 1,
             is_quick: true,
-            with_open_mpi: true,
         };
         let mut report = Report::new(&runner);
-        report.rows.push(figures("jacobi-96", 1.0, vec![2.0]));
+        let mut row = figures("jacobi-96", 1.0, vec![2.0]);
+        row.peers.push(PeerRuns { runs: vec![0.5], ..PeerRuns::new(Peer::AmpiThreads) });
+        let failure = Some("it cannot".to_owned());
+        row.peers.push(PeerRuns { failure, ..PeerRuns::new(Peer::AmpiProcesses) });
+        report.rows.push(row);
         let json = report.json();
-        assert_eq!(json["rows"][0]["name"], "jacobi-96");
-        assert_eq!(json["rows"][0]["ratio"], 0.5);
-        assert_eq!(json["rows"][0]["met"], true);
-        assert_eq!(json["rows"][0]["reference_runs"][0], 2.0);
+        let row = &json["rows"][0];
+        assert_eq!(row["name"], "jacobi-96");
+        assert_eq!(row["ratio"], 0.5);
+        assert_eq!(row["met"], true);
+        assert_eq!(row["reference_runs"][0], 2.0);
+        assert_eq!(row["peers"][1]["name"], "AMPI threads");
+        assert_eq!(row["peers"][1]["ratio"], 2.0);
+        assert_eq!(row["peers"][2]["failure"], "it cannot");
+        assert_eq!(row["loses_to"], json!(["AMPI threads"]));
+        assert!(json["processor"]["cores"].as_u64().unwrap() > 0);
     }
 }

@@ -1,11 +1,12 @@
 //! Runs the programs of a row in turn.
 
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use super::Error;
+use super::peers::{Peer, PeerRuns, Peers, ratio};
+use super::process::{run_program, run_program_within};
 use super::rows::{Program, Reference, Row, Unit};
 use crate::measure::{Measured, median};
 
@@ -14,13 +15,13 @@ pub(super) struct Runner {
     pub vrt_bench: PathBuf,
     /// The same, built with the MPI transport.
     pub vrt_bench_on_mpi: PathBuf,
-    pub c_programs: PathBuf,
+    /// The MPIs that run the C programs.
+    pub peers: Peers,
     /// The C programs, built by `vrtcc`.
     pub images: PathBuf,
     pub vrtrun: PathBuf,
     pub pairs: u32,
     pub is_quick: bool,
-    pub with_open_mpi: bool,
 }
 
 /// What the runs of a row measured.
@@ -29,8 +30,10 @@ pub(super) struct Figures {
     pub row: Row,
     /// Seconds of an operation, or bytes of a rank, in each run of vrt's program.
     pub vrt: Vec<f64>,
-    /// The same of the other one.
-    pub reference: Vec<f64>,
+    /// The same of the reference, if that is another program of vrt.
+    pub vrt_reference: Vec<f64>,
+    /// The same of the row's C twin on each MPI that is there.
+    pub peers: Vec<PeerRuns>,
 }
 
 impl Figures {
@@ -39,16 +42,34 @@ impl Figures {
         median(self.vrt.clone())
     }
 
-    /// The median of the other program's seconds.
-    pub fn reference_seconds(&self) -> Option<f64> {
-        (!self.reference.is_empty()).then(|| median(self.reference.clone()))
+    /// The runs of the reference.
+    pub fn reference(&self) -> &[f64] {
+        match self.row.reference {
+            Reference::OpenMpi { .. } => {
+                let open_mpi = self.peers.iter().find(|it| it.peer == Peer::OpenMpi);
+                open_mpi.map_or(&[], |it| &it.runs)
+            }
+            Reference::Vrt(_) | Reference::None => &self.vrt_reference,
+        }
     }
 
-    /// The median of the pairs' ratios of seconds, ours by theirs.
+    /// The median of the reference's seconds.
+    pub fn reference_seconds(&self) -> Option<f64> {
+        let runs = self.reference();
+        (!runs.is_empty()).then(|| median(runs.to_vec()))
+    }
+
+    /// The median of the pairs' ratios of seconds, ours by the reference's.
     pub fn ratio(&self) -> Option<f64> {
-        let ratios: Vec<f64> =
-            (self.vrt.iter()).zip(&self.reference).map(|(ours, theirs)| ours / theirs).collect();
-        (!ratios.is_empty()).then(|| median(ratios))
+        ratio(&self.vrt, self.reference())
+    }
+
+    /// The MPIs that are faster, with the ratio of seconds, ours by theirs.
+    pub fn loses_to(&self) -> Vec<(Peer, f64)> {
+        (self.peers.iter())
+            .filter_map(|it| Some((it.peer, it.ratio(&self.vrt)?)))
+            .filter(|(_, ratio)| *ratio > 1.0)
+            .collect()
     }
 
     /// Whether the target is met, if that can be said.
@@ -65,35 +86,50 @@ fn value(unit: Unit, measured: &Measured) -> f64 {
     }
 }
 
-/// Seconds after which a program is given up.
-const TIME_LIMIT: u64 = 120;
+/// The time after which a peer is given up.
+const PEER_LIMIT: Duration = Duration::from_secs(60);
 
 impl Runner {
-    /// Runs the programs of a row.
+    /// Runs the programs of a row. A peer that fails has no figure.
     ///
     /// # Errors
     ///
-    /// When a program fails, or two solvers disagree.
+    /// When a program of vrt fails, or two solvers disagree.
     pub fn run(&self, row: &Row) -> Result<Figures, Error> {
-        let mut figures = Figures { row: row.clone(), vrt: Vec::new(), reference: Vec::new() };
+        let twin = row.twin();
+        let command =
+            |peer| twin.as_ref().and_then(|twin| self.peers.command(peer, twin, self.is_quick));
+        let mut figures = Figures {
+            row: row.clone(),
+            vrt: Vec::new(),
+            vrt_reference: Vec::new(),
+            peers: (self.peers.present())
+                .filter(|peer| command(*peer).is_some())
+                .map(PeerRuns::new)
+                .collect(),
+        };
         for _ in 0..self.pairs {
             let ours = run_program(self.vrt_command(&row.vrt))?;
             figures.vrt.push(value(row.unit, &ours));
-            let reference = match &row.reference {
-                Reference::OpenMpi { program, processes } if self.with_open_mpi => {
-                    self.open_mpi_command(program, *processes)
+            let agrees = |theirs: &Measured| {
+                if solved_alike(&ours, theirs) {
+                    return Ok(());
                 }
-                Reference::Vrt(program) => self.vrt_command(program),
-                Reference::OpenMpi { .. } | Reference::None => continue,
+                Err(Error::Disagree { row: row.name, ours: result(&ours), theirs: result(theirs) })
             };
-            let theirs = run_program(reference)?;
-            figures.reference.push(value(row.unit, &theirs));
-            if !solved_alike(&ours, &theirs) {
-                return Err(Error::Disagree {
-                    row: row.name,
-                    ours: result(&ours),
-                    theirs: result(&theirs),
-                });
+            if let Reference::Vrt(program) = &row.reference {
+                let theirs = run_program(self.vrt_command(program))?;
+                figures.vrt_reference.push(value(row.unit, &theirs));
+                agrees(&theirs)?;
+            }
+            for runs in figures.peers.iter_mut().filter(|runs| runs.failure.is_none()) {
+                let Some(command) = command(runs.peer) else { continue };
+                let outcome = run_program_within(command, PEER_LIMIT);
+                if let Ok(theirs) = &outcome {
+                    agrees(theirs)?;
+                }
+                let figure = outcome.map(|theirs| value(row.unit, &theirs));
+                runs.add(figure.map_err(|error| error.reason()));
             }
         }
         Ok(figures)
@@ -120,18 +156,10 @@ impl Runner {
         command.args(arguments);
         command
     }
-
-    fn open_mpi_command(&self, program: &Program, processes: u32) -> Command {
-        let mut command = mpirun_for(processes, program);
-        let mut arguments = self.arguments(program);
-        command.arg(self.c_programs.join(arguments.next().unwrap_or_default()));
-        command.args(arguments);
-        command
-    }
 }
 
 /// Open MPI's launcher, for so many processes of a row's program.
-fn mpirun_for(processes: u32, program: &Program) -> Command {
+pub(super) fn mpirun_for(processes: u32, program: &Program) -> Command {
     let mut command = mpirun(processes);
     if program.over_tcp {
         command.args(["--mca", "btl", "tcp,self"]);
@@ -164,121 +192,39 @@ fn solved_alike(ours: &Measured, theirs: &Measured) -> bool {
     (ours.residual, &ours.checksum) == (theirs.residual, &theirs.checksum)
 }
 
-/// Runs a program to its end and reads the line it prints.
-pub(crate) fn run_program(mut command: Command) -> Result<Measured, Error> {
-    let shown = show(&command);
-    let printed = output(&mut command)?;
-    (printed.lines().rev())
-        .find_map(|line| serde_json::from_str(line).ok())
-        .ok_or(Error::Printed { command: shown, printed })
-}
-
-/// The standard output of a program that ends well within the time limit.
-pub(super) fn output(command: &mut Command) -> Result<String, Error> {
-    run_to_end(command).map(|told| told.printed)
-}
-
-/// What a program that succeeded has written.
-pub(crate) struct Told {
-    /// To its standard output.
-    pub(crate) printed: String,
-    /// To its standard error.
-    pub(crate) said: String,
-}
-
-/// What a program writes that ends well within the time limit.
-pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
-    let shown = show(command);
-    let start_error = |cause| Error::Start {
-        program: command.get_program().to_string_lossy().into_owned(),
-        cause,
-    };
-    let mut child = Command::new(command.get_program())
-        .args(command.get_args())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(start_error)?;
-    let printed = read_aside(child.stdout.take());
-    let said = read_aside(child.stderr.take());
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(start_error)? {
-            break status;
-        }
-        if start.elapsed() > Duration::from_secs(TIME_LIMIT) {
-            // It may just have ended; then there is nothing to stop.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(Error::TimedOut { command: shown, seconds: TIME_LIMIT });
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let (printed, said) = (printed.join().unwrap_or_default(), said.join().unwrap_or_default());
-    if status.success() {
-        Ok(Told { printed, said })
-    } else {
-        Err(Error::Failed { command: shown, status: status.to_string(), said })
-    }
-}
-
-/// Reads to the end of a stream in a thread, so that a full pipe stops nobody.
-fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut stream) = stream {
-            // What was read before an error is still worth showing.
-            let _ = stream.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-/// A command as one would type it.
-pub(crate) fn show(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy()];
-    words.extend(command.get_args().map(std::ffi::OsStr::to_string_lossy));
-    words.join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::table::rows::all;
 
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
-
-    #[test]
-    fn the_line_of_figures_is_found_among_others() {
-        let measured =
-            run_program(shell(r#"echo hello; echo '{"figure":"ring","seconds":2e-6}'; echo bye"#));
-        assert_eq!(measured.unwrap().seconds, 2e-6);
-        assert!(matches!(run_program(shell("echo hello")), Err(Error::Printed { .. })));
-    }
-
-    #[test]
-    fn a_failed_program_is_quoted() {
-        let error = run_program(shell("echo why >&2; exit 3")).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("why") && text.contains('3'), "{text}");
-        let error = run_program(Command::new("/nowhere/at/all")).unwrap_err();
-        assert!(error.to_string().contains("/nowhere/at/all"));
-    }
-
     #[test]
     fn a_ratio_is_the_median_of_the_pairs() {
         let figures = Figures {
-            row: all().swap_remove(0),
+            row: all().into_iter().find(|row| row.name == "pack").unwrap(),
             vrt: vec![1.0, 10.0, 3.0],
-            reference: vec![2.0, 10.0, 1.0],
+            vrt_reference: vec![2.0, 10.0, 1.0],
+            peers: Vec::new(),
         };
         assert_eq!(figures.ratio(), Some(1.0));
         assert_eq!(figures.vrt_seconds(), 3.0);
         assert_eq!(figures.reference_seconds(), Some(2.0));
+    }
+
+    #[test]
+    fn rows_are_lost_to_those_that_are_faster_in_most_pairs() {
+        let of = |peer, runs| PeerRuns { peer, runs, failure: None };
+        let figures = Figures {
+            row: all().into_iter().find(|row| row.name == "bandwidth").unwrap(),
+            vrt: vec![1.0, 1.0, 1.0],
+            vrt_reference: Vec::new(),
+            peers: vec![
+                of(Peer::OpenMpi, vec![2.0, 2.0, 0.1]),
+                of(Peer::AmpiThreads, vec![0.5, 0.5, 9.0]),
+                PeerRuns { failure: Some("why".to_owned()), ..of(Peer::AmpiProcesses, Vec::new()) },
+            ],
+        };
+        assert_eq!(figures.loses_to(), [(Peer::AmpiThreads, 2.0)]);
+        assert_eq!(figures.reference_seconds(), Some(2.0));
+        assert_eq!(figures.is_met(), Some(true));
     }
 }

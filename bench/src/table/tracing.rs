@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Error;
-use super::run::{output, run_program, show};
+use super::process::{output, run_program, show};
 use crate::measure::median;
 
 /// The most that it may cost, as ratios of times: that a job can be traced, and to trace it.

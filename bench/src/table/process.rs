@@ -1,0 +1,249 @@
+//! Runs a program to its end, and leaves none of its processes behind when it fails.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Error;
+use crate::measure::Measured;
+
+/// The time after which a program is given up.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs a program to its end and reads the line it prints.
+pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
+    run_program_within(command, TIME_LIMIT)
+}
+
+/// The same, with another limit.
+pub(super) fn run_program_within(mut command: Command, limit: Duration) -> Result<Measured, Error> {
+    let shown = show(&command);
+    let printed = run_within(&mut command, limit)?.printed;
+    (printed.lines().rev())
+        .find_map(|line| serde_json::from_str(line).ok())
+        .ok_or(Error::Printed { command: shown, printed })
+}
+
+/// The standard output of a program that ends well within the time limit.
+pub(super) fn output(command: &mut Command) -> Result<String, Error> {
+    run_to_end(command).map(|told| told.printed)
+}
+
+/// What a program that succeeded has written.
+pub(crate) struct Told {
+    /// To its standard output.
+    pub(crate) printed: String,
+    /// To its standard error.
+    pub(crate) said: String,
+}
+
+/// What a program writes that ends well within the time limit.
+pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
+    run_within(command, TIME_LIMIT)
+}
+
+fn run_within(command: &mut Command, limit: Duration) -> Result<Told, Error> {
+    run_marked(command, limit, &Mark::new())
+}
+
+fn run_marked(command: &mut Command, limit: Duration, mark: &Mark) -> Result<Told, Error> {
+    let shown = show(command);
+    let start_error = |cause| Error::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        cause,
+    };
+    let mut child = Command::new(command.get_program())
+        .args(command.get_args())
+        .env(Mark::VARIABLE, &mark.value)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(start_error)?;
+    let printed = read_aside(child.stdout.take());
+    let said = read_aside(child.stderr.take());
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(start_error)? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            // It may just have ended; then there is nothing to stop.
+            let _ = child.kill();
+            let _ = child.wait();
+            mark.end_all();
+            return Err(Error::TimedOut { command: shown, seconds: limit.as_secs() });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    if !status.success() {
+        // What a launcher leaves behind would keep the streams open, too.
+        mark.end_all();
+    }
+    let (printed, said) = (printed.join().unwrap_or_default(), said.join().unwrap_or_default());
+    if status.success() {
+        Ok(Told { printed, said })
+    } else {
+        let said = if said.trim().is_empty() { printed } else { said };
+        Err(Error::Failed { command: shown, status: status.to_string(), said })
+    }
+}
+
+/// Tells the processes of a run from all others, by a variable of their environment. Their parents do not: a launcher
+/// that dies leaves its processes to init; and a process group of their own would not get the interrupt of a terminal.
+struct Mark {
+    value: String,
+}
+
+impl Mark {
+    const VARIABLE: &str = "VRT_BENCH_RUN";
+
+    fn new() -> Self {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        Self { value: format!("{}.{run}", std::process::id()) }
+    }
+
+    /// Ends all processes of the run, also those that others begin meanwhile.
+    fn end_all(&self) {
+        for _ in 0..10 {
+            let processes = self.processes();
+            if processes.is_empty() {
+                return;
+            }
+            for process in processes {
+                // One that has just ended by itself is as good.
+                let _ = kill_process(process, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        let entry = format!("{}={}", Self::VARIABLE, self.value);
+        let is_of_run = |process: &Pid| {
+            let path = format!("/proc/{}/environ", process.as_raw_nonzero());
+            let environment = std::fs::read(path).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|it| it == entry.as_bytes())
+        };
+        (std::fs::read_dir("/proc").into_iter().flatten().flatten())
+            .filter_map(|it| it.file_name().to_str().and_then(|name| name.parse().ok()))
+            .filter_map(Pid::from_raw)
+            .filter(is_of_run)
+            .collect()
+    }
+}
+
+/// Reads to the end of a stream in a thread, so that a full pipe stops nobody.
+fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            // What was read before an error is still worth showing.
+            let _ = stream.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// A command as one would type it.
+pub(crate) fn show(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy()];
+    words.extend(command.get_args().map(std::ffi::OsStr::to_string_lossy));
+    words.join(" ")
+}
+
+impl Error {
+    /// Why a program has no figure, in a line.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Failed { status, said, .. } => match cause(said) {
+                Some(cause) => cause.to_owned(),
+                None => format!("ended with {status}"),
+            },
+            Self::TimedOut { seconds, .. } => format!("did not end within {seconds} s"),
+            Self::Printed { printed, .. } => match cause(printed) {
+                Some(cause) => format!("printed no line of figures but {cause:?}"),
+                None => "printed no line of figures".to_owned(),
+            },
+            other => other.to_string().replace('\n', " "),
+        }
+    }
+}
+
+/// The line of a program's last words that says what is wrong: that of Charm++, of our C programs, or the first.
+fn cause(said: &str) -> Option<&str> {
+    const REASON: &str = "Reason:";
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    (lines().find_map(|line| line.strip_prefix(REASON).map(str::trim)))
+        .or_else(|| lines().find_map(|line| line.strip_prefix("bench: ")))
+        .or_else(|| lines().find(|line| !line.starts_with("---")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn the_line_of_figures_is_found_among_others() {
+        let measured =
+            run_program(shell(r#"echo hello; echo '{"figure":"ring","seconds":2e-6}'; echo bye"#));
+        assert_eq!(measured.unwrap().seconds, 2e-6);
+        assert!(matches!(run_program(shell("echo hello")), Err(Error::Printed { .. })));
+    }
+
+    #[test]
+    fn a_failed_program_is_quoted() {
+        let error = run_program(shell("echo why >&2; exit 3")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("why") && text.contains('3'), "{text}");
+        let error = run_program(Command::new("/nowhere/at/all")).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all"));
+    }
+
+    #[test]
+    fn figures_are_found_between_the_lines_of_charm() {
+        let measured = run_program(shell(
+            "echo 'Charm++> Running in Multicore mode: 2 threads (PEs)'
+             echo '{\"figure\":\"pingpong\",\"seconds\":3e-7,\"least\":2e-7,\"most\":4e-7,\"repetitions\":5}'
+             echo '[Partition 0][Node 0] End of program'",
+        ));
+        assert_eq!(measured.unwrap().seconds, 3e-7);
+    }
+
+    #[test]
+    fn a_failure_is_told_in_a_line() {
+        let reason = |script| run_program(shell(script)).unwrap_err().reason();
+        let charm = "echo '---- Processor 0 Exiting: Called CmiAbort ----' >&2
+                     echo 'Reason: MPI_Win_flush is not implemented in AMPI.' >&2
+                     echo '[0] Stack Traceback:' >&2; exit 1";
+        assert_eq!(reason(charm), "MPI_Win_flush is not implemented in AMPI.");
+        assert_eq!(reason("echo; echo 'bench: a wrong sum'; exit 2"), "a wrong sum");
+        assert_eq!(reason("exit 3"), "ended with exit status: 3");
+        assert_eq!(reason("true"), "printed no line of figures");
+    }
+
+    #[test]
+    fn no_process_outlives_a_run_that_failed_or_took_too_long() {
+        // A session of its own, and a parent that is gone.
+        const LEAVES_ONE: &str =
+            "setsid sleep 600 & setsid sleep 600 >/dev/null 2>&1 & echo started;";
+        for (end, limit) in [("exit 1", TIME_LIMIT), ("sleep 600", Duration::from_millis(300))] {
+            let mark = Mark::new();
+            let start = Instant::now();
+            let script = format!("{LEAVES_ONE} sleep 0.1; {end}");
+            assert!(run_marked(&mut shell(&script), limit, &mark).is_err());
+            assert!(start.elapsed() < Duration::from_secs(60));
+            assert_eq!(mark.processes(), []);
+        }
+    }
+}
