@@ -7,8 +7,9 @@ use super::ExperimentError;
 use super::run::Outcome;
 
 /// Sources by name of file: what the compiler is given.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("bench.h", include_str!("../../../bench/c/bench.h")),
+    ("times.h", include_str!("../../../bench/c/times.h")),
     ("flow.c", include_str!("../../../bench/c/flow.c")),
     ("solid.c", include_str!("../../../bench/c/solid.c")),
 ];
