@@ -65,7 +65,8 @@ fn each_rank_has_its_own_globals() {
 #[test]
 fn ranks_move() {
     for nodes in ["", TWO_NODES] {
-        two(&format!("--ranks 8 {MOVING} {nodes}"), &GLOBALS, "200").is_right_after_moves(1);
+        // Long enough for more than the first step, at which some have not run yet.
+        two(&format!("--ranks 8 {MOVING} {nodes}"), &GLOBALS, "4000").is_right_after_moves(1);
     }
 }
 
