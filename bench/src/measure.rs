@@ -89,14 +89,6 @@ pub fn error_of_median(values: &[f64]) -> f64 {
     SCALE * median(deviations) / (values.len() as f64).sqrt()
 }
 
-/// What the system calls its processor.
-pub(crate) fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned());
-    name.unwrap_or_else(|| "an unnamed processor".to_owned())
-}
-
 fn median_of_sorted(values: &[f64]) -> f64 {
     let count = values.len();
     f64::midpoint(values[(count - 1) / 2], values[count / 2])

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::system::{Results, System, Way, Who};
 use super::{Args, Error, shown_length};
-use crate::measure::{median, processor};
+use crate::measure::median;
+use crate::table::processor;
 
 /// What the C library does.
 const PLAIN: &str = "memcpy";
@@ -27,7 +28,7 @@ pub(super) fn write(
         "## Copies of messages between two cores, in GB/s\n\n{}; {} of each program, in turn, of which the medians count. \
          A way to copy is a method of `bench/c/methods.h`, who copies, and the size of pages. *Touched*: each line is \
          written before it is sent and read when it was received, and that takes its part of the time.\n",
-        processor(),
+        processor::name(),
         if args.rounds() == 1 { "1 round".to_owned() } else { format!("{} rounds", args.rounds()) },
     ));
     for touched in [false, true] {
@@ -56,7 +57,7 @@ pub(super) fn write(
     folder.write_report()?;
     let path = args.out.join("copies.json");
     let numbers = json!({
-        "processor": processor(),
+        "processor": processor::name(),
         "rounds": args.rounds(),
         "cases": all.iter().map(numbers).collect::<Vec<_>>(),
     });

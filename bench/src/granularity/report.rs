@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::curve::{Metg, Point, curve, metg};
 use super::system::System;
 use super::{Args, Error, Series};
-use crate::measure::processor;
 use crate::programs::metg::Pattern;
+use crate::table::processor;
 
 /// What the runs of a system with a pattern say.
 struct Finding<'a> {
@@ -115,7 +115,7 @@ pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(
     folder.write_report()?;
     let path = args.out.join("metg.json");
     let numbers = json!({
-        "processor": processor(),
+        "processor": processor::name(),
         "cores": args.pes(),
         "rounds": args.rounds(),
         "steps": args.steps(),
@@ -131,7 +131,7 @@ fn head(args: &Args, peak: f64) -> String {
         "## METG(50%)\n\n{} of {}; {} timesteps, {} bytes to each task that needs them; {} of each system, in turn. \
          The peak is {:.1} GFLOP/s of a core.\n",
         counted(args.pes(), "core"),
-        processor(),
+        processor::name(),
         args.steps(),
         args.bytes,
         counted(args.rounds(), "round"),

@@ -8,7 +8,7 @@
 mod counts;
 mod peers;
 pub(crate) mod process;
-mod processor;
+pub(crate) mod processor;
 mod report;
 mod rows;
 pub(crate) mod run;

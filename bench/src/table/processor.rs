@@ -5,6 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+/// What the system calls its processor.
+pub(crate) fn name() -> String {
+    Processor::of_this_machine().model.unwrap_or_else(|| "an unnamed processor".to_owned())
+}
+
 /// What is known of this machine's processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Processor {

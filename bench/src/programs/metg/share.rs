@@ -108,8 +108,8 @@ impl<'w> Share<'w> {
             self.exchange(set, &before, &now);
             checksum = checksum.wrapping_add(self.work(set, step, &before, &now, iterations)?);
             before = now;
-            // A rank whose messages are there is not suspended when it waits for them, and those that nobody
-            // holds up run ahead of those who wait for what they will send.
+            // A rank whose messages are there is suspended now and then only when it waits for them, and one that nobody
+            // holds up runs ahead of those who wait for what it will send.
             if give_way {
                 mpi::yield_now();
             }
