@@ -1,7 +1,7 @@
 //! The coroutine in a slot.
 //!
 //! The only unsafe face is [`Body::resume`]: the caller says that it owns the slot. The coroutine
-//! never outlives its slot's memory and is never dropped while suspended: an abandoned one is
+//! never outlives its slot's memory and has nothing that is dropped: an abandoned one is
 //! forgotten with the slot (no destructors run, as with `exec`).
 
 use std::any::Any;
@@ -9,15 +9,12 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-use corosensei::stack::{Stack, StackPointer};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-
 use crate::hooks::LoopThread;
 use crate::layout::PAGE;
 use crate::rank::Program;
 use crate::resident::resident;
 use crate::thread::{self, ThreadRank};
-use crate::{Arena, SlotHeader, SlotId, allocator, hooks, image, own_thread_locals};
+use crate::{Arena, SlotHeader, SlotId, allocator, hooks, image, own_thread_locals, switch};
 use vrt_load::thread_pointer;
 
 /// The suspended program of a rank, in its slot's header.
@@ -32,22 +29,53 @@ pub enum Body {
 
 /// A rank's coroutine and what suspending needs.
 pub struct Suspended {
-    coroutine: Coroutine<(), (), i32, SlotStack>,
-    /// Set by the coroutine itself when it starts; lies on its stack.
-    yielder: Cell<*const Yielder<(), ()>>,
+    /// Where its stack ends while it does not run, ..
+    end: Cell<usize>,
+    /// .. and that of its PE's loop while it does.
+    end_of_loop: Cell<usize>,
+    program: Program,
     /// Whether the rank is async: then blocking calls are refused.
     is_async: Cell<bool>,
-    /// The stack pointer where the rank last suspended. Below it lies only what the switch itself
-    /// saves.
-    stack_pointer: Cell<usize>,
-    /// An address in the frame that runs the program; above it lie only the frames of the switch,
-    /// in which registers of the PE were saved when the rank first ran.
+    /// An address in the frame that runs the program; above it lie only the frames of the switch.
     first_frame: Cell<usize>,
     /// Wakers of executors inside the rank (`join_all` and the like) that wait for `vrt`.
     inner: RefCell<Vec<Waker>>,
     /// Whether there are any.
     has_inner: Cell<bool>,
 }
+
+impl Suspended {
+    /// Lets the rank run until it suspends or returns.
+    ///
+    /// # Safety
+    /// It is suspended in this slot, the calling PE owns that, and no rank runs on this thread.
+    #[inline(always)]
+    unsafe fn resume(this: *const Suspended, slot: *mut SlotHeader) -> Resumed {
+        // SAFETY: as the caller promises, and so the stack is not in use. Only raw pointers are kept, because the
+        // rank itself uses these fields while it runs.
+        unsafe {
+            let (own, other) = ((*this).end_of_loop.as_ptr(), (*this).end.as_ptr());
+            match switch::switch(own, other, slot as usize) {
+                SUSPENDED => Resumed::Suspended,
+                returned => Resumed::Returned(returned as u32 as i32),
+            }
+        }
+    }
+
+    /// Lets the loop of the PE go on.
+    ///
+    /// # Safety
+    /// It is the running rank.
+    #[inline(always)]
+    unsafe fn suspend(&self, message: usize) {
+        // SAFETY: the rank runs, says the caller, so the loop has resumed it.
+        unsafe { switch::switch(self.end.as_ptr(), self.end_of_loop.as_ptr(), message) };
+    }
+}
+
+/// What a rank tells the loop: that it is suspended, or that it has returned, with its status below.
+const SUSPENDED: usize = 0;
+const RETURNED: usize = 1 << 32;
 
 /// What came of resuming a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,33 +84,6 @@ pub enum Resumed {
     Suspended,
     /// Its program is over, with this status.
     Returned(i32),
-}
-
-impl Resumed {
-    #[inline(always)]
-    fn of(result: CoroutineResult<(), i32>) -> Resumed {
-        match result {
-            CoroutineResult::Yield(()) => Resumed::Suspended,
-            CoroutineResult::Return(status) => Resumed::Returned(status),
-        }
-    }
-}
-
-struct SlotStack {
-    base: usize,
-    limit: usize,
-}
-
-// SAFETY: the range lies in a slot, belongs to this coroutine alone, is at least 64 KiB long, and
-// its lowest part is the slot's guard, installed before the rank is first resumed in a process.
-unsafe impl Stack for SlotStack {
-    fn base(&self) -> StackPointer {
-        StackPointer::new(self.base).unwrap_or(StackPointer::MIN)
-    }
-
-    fn limit(&self) -> StackPointer {
-        StackPointer::new(self.limit).unwrap_or(StackPointer::MIN)
-    }
 }
 
 /// The status of a rank whose program panicked.
@@ -95,29 +96,16 @@ impl Body {
     /// The caller owns the slot, and its header is prepared.
     pub unsafe fn start(slot: *mut SlotHeader, id: SlotId, program: Program) {
         let Some(arena) = Arena::current() else { return };
-        let stack = SlotStack { base: arena.layout.top(id), limit: arena.layout.guard_of(id).0 };
-        let slot_address = slot as usize;
-        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
-            forget_registers();
-            let slot = slot_address as *mut SlotHeader;
-            // SAFETY: the coroutine runs only while its PE owns the slot, and `body` is not moved
-            // or replaced before the coroutine has returned.
-            if let Body::Suspended(this) = unsafe { &*(*slot).body.get() } {
-                this.yielder.set(yielder);
-                this.first_frame.set((&raw const slot) as usize);
-            }
-            allocator::look();
-            match image::has_own_thread_locals() {
-                true => own_thread_locals::run(program),
-                false => run_program(program),
-            }
-        });
+        let top = arena.layout.top(id);
+        // SAFETY: the stack is the caller's, at least 64 KiB long, and its lowest part is the slot's guard, installed
+        // before the rank is first resumed in a process.
+        let end = unsafe { switch::prepare(top, begin) };
         let suspended = Suspended {
-            coroutine,
-            yielder: Cell::new(std::ptr::null()),
+            end: Cell::new(end),
+            end_of_loop: Cell::new(0),
+            program,
             is_async: Cell::new(false),
-            stack_pointer: Cell::new(arena.layout.top(id)),
-            first_frame: Cell::new(arena.layout.top(id)),
+            first_frame: Cell::new(top),
             inner: RefCell::new(Vec::new()),
             has_inner: Cell::new(false),
         };
@@ -137,13 +125,13 @@ impl Body {
             let Some(coroutine) = Body::coroutine(slot) else { return Body::resume_thread(slot) };
             hooks::use_heap(slot);
             let own = thread_pointer::get();
-            let result = (*coroutine).resume(());
+            let resumed = Suspended::resume(coroutine, slot);
             if (*slot).thread_pointer.get() != 0 {
                 image::stop(slot);
                 image::leave(slot, own);
             }
             hooks::use_heap(std::ptr::null_mut());
-            Resumed::of(result)
+            resumed
         }
     }
 
@@ -169,7 +157,7 @@ impl Body {
             let thread = LoopThread::find();
             image::enter(slot, thread);
             loop {
-                let resumed = Resumed::of((*coroutine).resume(()));
+                let resumed = Suspended::resume(coroutine, slot);
                 let pointer = image::stop(slot);
                 let mut after = None;
                 if resumed == Resumed::Suspended {
@@ -196,10 +184,10 @@ impl Body {
     /// # Safety
     /// The calling PE owns the slot.
     #[inline(always)]
-    unsafe fn coroutine(slot: *mut SlotHeader) -> Option<*mut Coroutine<(), (), i32, SlotStack>> {
+    unsafe fn coroutine(slot: *mut SlotHeader) -> Option<*const Suspended> {
         // SAFETY: as the caller promises.
-        match unsafe { &mut *(*slot).body.get() } {
-            Body::Suspended(this) => Some(&raw mut this.coroutine),
+        match unsafe { &*(*slot).body.get() } {
+            Body::Suspended(this) => Some(this),
             Body::None | Body::Thread(_) => None,
         }
     }
@@ -243,7 +231,7 @@ impl Body {
         // SAFETY: as the caller promises.
         let (body, id) = unsafe { (&*(*slot).body.get(), (*slot).id()) };
         let Body::Suspended(this) = body else { return 0..0 };
-        let (pointer, end) = (this.stack_pointer.get(), this.first_frame.get() & !15);
+        let (pointer, end) = (this.end.get() + switch::SAVED, this.first_frame.get() & !15);
         let own = Arena::current().map(|arena| arena.layout.stack_limit(id)..end + 16);
         match own {
             // It runs on a stack of its program's (`swapcontext`), which lies in its heap; what its own
@@ -263,20 +251,10 @@ impl Body {
     /// # Safety
     /// The calling PE owns the slot, and its rank is suspended or calls this.
     pub(crate) unsafe fn saved(slot: *mut SlotHeader) -> (usize, std::ops::Range<usize>) {
-        /// More than a switch ever saves.
-        const SAVED: usize = 256;
         // SAFETY: as the caller promises.
         let Body::Suspended(this) = (unsafe { &*(*slot).body.get() }) else { return (0, 0..0) };
-        // SAFETY: as the caller promises.
-        let pointer = unsafe { Body::live_stack(slot) }.start;
-        // The coroutine keeps its stack pointer to itself.
-        let start = (&raw const this.coroutine) as usize;
-        let words = (start..start + size_of_val(&this.coroutine)).step_by(size_of::<usize>());
-        // SAFETY: words of the coroutine, which are numbers and addresses.
-        let values = words.map(|at| unsafe { (at as *const usize).read_volatile() });
-        let end = values.filter(|value| (pointer - SAVED..=pointer).contains(value)).min();
         let inner = this.inner.as_ptr() as usize;
-        (end.unwrap_or(pointer - SAVED), inner..inner + size_of_val(&this.inner))
+        (this.end.get(), inner..inner + size_of_val(&this.inner))
     }
 
     /// Forgets a rank's stack without running destructors. What the rank may hold outside its slot is
@@ -285,13 +263,8 @@ impl Body {
     /// # Safety
     /// The calling PE owns the slot and will not resume the rank.
     pub(crate) unsafe fn forget_stack(slot: *mut SlotHeader) {
-        // SAFETY: as the caller promises; `force_reset` makes dropping the coroutine a no-op.
-        unsafe {
-            if let Body::Suspended(this) = &mut *(*slot).body.get() {
-                this.coroutine.force_reset();
-            }
-            (*slot).body.get().write(Body::None);
-        }
+        // SAFETY: as the caller promises.
+        unsafe { (*slot).body.get().write(Body::None) };
     }
 }
 
@@ -309,6 +282,26 @@ thread_local! {
 /// What the rank panicked with that has just returned [`PANICKED`].
 pub fn take_panic() -> Box<dyn Any + Send> {
     PANIC.take().unwrap_or_else(|| Box::new("a rank panicked"))
+}
+
+/// What runs first on a rank's stack.
+///
+/// # Safety
+/// Its PE, which owns the slot with this address, has switched to it.
+unsafe extern "C" fn begin(slot: usize) -> ! {
+    // SAFETY: the rank runs only while its PE owns the slot, and the body is neither moved nor replaced before the
+    // program is over.
+    if let Body::Suspended(this) = unsafe { &*(*(slot as *mut SlotHeader)).body.get() } {
+        this.first_frame.set((&raw const slot).addr());
+        allocator::look();
+        let status = match image::has_own_thread_locals() {
+            true => own_thread_locals::run(this.program),
+            false => run_program(this.program),
+        };
+        // SAFETY: as above. Nobody resumes it any more.
+        unsafe { this.suspend(RETURNED | status as u32 as usize) };
+    }
+    std::process::abort()
 }
 
 fn run_program(program: Program) -> i32 {
@@ -390,19 +383,29 @@ fn wake_all_inner(this: &Suspended) {
 #[inline]
 pub fn suspend() {
     let Some(this) = current() else { return thread::suspend() };
-    this.stack_pointer.set(stack_pointer());
-    // SAFETY: the yielder lies on this coroutine's stack, below all frames.
-    unsafe { (*this.yielder.get()).suspend(()) };
+    // SAFETY: the heap in use is the running rank's.
+    unsafe { this.suspend(SUSPENDED) };
     forget_registers();
 }
 
-/// Runs `f` on the stack of the PE's loop, for the current rank, which is not suspended; none if that has no
-/// such stack.
+/// Runs `f`, which does not panic, on the stack of the PE's loop, for the current rank, which is not suspended;
+/// none if that has no such stack.
 pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
+    struct Call<F, R>(Option<F>, Option<R>);
+    unsafe extern "C" fn call<F: FnOnce() -> R, R>(call: *mut u8) {
+        // SAFETY: what is given below.
+        let call = unsafe { &mut *call.cast::<Call<F, R>>() };
+        call.1 = call.0.take().map(|f| f());
+    }
+    fn function<F: FnOnce() -> R, R>(_: &Call<F, R>) -> unsafe extern "C" fn(*mut u8) {
+        call::<F, R>
+    }
     let this = current()?;
-    this.stack_pointer.set(stack_pointer());
-    // SAFETY: the yielder lies on this coroutine's stack, below all frames.
-    Some(unsafe { (*this.yielder.get()).on_parent_stack(f) })
+    let mut call = Call(Some(f), None);
+    this.end.set(stack_pointer() - switch::SAVED);
+    // SAFETY: the loop has resumed this rank and waits; `f` may run anywhere, and its caller's frame stays.
+    unsafe { switch::call_on(this.end_of_loop.get(), function(&call), (&raw mut call).cast()) };
+    call.1
 }
 
 /// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that

@@ -84,6 +84,7 @@ mod resident;
 pub mod search;
 pub mod signals;
 mod slot;
+mod switch;
 pub mod thread;
 mod waker;
 

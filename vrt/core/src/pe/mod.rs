@@ -189,8 +189,8 @@ pub struct Core {
     long_run: u64,
     /// Cycles of [`run::SLICE`].
     slice: u64,
-    /// There is a look at the rings before the next rank runs.
-    look_is_due: bool,
+    /// The next look at the rings is due when ranks were resumed so often.
+    next_look: u32,
     /// Calls of the running rank that could have suspended it, and how many there may be of ranks that others wait behind.
     calls_ahead: u32,
     most_calls_ahead: u32,
@@ -340,7 +340,7 @@ impl Pe {
             tokio_period: (run::TOKIO_PERIOD.as_secs_f64() * rate) as u64,
             long_run: (run::LONG_RUN.as_secs_f64() * rate) as u64,
             slice: (run::SLICE.as_secs_f64() * rate) as u64,
-            look_is_due: false,
+            next_look: 0,
             calls_ahead: 0,
             most_calls_ahead: run::LEAST_CALLS_AHEAD,
             cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),

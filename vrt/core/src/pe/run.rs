@@ -182,13 +182,13 @@ impl Pe {
                 engine.do_what_is_due();
             }
             engine.resumes = engine.resumes.wrapping_add(1);
-            engine.look_is_due |= engine.resumes.is_multiple_of(RESUMES_PER_POLL);
         } else if engine.is_due(engine.stamp) {
             engine.do_what_is_due();
         }
-        if std::mem::take(&mut self.engine.look_is_due) {
+        if self.engine.look_is_due(self.engine.resumes) {
             self.progress();
             let engine = &mut self.engine;
+            engine.next_look = engine.resumes.wrapping_add(RESUMES_PER_POLL);
             engine.drain_pool();
             if rank::foreign_wakers() > 0
                 && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
@@ -314,15 +314,18 @@ impl Engine {
         any | !self.ready.is_empty() | self.has_kept()
     }
 
+    /// After so many resumes, whether there is a look at the rings before the next rank runs.
+    #[inline(always)]
+    fn look_is_due(&self, resumes: u32) -> bool {
+        resumes.wrapping_sub(self.next_look) <= i32::MAX as u32
+    }
+
     /// A rank with an image has just suspended: finds the next one, if there is nothing else to do before it
     /// runs.
     #[inline]
     fn resume_next(&mut self, rank: u32) -> After {
         let resumes = self.resumes.wrapping_add(1);
-        if resumes.is_multiple_of(RESUMES_PER_POLL)
-            || self.exiting.is_some()
-            || self.options.check_stacks
-        {
+        if self.look_is_due(resumes) || self.exiting.is_some() || self.options.check_stacks {
             return After::Look;
         }
         let state = |rank: Option<u32>| self.ranks[rank? as usize].as_deref();
@@ -335,7 +338,7 @@ impl Engine {
         }
         self.end_resume(rank, this.slot, Resumed::Suspended);
         self.resumes = resumes;
-        match self.is_due(self.stamp) || self.look_is_due {
+        match self.is_due(self.stamp) || self.look_is_due(resumes) {
             true => After::Booked,
             false => {
                 self.begin_resume().map_or(After::Booked, |(rank, slot)| After::Resume(rank, slot))
@@ -350,7 +353,9 @@ impl Engine {
         let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
         self.busy += elapsed;
-        self.look_is_due |= elapsed > self.long_run;
+        if elapsed > self.long_run {
+            self.next_look = self.resumes;
+        }
         if self.calls_ahead > 0 {
             let calls = std::mem::take(&mut self.calls_ahead);
             let in_slice = self.slice * u64::from(calls) / elapsed.max(1);

@@ -307,7 +307,7 @@ impl Lines<'_> {
             "vrt_launch::",
             "vrt_slot::coroutine::run_program",
             "vrt_slot::own_thread_locals::",
-            "corosensei::",
+            "vrt_slot::switch::",
         ];
         self.ended |= !self.full && OURS.iter().any(|ours| name.starts_with(ours));
         if self.ended {

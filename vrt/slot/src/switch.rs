@@ -1,0 +1,205 @@
+//! The switch between two stacks: a rank's and its PE's.
+//!
+//! A switch saves on its own stack what the compiler does not save by itself and where to go on, keeps
+//! where that stack ends now, and goes on where the other side has left off:
+//!
+//! ```text
+//!            rank's stack                        PE's stack
+//! suspended  .. frames, base pointers, address   in use
+//! running    in use                              .. frames, base pointers, address
+//! ```
+//!
+//! Both sides jump. Were it a call that ends with a return on the other stack, as switches often are, the
+//! processor would expect every return to go where the last call on either stack came from: two wrong
+//! guesses a switch, which take as long as all the rest of it. So its guesses are right wherever ranks
+//! suspend in the same places, one after the other.
+//!
+//! Nothing unwinds from one stack into the other: the frame below a rank's first one is the last that an
+//! unwinder finds.
+
+use std::arch::{asm, naked_asm};
+
+/// Runs on a new stack, with the message of the first switch to it. It ends with a switch, for good.
+pub(crate) type Begin = unsafe extern "C" fn(message: usize) -> !;
+
+/// Bytes at the end of a stack that is not in use: what the switch saves, and where to go on.
+pub(crate) const SAVED: usize = if cfg!(target_arch = "x86_64") { 24 } else { 32 };
+
+/// Prepares a new stack, on which a switch to it begins with `begin`. Gives its end.
+///
+/// # Safety
+/// There is room for [`SAVED`] bytes below `top`, a multiple of 16, and for what `begin` does.
+pub(crate) unsafe fn prepare(top: usize, begin: Begin) -> usize {
+    let end = top - SAVED;
+    let words = end as *mut usize;
+    // SAFETY: there is room, says the caller.
+    unsafe {
+        words.write_bytes(0, SAVED / size_of::<usize>());
+        words.write(first_frame as *const () as usize);
+        words.add(1).write(begin as *const () as usize);
+    }
+    end
+}
+
+/// Goes on with the other side, on the stack that ends at `other`, after the end of this one was put into `own`.
+/// Returns with the message of the switch that comes back.
+///
+/// # Safety
+/// At `other` is the end of a stack that is not in use, which [`prepare`] or a switch has put there, and whatever
+/// is borrowed there can still be used.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize) -> usize {
+    let answer;
+    // SAFETY: the stack that the caller names is one that this has left, or `prepare` has made; so at its end lies an
+    // address, and below that what is taken there. All registers that are not saved are said to be lost.
+    unsafe {
+        asm!(
+            "lea rax, [rip + 2f]",
+            "push rbp",
+            "push rbx",
+            "push rax",
+            "mov [rcx], rsp",
+            "mov rsp, [rdx]",
+            "pop rax",
+            "jmp rax",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            inout("rcx") own => _,
+            inout("rdx") other => _,
+            inout("rdi") message => answer,
+            out("rax") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+    answer
+}
+
+/// The frame below the first one of a rank: the end of its stack, for unwinders and whoever follows base pointers.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn first_frame() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "pop rax",
+        "sub rsp, 8",
+        "xor ebp, ebp",
+        "xor ebx, ebx",
+        "xor r12d, r12d",
+        "xor r13d, r13d",
+        "xor r14d, r14d",
+        "xor r15d, r15d",
+        "call rax",
+        "ud2",
+        ".cfi_endproc",
+    )
+}
+
+/// Calls `function` with `argument` on the stack that ends at `end`, and comes back.
+///
+/// # Safety
+/// That stack is not in use; what `function` needs is there.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_on(
+    end: usize,
+    function: unsafe extern "C" fn(*mut u8),
+    argument: *mut u8,
+) {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdi",
+        "and rsp, -16",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// As on the other processor.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize) -> usize {
+    let answer;
+    // SAFETY: as on the other processor.
+    unsafe {
+        asm!(
+            "adr x9, 2f",
+            "sub sp, sp, #32",
+            "str x9, [sp]",
+            "stp x19, x29, [sp, #16]",
+            "mov x9, sp",
+            "str x9, [x1]",
+            "ldr x9, [x2]",
+            "mov sp, x9",
+            "ldr x9, [sp]",
+            "br x9",
+            "2:",
+            "ldp x19, x29, [sp, #16]",
+            "add sp, sp, #32",
+            inout("x1") own => _,
+            inout("x2") other => _,
+            inout("x0") message => answer,
+            out("x9") _, out("x20") _, out("x21") _, out("x22") _, out("x23") _, out("x24") _,
+            out("x25") _, out("x26") _, out("x27") _, out("x28") _, out("lr") _,
+            out("d8") _, out("d9") _, out("d10") _, out("d11") _, out("d12") _, out("d13") _, out("d14") _,
+            out("d15") _,
+            clobber_abi("C"),
+        );
+    }
+    answer
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn first_frame() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined lr",
+        "ldr x9, [sp, #8]",
+        "mov x29, xzr",
+        "mov lr, xzr",
+        "blr x9",
+        "brk #1",
+        ".cfi_endproc",
+    )
+}
+
+/// As on the other processor.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn call_on(
+    end: usize,
+    function: unsafe extern "C" fn(*mut u8),
+    argument: *mut u8,
+) {
+    naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa x29, 16",
+        "and x9, x0, #-16",
+        "mov sp, x9",
+        "mov x0, x2",
+        "blr x1",
+        "mov sp, x29",
+        "ldp x29, x30, [sp], #16",
+        ".cfi_def_cfa sp, 0",
+        "ret",
+        ".cfi_endproc",
+    )
+}
