@@ -26,6 +26,8 @@ struct Cli {
 enum Program {
     /// Two ranks that only let each other run
     Switch(Repeated),
+    /// A cache line that two cores hand to and fro, without ranks
+    Line(Effort),
     /// Two ranks that send a message to and fro
     Pingpong {
         /// Bytes of the message
@@ -199,17 +201,9 @@ fn main() -> ExitCode {
         Program::Metg { settings, vrt } => {
             launch(vrt, move |world| programs::metg(world, &settings))
         }
+        Program::Line(effort) => print(programs::line(effort)),
         Program::Threads { repeated, what, plain: true } => {
-            match programs::threads(what, repeated.effort) {
-                Ok(measured) => {
-                    measured.print();
-                    ExitCode::SUCCESS
-                }
-                Err(error) => {
-                    eprintln!("vrt-bench: {error}");
-                    ExitCode::FAILURE
-                }
-            }
+            print(programs::threads(what, repeated.effort))
         }
         Program::Threads { repeated, what, plain: false } => {
             launch_repeated(repeated, move |_, effort| programs::threads(what, effort).map(Some))
@@ -217,6 +211,20 @@ fn main() -> ExitCode {
         Program::Counts { what, iterations } => {
             programs::count(what, iterations);
             ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Prints what was measured in this process.
+fn print(measured: Result<Measured, Error>) -> ExitCode {
+    match measured {
+        Ok(measured) => {
+            measured.print();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("vrt-bench: {error}");
+            ExitCode::FAILURE
         }
     }
 }

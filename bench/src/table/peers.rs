@@ -86,6 +86,9 @@ impl Peers {
             }
         };
         command.arg(ranks).arg("+setcpuaffinity");
+        if program == "move" {
+            command.arg("+ampiEnableMigrateToPe");
+        }
         Some(command)
     }
 }
@@ -161,7 +164,12 @@ mod tests {
         );
         assert_eq!(shown(Peer::OpenMpi, "ranks-per-pe-96"), None);
         assert_eq!(shown(Peer::AmpiThreads, "message-through-mpi"), None);
-        assert_eq!(shown(Peer::AmpiThreads, "switch"), None);
+        assert_eq!(shown(Peer::OpenMpi, "switch"), None);
+        assert_eq!(shown(Peer::AmpiThreads, "ship-1m"), None);
+        assert_eq!(
+            shown(Peer::AmpiThreads, "hand-over").unwrap(),
+            "threads/move 1024 20 5 +p2 +vp2 +setcpuaffinity +ampiEnableMigrateToPe"
+        );
     }
 
     #[test]

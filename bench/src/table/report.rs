@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn lines_say_whether_the_target_is_met() {
         let text = line(&figures("switch", 50e-9, vec![]), &[]);
-        assert!(text.contains("<= 40 ns"), "{text}");
+        assert!(text.contains("<= 25 ns"), "{text}");
         assert!(text.ends_with("50 ns            -       -  NO"), "{text}");
         let text = line(&figures("bandwidth", 1e-4, vec![2e-4]), &[]);
         assert!(text.contains("10.49 GB/s"), "{text}");

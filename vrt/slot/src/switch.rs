@@ -203,3 +203,70 @@ pub(crate) unsafe extern "C" fn call_on(
         ".cfi_endproc",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::backtrace::Backtrace;
+    use std::cell::Cell;
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    thread_local! {
+        static OWN: Cell<usize> = const { Cell::new(0) };
+        static OTHER: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn into_other(message: usize) -> usize {
+        // SAFETY: the two sides of this thread, of which this one runs.
+        unsafe { switch(OWN.with(Cell::as_ptr), OTHER.with(Cell::as_ptr), message) }
+    }
+
+    fn back(message: usize) -> usize {
+        // SAFETY: as above.
+        unsafe { switch(OTHER.with(Cell::as_ptr), OWN.with(Cell::as_ptr), message) }
+    }
+
+    fn with_new_stack(begin: Begin) {
+        const WORDS: usize = 32 << 10;
+        let stack = vec![0u128; WORDS / 2].leak();
+        // SAFETY: room enough, never freed.
+        OTHER.set(unsafe { prepare(stack.as_mut_ptr_range().end.addr(), begin) });
+    }
+
+    #[test]
+    fn what_either_side_holds_survives() {
+        unsafe extern "C" fn begin(message: usize) -> ! {
+            extern "C" fn halve(value: *mut u8) {
+                // SAFETY: what is given below.
+                unsafe { *value.cast::<f64>() /= 2.0 };
+            }
+            let (mut sum, mut weight) = (message, 1.0f64);
+            loop {
+                sum += back(sum + (weight * 100.0) as usize);
+                // SAFETY: the other side waits.
+                unsafe { call_on(OWN.get(), halve, (&raw mut weight).cast()) };
+            }
+        }
+        with_new_stack(begin);
+        let factors = [1.5f64, 2.5, 3.5, 4.5];
+        let answers = [1, 2, 3, 4].map(|number| (number, factors[number - 1], into_other(number)));
+        let expected = [(1, 1.5, 101), (2, 2.5, 53), (3, 3.5, 31), (4, 4.5, 22)];
+        assert_eq!(answers, expected);
+    }
+
+    #[test]
+    fn a_stack_ends_where_it_begins() {
+        unsafe extern "C" fn begin(_: usize) -> ! {
+            let trace = format!("{:?}", Backtrace::force_capture());
+            let caught = catch_unwind(|| std::panic::resume_unwind(Box::new(7)));
+            let is_right = caught.is_err_and(|payload| payload.downcast_ref() == Some(&7));
+            let ends = trace.contains("begin") && !trace.contains("with_new_stack");
+            loop {
+                back(usize::from(is_right && ends && !trace.contains("run_test")));
+            }
+        }
+        with_new_stack(begin);
+        assert_eq!(into_other(0), 1);
+    }
+}

@@ -41,6 +41,18 @@ pub(super) fn rows() -> Vec<Row> {
             "many --what ring --pes 2 --ranks 100000 --operations 10 --repetitions 5",
         ),
         of_many(
+            "barrier-8192",
+            "barrier of 8,192 ranks on 2 PEs",
+            2e-3,
+            "many --what barrier --pes 2 --ranks 8192 --operations 50 --repetitions 11",
+        ),
+        of_many(
+            "ring-8192",
+            "ring of 8 B sendrecv, 8,192 ranks, a step",
+            2e-3,
+            "many --what ring --pes 2 --ranks 8192 --operations 50 --repetitions 11",
+        ),
+        of_many(
             "switch-many",
             "switch among 16,384 ranks of a PE",
             300e-9,

@@ -73,6 +73,20 @@ pub(super) fn moves() -> Vec<Row> {
             "move --pes 2 --ranks 2 --bytes 1024 --operations 1000 --repetitions 5",
         ),
         moved(
+            "hand-over-1m",
+            "move a rank of 1 MiB inside a node",
+            5e-6,
+            "move --pes 2 --ranks 2 --bytes 1048576 --operations 5000 --repetitions 11",
+            "move --pes 2 --ranks 2 --bytes 1048576 --operations 1000 --repetitions 5",
+        ),
+        moved(
+            "hand-over-16m",
+            "move a rank of 16 MiB inside a node",
+            5e-6,
+            "move --pes 2 --ranks 2 --bytes 16777216 --operations 5000 --repetitions 11",
+            "move --pes 2 --ranks 2 --bytes 16777216 --operations 1000 --repetitions 5",
+        ),
+        moved(
             "hand-over-large",
             "move a rank of 64 MiB inside a node",
             5e-6,
@@ -92,6 +106,20 @@ pub(super) fn moves() -> Vec<Row> {
             5e-3,
             "move --touch --no-huge-pages --pes 2 --ranks 2 --bytes 67108864 --repetitions 11",
             "move --touch --no-huge-pages --pes 2 --ranks 2 --bytes 67108864 --repetitions 5",
+        ),
+        moved(
+            "ship-1k",
+            "move a rank of 1 KiB to another node",
+            20e-6,
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 1024 --operations 500 --repetitions 11",
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 1024 --operations 100 --repetitions 5",
+        ),
+        moved(
+            "ship-1m",
+            "move a rank of 1 MiB to another node",
+            0.25e-3,
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 1048576 --operations 200 --repetitions 11",
+            "move --node-size 1 --pes 2 --ranks 2 --bytes 1048576 --operations 50 --repetitions 5",
         ),
         moved(
             "ship",

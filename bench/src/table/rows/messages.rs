@@ -16,7 +16,7 @@ fn messages() -> Vec<Row> {
         Row {
             name: "switch",
             title: "switch between two ranks of a PE (yield)",
-            target: Target::Seconds(40e-9),
+            target: Target::Seconds(25e-9),
             unit: Unit::Time,
             vrt: program(
                 "switch --pes 1 --ranks 2 --operations 200000 --repetitions 21",
@@ -27,7 +27,7 @@ fn messages() -> Vec<Row> {
         Row {
             name: "message-in-pe",
             title: "8 B message between ranks of one PE, one way",
-            target: Target::Seconds(100e-9),
+            target: Target::Seconds(55e-9),
             unit: Unit::Time,
             vrt: program(
                 "pingpong --pes 1 --ranks 2 --bytes 8 --operations 50000 --repetitions 21",
@@ -48,6 +48,20 @@ fn messages() -> Vec<Row> {
                 program: program("pingpong 8 20000 21", "pingpong 8 10000 11"),
                 processes: 2,
             },
+        },
+        Row {
+            name: "line",
+            title: "8 B between PEs, against a bare cache line",
+            target: Target::TimesReference(1.35),
+            unit: Unit::Time,
+            vrt: program(
+                "pingpong --pes 2 --ranks 2 --bytes 8 --operations 20000 --repetitions 21",
+                "pingpong --pes 2 --ranks 2 --bytes 8 --operations 10000 --repetitions 11",
+            ),
+            reference: Reference::Vrt(program(
+                "line --operations 20000 --repetitions 21",
+                "line --operations 10000 --repetitions 11",
+            )),
         },
         Row {
             name: "bandwidth",

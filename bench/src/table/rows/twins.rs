@@ -6,6 +6,8 @@ use crate::table::peers::Peer;
 const ALL: &[Peer] = &Peer::ALL;
 /// Where ranks share a core, or are 100,000: processes would be no match.
 const ADAPTIVE: &[Peer] = &[Peer::AmpiThreads, Peer::AmpiProcesses];
+/// What ranks that share no memory do, and processes cannot.
+const ADAPTIVE_APART: &[Peer] = &[Peer::AmpiProcesses];
 /// Where ranks share no memory.
 const APART: &[Peer] = &[Peer::OpenMpi, Peer::AmpiProcesses];
 
@@ -24,6 +26,7 @@ impl Row {
 fn twin_of(row: &str) -> Option<Twin> {
     let twin = |program, processes, pes, peers| Some(Twin { program, processes, pes, peers });
     match row {
+        "switch" => twin(program("yield 200000 21", "yield 50000 11"), 2, 1, ADAPTIVE),
         "message-in-pe" | "c-pingpong-8" => {
             twin(program("pingpong 8 50000 21", "pingpong 8 20000 11"), 2, 1, ADAPTIVE)
         }
@@ -37,6 +40,21 @@ fn twin_of(row: &str) -> Option<Twin> {
         }
         "allreduce-many" => twin(program("allreduce 10 2", "allreduce 5 2"), MANY, 2, ADAPTIVE),
         "ring-many" => twin(program("ring 10 2", "ring 5 2"), MANY, 2, ADAPTIVE),
+        "barrier-8192" => {
+            let barrier = program("collective barrier 8 50 5", "collective barrier 8 10 3");
+            twin(barrier, 8192, 2, ADAPTIVE)
+        }
+        "ring-8192" => twin(program("ring 50 5", "ring 10 3"), 8192, 2, ADAPTIVE),
+        "hand-over" => twin(program("move 1024 100 11", "move 1024 20 5"), 2, 2, ADAPTIVE),
+        "hand-over-1m" => twin(program("move 1048576 100 11", "move 1048576 20 5"), 2, 2, ADAPTIVE),
+        "hand-over-16m" => {
+            twin(program("move 16777216 20 11", "move 16777216 10 5"), 2, 2, ADAPTIVE)
+        }
+        "ship-1k" => twin(program("move 1024 100 11", "move 1024 20 5"), 2, 2, ADAPTIVE_APART),
+        "ship-1m" => {
+            twin(program("move 1048576 100 11", "move 1048576 20 5"), 2, 2, ADAPTIVE_APART)
+        }
+        "ship" => twin(program("move 16777216 20 11", "move 16777216 10 5"), 2, 2, ADAPTIVE_APART),
         _ => None,
     }
 }
@@ -58,7 +76,7 @@ mod tests {
         assert_eq!(twin("message-in-pe").unwrap().pes, 1);
         assert_eq!(twin("ranks-per-pe-96").unwrap().processes, 32);
         assert_eq!(twin("alltoall-4096-64").unwrap().processes, 64);
-        assert!(twin("switch").is_none());
+        assert!(twin("touch").is_none());
     }
 
     #[test]
