@@ -12,8 +12,9 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crate::coroutine::stack_pointer;
 use crate::rank::Body;
-use crate::{Arena, SlotHeader};
+use crate::{Arena, SlotHeader, hooks};
 
 /// Words found so far, and the end of the heap when this PE began.
 static FOUND: AtomicU64 = AtomicU64::new(0);
@@ -50,8 +51,58 @@ pub fn wipe_below() {
 #[cold]
 #[inline(never)]
 pub fn wipe() {
-    // Deeper than the runtime's own calls, smaller than the smallest stack.
-    black_box(&mut [0u8; 32 << 10]);
+    match lowest_of_stack() {
+        Some(lowest) => {
+            // What lies right below this frame, which cannot be cleared without a call.
+            wipe_frame::<1024>();
+            let end = (stack_pointer() - RED_ZONE) & !(LINE - 1);
+            let start = lowest.next_multiple_of(LINE).max(end - DEPTH);
+            // SAFETY: below the frame of this function, above the guard, the stack is nobody's.
+            unsafe { clear(start, end) };
+        }
+        None => wipe_frame::<DEPTH>(),
+    }
+}
+
+/// Deeper than the runtime's own calls, smaller than the smallest stack.
+const DEPTH: usize = 32 << 10;
+
+const LINE: usize = 64;
+/// What a function that calls none may use below its stack pointer.
+const RED_ZONE: usize = 128;
+
+/// The lowest address of the stack in the running rank's slot, if it is that which is in use.
+fn lowest_of_stack() -> Option<usize> {
+    let slot = hooks::heap_in_use();
+    let arena = Arena::current().filter(|_| !slot.is_null())?;
+    // SAFETY: the heap in use is the running rank's, whose header is there.
+    let id = unsafe { (*slot).id() };
+    let own = arena.layout.stack_limit(id)..arena.layout.top(id);
+    own.contains(&stack_pointer()).then_some(own.start)
+}
+
+/// Clears so many bytes below the caller.
+#[inline(never)]
+fn wipe_frame<const BYTES: usize>() {
+    black_box(&mut [0u8; BYTES]);
+}
+
+/// Clears lines that are not clear: a rank that moves often finds most of them so, and those that
+/// are not written to need not be fetched from the core where it was.
+///
+/// # Safety
+/// Lines of memory that is nobody's.
+#[inline(always)]
+unsafe fn clear(start: usize, end: usize) {
+    for line in (start..end).step_by(LINE) {
+        let line = line as *mut [u64; LINE / 8];
+        // SAFETY: as the caller promises. What frames have left there are words.
+        unsafe {
+            if line.read_volatile().iter().fold(0, |any, word| any | word) != 0 {
+                line.write_volatile([0; LINE / 8]);
+            }
+        }
+    }
 }
 
 fn heap_end() -> usize {
