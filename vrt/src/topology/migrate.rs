@@ -230,3 +230,39 @@ pub(crate) fn restore<T: DeserializeOwned>(site: Site) -> Option<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use crate::topology::SimpleCommunicator;
+
+    const MARK: usize = 0x5eed_0000_0bad_cafe;
+    /// Words that an earlier call has left.
+    const LEFT: usize = 3000;
+
+    #[inline(never)]
+    fn leave() {
+        black_box(&mut [MARK; LEFT]);
+    }
+
+    /// How many there are below the caller.
+    #[inline(never)]
+    fn found() -> usize {
+        let own = 0usize;
+        let end = std::ptr::from_ref(black_box(&own)).addr() & !7;
+        let words = (end - 8 * (LEFT + 256)..end).step_by(8);
+        // SAFETY: words of the rank's stack, which is far longer.
+        words.filter(|at| unsafe { (*at as *const usize).read_volatile() } == MARK).count()
+    }
+
+    #[test]
+    fn a_wiped_stack_has_nothing_of_earlier_calls() {
+        crate::run_local(1, |_: &SimpleCommunicator| {
+            leave();
+            assert!(found() > LEFT / 2);
+            vrt_slot::check::wipe();
+            assert_eq!(found(), 0);
+        });
+    }
+}
