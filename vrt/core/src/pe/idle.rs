@@ -28,7 +28,9 @@ use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
 use vrt_slot::foreign;
 use vrt_slot::rank;
 
-/// Looks before sleeping, with a core of its own: some 30 us.
+/// Looks for what comes from this node before somebody looks at the time.
+const LOOKS: u32 = 64;
+/// Looks before sleeping where something may come from other nodes.
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
 const RANK_SPINS: u32 = 400;
@@ -85,7 +87,12 @@ pub fn idle(tokio: &Runtime) {
     } else {
         pe::with_in_loop(|pe| pe.doorbell().wait(timeout));
     }
-    pe::with_in_loop(Pe::wake_up);
+    pe::with_in_loop(|pe| {
+        let slept = pe.wake_up();
+        if timeout.is_none() && !outside {
+            pe.engine.patience.slept(slept);
+        }
+    });
 }
 
 /// Whether tasks were given to tokio that have not ended. They run though nobody waits for them.
@@ -112,8 +119,8 @@ impl Pe {
                 unsafe { libc::sched_yield() };
                 self.progress() || self.engine.shared.job().ended() != Ended::Not
             })
-        } else if self.consumers.is_empty() && self.engine.net.remote().is_none() {
-            false
+        } else if self.engine.net.remote().is_none() {
+            !self.consumers.is_empty() && self.look_patiently()
         } else {
             let transfer = self.engine.net.remote().is_some_and(|remote| remote.is_busy());
             let spins = match (self.engine.back_offs, transfer) {
@@ -122,16 +129,36 @@ impl Pe {
                 (_, false) => SPINS_BETWEEN_BACK_OFFS,
                 (_, true) => SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER,
             };
-            (0..spins).any(|_| {
-                std::hint::spin_loop();
-                (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
-            })
+            (0..spins).any(|_| self.look())
         };
         self.book_idle();
         if found {
             self.engine.back_offs = 0;
         }
         found
+    }
+
+    fn look(&mut self) -> bool {
+        std::hint::spin_loop();
+        (self.has_arrivals() || self.engine.net.has_backlog()) && self.progress()
+    }
+
+    fn look_patiently(&mut self) -> bool {
+        let began = cycles::now();
+        let mut last = began;
+        loop {
+            if (0..LOOKS).any(|_| self.look()) {
+                return true;
+            }
+            let now = cycles::now();
+            let patience = &mut self.engine.patience;
+            if patience.ends_at_gap(run::cycles_between(last, now))
+                || run::cycles_between(began, now) > patience.cycles()
+            {
+                return false;
+            }
+            last = now;
+        }
     }
 
     /// Whether the running rank need not suspend to wait for idleness, as that is there now.
@@ -308,21 +335,24 @@ impl Pe {
         Asleep::Until(timeout)
     }
 
-    fn wake_up(&mut self) {
+    /// Books a sleep, and gives its cycles.
+    fn wake_up(&mut self) -> u64 {
         self.doorbell().awake();
         let block = self.engine.block();
         block.idle.store(Idleness::Busy as u32, Ordering::SeqCst);
-        self.book_idle();
+        self.book_idle()
     }
 
-    fn book_idle(&mut self) {
+    fn book_idle(&mut self) -> u64 {
         let stamp = cycles::now();
+        let cycles = run::cycles_between(self.engine.stamp, stamp);
         self.engine.idles.store(false, Ordering::Relaxed);
-        self.engine.idle += run::cycles_between(self.engine.stamp, stamp);
+        self.engine.idle += cycles;
         self.engine.stamp = stamp;
         if self.engine.has_observer() {
             self.engine.observe_idle();
         }
+        cycles
     }
 }
 

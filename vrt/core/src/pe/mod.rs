@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `run` | the loop: ready ranks, progress, tokio's turns |
 //! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
+//! | `patience` | how long it looks for something to do before |
 //! | `contexts` | what a rank has done on its communicators |
 //! | `ranks` | a rank's state in the PE, waking it |
 //! | `requests` | operations that are not done, what they put where, what came of them |
@@ -41,6 +42,7 @@ mod inject;
 mod location;
 mod locks;
 mod observe;
+mod patience;
 mod ranks;
 mod ready;
 mod receive;
@@ -194,6 +196,7 @@ pub struct Core {
     /// Calls of the running rank that could have suspended it, and how many there may be of ranks that others wait behind.
     calls_ahead: u32,
     most_calls_ahead: u32,
+    patience: patience::Patience,
     /// How long a look for something to do lasts, by longer searches.
     cycles_of_spin: u64,
     /// Cycles spent in ranks, with the switches to them.
@@ -343,6 +346,7 @@ impl Pe {
             next_look: 0,
             calls_ahead: 0,
             most_calls_ahead: run::LEAST_CALLS_AHEAD,
+            patience: patience::Patience::new(rate),
             cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
             busy: 0,
             idle: 0,
