@@ -11,7 +11,7 @@
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `inter` | communicators between two groups |
-//! | `algorithms` | collective operations: which algorithm, and the algorithms |
+//! | `algorithms`, `reductions` | collective operations: which algorithm, and the algorithms |
 //! | `combined` | what small operations are, and what is small |
 //! | `spec` | what a small operation is, and whether two ranks mean the same one |
 //! | `combine`, `under_way`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
@@ -33,6 +33,7 @@ mod long_double;
 pub mod operator;
 mod parts;
 pub mod reduce_op;
+mod reductions;
 pub mod shape;
 mod spec;
 pub mod table;
