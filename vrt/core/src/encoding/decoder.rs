@@ -1,7 +1,7 @@
 //! Reads what bincode has written with integers at their full length in little-endian order: a format
 //! that its specification fixes. Beside bincode's own decoder this one is safe with foreign bytes whatever
-//! their type, and faster: elements of sequences are read through a place of the sequence's own, which the
-//! compiler keeps in registers, and short values cost half.
+//! their type, and faster: it is a pointer and a number, and an error is one word, so that the compiler keeps
+//! all of it in registers and inlines what reads the fields of a structure.
 //!
 //! A length that is nonsense is an error before its first element is read. Elements that have bytes
 //! cannot be more than there are bytes; those without any (`()`, empty structures) could be any number,
@@ -52,9 +52,10 @@ impl Misfit {
 }
 
 /// Reads a value from bytes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Decoder<'de> {
-    rest: &'de [u8],
+    /// An iterator: of a slice, both words would be written for each number that is read.
+    rest: std::slice::Iter<'de, u8>,
     /// How many elements may still come.
     budget: usize,
 }
@@ -62,12 +63,12 @@ pub(super) struct Decoder<'de> {
 impl<'de> Decoder<'de> {
     /// For bytes that anybody may have made.
     pub(super) fn new(bytes: &'de [u8]) -> Decoder<'de> {
-        Decoder { rest: bytes, budget: bytes.len().saturating_add(EMPTY) }
+        Decoder { rest: bytes.iter(), budget: bytes.len().saturating_add(EMPTY) }
     }
 
     /// For bytes that were encoded here: all lengths are what they say.
     pub(super) fn trusting(bytes: &'de [u8]) -> Decoder<'de> {
-        Decoder { rest: bytes, budget: usize::MAX }
+        Decoder { rest: bytes.iter(), budget: usize::MAX }
     }
 
     /// How many bytes were not read.
@@ -77,13 +78,18 @@ impl<'de> Decoder<'de> {
 
     #[inline(always)]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Misfit> {
-        match self.rest.split_first_chunk() {
-            Some((bytes, rest)) => {
-                self.rest = rest;
-                Ok(*bytes)
-            }
-            None => Err(Misfit::end()),
-        }
+        let Some(bytes) = self.rest.as_slice().first_chunk() else { return Err(Misfit::end()) };
+        self.rest.nth(N - 1);
+        Ok(*bytes)
+    }
+
+    #[inline]
+    fn take_slice(&mut self, len: usize) -> Result<&'de [u8], Misfit> {
+        let Some((bytes, rest)) = self.rest.as_slice().split_at_checked(len) else {
+            return Err(Misfit::end());
+        };
+        self.rest = rest.iter();
+        Ok(bytes)
     }
 
     /// A length.
@@ -96,11 +102,7 @@ impl<'de> Decoder<'de> {
     #[inline]
     fn bytes(&mut self) -> Result<&'de [u8], Misfit> {
         let len = self.len()?;
-        let Some((bytes, rest)) = self.rest.split_at_checked(len) else {
-            return Err(Misfit::end());
-        };
-        self.rest = rest;
-        Ok(bytes)
+        self.take_slice(len)
     }
 
     #[inline]
@@ -110,107 +112,47 @@ impl<'de> Decoder<'de> {
 
     /// A character: its UTF-8, without a length.
     fn char(&mut self) -> Result<char, Misfit> {
-        let len = match self.rest.first() {
+        let bytes = self.take_slice(match self.rest.as_slice().first() {
             None | Some(..0x80) => 1,
             Some(..0xe0) => 2,
             Some(..0xf0) => 3,
             Some(_) => 4,
-        };
-        let Some((bytes, rest)) = self.rest.split_at_checked(len) else {
-            return Err(Misfit::end());
-        };
-        self.rest = rest;
+        })?;
         let text = std::str::from_utf8(bytes).ok();
         text.and_then(|text| text.chars().next())
             .ok_or_else(|| Misfit::invalid_value(Unexpected::Bytes(bytes), &"a character"))
     }
 
-    /// A sequence or map, which says how many elements it has.
+    /// The length of a sequence or map.
     #[inline]
-    fn claimed(&mut self) -> Result<Elements<'_, 'de>, Misfit> {
+    fn claim(&mut self) -> Result<usize, Misfit> {
         let len = self.len()?;
-        match self.budget.checked_sub(len) {
-            Some(rest) => self.budget = rest,
-            None => {
-                return Err(Misfit::custom(format_args!(
-                    "{len} elements are claimed, {} at most can be there",
-                    self.budget
-                )));
-            }
-        }
-        Ok(Elements { at: *self, left: len, whole: self })
+        let Some(budget) = self.budget.checked_sub(len) else {
+            return Err(Misfit::custom(format_args!(
+                "{len} elements are claimed, {} at most can be there",
+                self.budget
+            )));
+        };
+        self.budget = budget;
+        Ok(len)
     }
 }
 
-/// The elements of a sequence or map, which are read through `at`; `whole` goes on behind the last of them.
-struct Elements<'a, 'de> {
-    at: Decoder<'de>,
-    left: usize,
-    whole: &'a mut Decoder<'de>,
-}
-
-impl<'de> Elements<'_, 'de> {
-    #[inline(always)]
-    fn read<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Misfit> {
-        let value = seed.deserialize(&mut self.at);
-        if self.left == 0 {
-            *self.whole = self.at;
-        }
-        value
-    }
-}
-
-impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
-    type Error = Misfit;
-
-    #[inline(always)]
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Misfit> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        self.read(seed).map(Some)
-    }
-
-    #[inline(always)]
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.left)
-    }
-}
-
-impl<'de> MapAccess<'de> for Elements<'_, 'de> {
-    type Error = Misfit;
-
-    #[inline(always)]
-    fn next_key_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Misfit> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        seed.deserialize(&mut self.at).map(Some)
-    }
-
-    #[inline(always)]
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Misfit> {
-        self.read(seed)
-    }
-
-    #[inline(always)]
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.left)
-    }
-}
-
-/// The parts of a tuple or structure.
+/// The parts of a value, how many of them are left. (Two words, which are handed to a visitor in registers.)
 struct Parts<'a, 'de> {
     whole: &'a mut Decoder<'de>,
     left: usize,
+}
+
+impl<'de> Parts<'_, 'de> {
+    #[inline(always)]
+    fn next<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Misfit> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        seed.deserialize(&mut *self.whole).map(Some)
+    }
 }
 
 impl<'de> SeqAccess<'de> for Parts<'_, 'de> {
@@ -221,11 +163,29 @@ impl<'de> SeqAccess<'de> for Parts<'_, 'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Misfit> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        seed.deserialize(&mut *self.whole).map(Some)
+        self.next(seed)
+    }
+
+    #[inline(always)]
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left)
+    }
+}
+
+impl<'de> MapAccess<'de> for Parts<'_, 'de> {
+    type Error = Misfit;
+
+    #[inline(always)]
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Misfit> {
+        self.next(seed)
+    }
+
+    #[inline(always)]
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Misfit> {
+        seed.deserialize(&mut *self.whole)
     }
 
     #[inline(always)]
@@ -338,9 +298,15 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         visitor.visit_newtype_struct(self)
     }
 
+    /// Never inlined, so that what the visitor does with a sequence of this type is likely to be inlined here,
+    /// and the place that it reads from, which is nobody else's, kept in a register.
     #[inline(never)]
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_seq(self.claimed()?)
+        let left = self.claim()?;
+        let mut whole = self.clone();
+        let value = visitor.visit_seq(Parts { whole: &mut whole, left });
+        *self = whole;
+        value
     }
 
     #[inline(always)]
@@ -364,7 +330,8 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_map(self.claimed()?)
+        let left = self.claim()?;
+        visitor.visit_map(Parts { whole: self, left })
     }
 
     #[inline(always)]
