@@ -230,22 +230,21 @@ impl SlotHeap {
         const FOOT: usize = 512;
         let far = self.used()[1].clone();
         let behind = block as usize + before;
-        if !far.contains(&(block as usize)) || behind >= far.end {
+        let rest = self.dl.allocator().far.get().1 - far.end;
+        // Not what would fill the range: that is reported, and what no machine has may be asked for, too.
+        let fits = size.checked_add(FOOT + 2 * HUGE_PAGE).is_some_and(|size| size < rest);
+        if !far.contains(&(block as usize)) || behind >= far.end || !fits {
             return;
         }
         // SAFETY: an allocated chunk is followed by another one, whose head stands behind its last usable byte.
         let head = unsafe { (behind as *const usize).read() };
         let free = if head & IN_USE == 0 { head & !7 } else { 0 };
-        let is_last = far.end.wrapping_sub(behind + free) <= FOOT;
+        let is_last = far.end.wrapping_sub(behind.wrapping_add(free)) <= FOOT;
         if !is_last || before + free > size + FOOT {
             return;
         }
         // More than is free, so it is taken from what the range has not handed out, and joins that.
         let more = (size - before).max(free) + FOOT;
-        let (_, end) = self.dl.allocator().far.get();
-        if end - far.end < more + 2 * HUGE_PAGE {
-            return;
-        }
         // SAFETY: it is given back at once.
         unsafe {
             let spare = self.dl.malloc(more, 16);
