@@ -1,15 +1,16 @@
-//! The one place that knows how serde values become bytes (bincode 2, integers at their
-//! full length: numbers by the million are encoded three times as fast that way).
+//! The one place that knows how serde values become bytes: bincode 2's format, with integers at their
+//! full length. bincode writes them; the [`decoder`] here reads them.
 
-mod bounded;
+mod decoder;
 
-use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use bincode::config::{Configuration, Fixint, LittleEndian};
-use bincode::serde::seed_decode_from_slice;
+use bincode::enc::write::{SizeWriter, Writer};
+use bincode::serde::encode_into_writer;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use bounded::{Bounded, Budget};
+use decoder::Decoder;
 
 /// A value that cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -56,49 +57,88 @@ pub enum DecodeError {
 const CONFIG: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_fixed_int_encoding();
 
-/// A value as bytes, which [`decode`] and [`decode_own`] read.
+/// A value as bytes, which [`decode`] and [`decode_own`] read. It is serialized twice, first only to be
+/// measured, which takes no time for numbers however many: so the bytes are written to their place once,
+/// without a look for each whether there is room.
 ///
 /// # Errors
-/// The value's `Serialize` fails, or does not say in advance how long a sequence is.
+/// The value's `Serialize` fails, does not say in advance how long a sequence is, or does not come to the
+/// same number of bytes both times.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> {
-    bincode::serde::encode_to_vec(value, CONFIG).map_err(|error| EncodeError(error.to_string()))
-}
-
-/// [`encode`] of a value that will be about so many bytes.
-///
-/// # Errors
-/// As [`encode`].
-pub fn encode_long<T: Serialize>(value: &T, len: usize) -> Result<Vec<u8>, EncodeError> {
+    let len = encoded_len(value)?;
     let mut bytes = Vec::with_capacity(len);
-    bincode::serde::encode_into_std_write(value, &mut bytes, CONFIG)
-        .map_err(|error| EncodeError(error.to_string()))?;
+    encode_into(value, &mut bytes.spare_capacity_mut()[..len])?;
+    // SAFETY: all these bytes have just been written.
+    unsafe { bytes.set_len(len) };
     Ok(bytes)
 }
 
-/// Decodes with a limit on what lengths found in the bytes may claim: at least so many times the
-/// bytes there are (a character claims four bytes for one). So a length that is nonsense is an error
-/// before much is allocated for it, and, by the budget of `bounded`, before elements without bytes
-/// are counted. A limit is a type to the decoder, which is compiled for each: there are few.
-macro_rules! with_limits {
-    ($bytes:expr, $seed:expr, [$($limit:literal)*] $last:literal) => {{
-        const SLACK: usize = 4;
-        match $bytes.len().saturating_mul(SLACK) {
-            $(claim if claim <= 1 << $limit => {
-                seed_decode_from_slice($seed, $bytes, CONFIG.with_limit::<{ 1 << $limit }>())
-            })*
-            _ => seed_decode_from_slice($seed, $bytes, CONFIG.with_limit::<{ 1 << $last }>()),
-        }
-    }};
+/// How many bytes a value has when it is encoded.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encoded_len<T: Serialize + ?Sized>(value: &T) -> Result<usize, EncodeError> {
+    let mut size = SizeWriter::default();
+    encode_into_writer(value, &mut size, CONFIG).map_err(|error| EncodeError(error.to_string()))?;
+    Ok(size.bytes_written)
 }
 
-/// Decodes a value that may have been sent as anything.
+/// Writes a value into as many bytes as it has by [`encoded_len`]: all of them, unless this is an error.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_into<T: Serialize + ?Sized>(
+    value: &T,
+    room: &mut [MaybeUninit<u8>],
+) -> Result<(), EncodeError> {
+    let len = room.len();
+    let mut left = len;
+    let written = encode_into_writer(value, Place { room, left: &mut left }, CONFIG);
+    match (written, left) {
+        (Ok(()), 0) => Ok(()),
+        (Ok(()), left) => Err(EncodeError(format!(
+            "it was serialized to {len} bytes, and then to {}; it has to be the same again",
+            len - left
+        ))),
+        (Err(error), _) => Err(EncodeError(error.to_string())),
+    }
+}
+
+/// Bytes that are written, from the first to the last. What does not fit is an error, and leaves them as they
+/// are. How many are left is said at the end: a number kept by reference would be written each time.
+struct Place<'a> {
+    room: &'a mut [MaybeUninit<u8>],
+    left: &'a mut usize,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.left = self.room.len();
+    }
+}
+
+impl Writer for Place<'_> {
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        let room = std::mem::take(&mut self.room);
+        let Some((to, rest)) = room.split_at_mut_checked(bytes.len()) else {
+            return Err(bincode::error::EncodeError::UnexpectedEnd);
+        };
+        for (to, byte) in to.iter_mut().zip(bytes) {
+            to.write(*byte);
+        }
+        self.room = rest;
+        Ok(())
+    }
+}
+
+/// Decodes a value that may have been sent as anything: a length that is nonsense is an error before
+/// much is allocated for it, and before elements without bytes are counted that far.
 ///
 /// # Errors
 /// The bytes do not fit the type, or are more than the value has.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let budget = Budget::of(bytes.len());
-    let seed = Bounded::new(PhantomData::<T>, &budget);
-    whole(with_limits!(bytes, seed, [20 30] 46), bytes.len())
+    whole(Decoder::new(bytes))
 }
 
 /// [`decode`] of what was encoded here, or by the runtime itself.
@@ -106,23 +146,22 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_own<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    whole(bincode::serde::decode_from_slice(bytes, CONFIG), bytes.len())
+    whole(Decoder::trusting(bytes))
 }
 
 /// [`decode_own`] of a value that borrows from the bytes.
 pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
-    whole(bincode::serde::borrow_decode_from_slice(bytes, CONFIG), bytes.len())
+    whole(Decoder::trusting(bytes))
 }
 
-fn whole<T>(
-    decoded: Result<(T, usize), bincode::error::DecodeError>,
-    len: usize,
-) -> Result<T, DecodeError> {
+fn whole<'a, T: Deserialize<'a>>(mut decoder: Decoder<'a>) -> Result<T, DecodeError> {
+    let len = decoder.left();
+    let decoded = T::deserialize(&mut decoder);
     let what = std::any::type_name::<T>();
-    match decoded {
-        Ok((value, used)) if used == len => Ok(value),
-        Ok((_, used)) => Err(DecodeError::Rest { what, used, len }),
-        Err(error) => Err(DecodeError::Unfit { what, len, why: error.to_string() }),
+    match (decoded, decoder.left()) {
+        (Ok(value), 0) => Ok(value),
+        (Ok(_), rest) => Err(DecodeError::Rest { what, used: len - rest, len }),
+        (Err(misfit), _) => Err(DecodeError::Unfit { what, len, why: misfit.to_string() }),
     }
 }
 
@@ -188,10 +227,86 @@ mod tests {
         );
     }
 
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     enum Tree {
         Leaf(String),
         Node(Vec<Tree>, Option<f32>),
+        Cut { at: char, by: Box<Tree> },
+        Empty,
+    }
+
+    fn trees() -> impl Strategy<Value = Tree> {
+        let leaf = prop_oneof![".{0,5}".prop_map(Tree::Leaf), Just(Tree::Empty)];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let children = proptest::collection::vec(inner.clone(), 0..5);
+            // bincode's own decoder is the oracle, and a NaN is not the same as itself.
+            let number = proptest::option::of(proptest::num::f32::NORMAL);
+            prop_oneof![
+                (children, number).prop_map(|(children, number)| Tree::Node(children, number)),
+                (any::<char>(), inner).prop_map(|(at, by)| Tree::Cut { at, by: Box::new(by) }),
+            ]
+        })
+    }
+
+    /// Everything that serde knows.
+    type Zoo = (
+        (bool, char, String, Option<()>, (i8, i16, i32, i64, i128)),
+        (u8, u16, u32, u64, u128, usize),
+        (Vec<u64>, Vec<Vec<f64>>, [u16; 3], Box<[i32]>),
+        std::collections::BTreeMap<String, Vec<(u8, char)>>,
+        Result<Tree, (u8, String)>,
+    );
+
+    fn zoo() -> impl Strategy<Value = Zoo> {
+        let number = proptest::num::f64::NORMAL;
+        (
+            (
+                any::<bool>(),
+                any::<char>(),
+                any::<String>(),
+                any::<Option<()>>(),
+                any::<(i8, i16, i32, i64, i128)>(),
+            ),
+            any::<(u8, u16, u32, u64, u128, usize)>(),
+            (
+                any::<Vec<u64>>(),
+                proptest::collection::vec(proptest::collection::vec(number, 0..9), 0..9),
+                any::<[u16; 3]>(),
+                any::<Vec<i32>>().prop_map(Vec::into_boxed_slice),
+            ),
+            proptest::collection::btree_map(any::<String>(), any::<Vec<(u8, char)>>(), 0..5),
+            prop_oneof![trees().prop_map(Ok), any::<(u8, String)>().prop_map(Err)],
+        )
+    }
+
+    /// bincode's decoder, limited as it has to be where lengths are not to be trusted.
+    fn by_bincode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+        let limited = CONFIG.with_limit::<{ 1 << 20 }>();
+        let decoded = bincode::serde::decode_from_slice(bytes, limited);
+        decoded.ok().filter(|(_, used)| *used == bytes.len()).map(|(value, _)| value)
+    }
+
+    #[test]
+    fn borrowed_values_lie_in_the_bytes() {
+        let bytes = encode(&("some text", serde_bytes::Bytes::new(b"and bytes"), 7u8)).unwrap();
+        let (text, raw, seven): (&str, &serde_bytes::Bytes, u8) = decode_borrowed(&bytes).unwrap();
+        assert_eq!((text, &raw[..], seven), ("some text", &b"and bytes"[..], 7));
+        assert!(bytes.as_ptr_range().contains(&text.as_ptr()));
+    }
+
+    #[test]
+    fn what_says_something_else_the_second_time_is_an_error() {
+        struct Once(std::cell::Cell<usize>);
+        impl Serialize for Once {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_seq(std::iter::repeat_n(1u8, self.0.replace(2)))
+            }
+        }
+        for first in [0, 5] {
+            let error = encode(&Once(first.into())).unwrap_err().to_string();
+            assert!(error.starts_with("cannot encode the value: "), "{error}");
+        }
+        assert_eq!(encode(&Once(2.into())).unwrap().len(), 10);
     }
 
     proptest! {
@@ -204,6 +319,27 @@ mod tests {
             let _ = decode::<(bool, char, Option<Box<i64>>)>(&bytes);
             let _ = decode::<Tree>(&bytes);
             let _ = decode::<Result<[u32; 4], String>>(&bytes);
+        }
+
+        #[test]
+        fn the_format_is_bincodes(value in zoo()) {
+            let bytes = encode(&value).unwrap();
+            prop_assert_eq!(&bytes, &bincode::serde::encode_to_vec(&value, CONFIG).unwrap());
+            prop_assert_eq!(decode::<Zoo>(&bytes).unwrap(), value.clone());
+            prop_assert_eq!(decode_own::<Zoo>(&bytes).unwrap(), value);
+        }
+
+        #[test]
+        fn damaged_bytes_are_what_bincode_finds_in_them(
+            value in trees(), at in 0usize.., to: u8, cut: bool,
+        ) {
+            let mut bytes = encode(&value).unwrap();
+            let at = at % bytes.len();
+            bytes[at] = to;
+            bytes.truncate(if cut { at } else { bytes.len() });
+            let (ours, theirs) = (decode::<Tree>(&bytes).ok(), by_bincode::<Tree>(&bytes));
+            // A number may have become a NaN.
+            prop_assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
         }
 
         #[test]

@@ -20,8 +20,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, may_block};
 use vrt_core::comm::table::{self, Reopened};
-use vrt_core::encoding::{self, DecodeError};
-use vrt_core::migrate::{Migration, MoveBy};
+use vrt_core::encoding::{self, DecodeError, EncodeError};
+use vrt_core::migrate::{KeptState, Migration, MoveBy};
 use vrt_core::pe::{self, Completion, Encoded, Engine, Started};
 
 /// See [`Communicator::migrate`](crate::topology::Communicator::migrate).
@@ -32,8 +32,9 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site
     }
     vrt_slot::check::wipe();
     operation::block_on_request(may_block, at_sync, None, site);
-    if let Some((to, bytes)) = encode_if_told(state, site) {
-        operation::block_on_request(may_block, |engine| leave_for(engine, to, &bytes), None, site);
+    if let Some((to, kept)) = encode_if_told(state, site) {
+        let leave = |engine: &mut Engine| leave_for(engine, to, kept.as_ref());
+        operation::block_on_request(may_block, leave, None, site);
     }
 }
 
@@ -45,8 +46,8 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T
     if let Started::Pending(request, _) = pe::with(|pe| at_sync(&mut pe.engine)) {
         AtSync::of(request, site).await.or_refuse(site);
     }
-    if let Some((to, bytes)) = encode_if_told(state, site) {
-        let started = pe::with(|pe| leave_for(&mut pe.engine, to, &bytes));
+    if let Some((to, kept)) = encode_if_told(state, site) {
+        let started = pe::with(|pe| leave_for(&mut pe.engine, to, kept.as_ref()));
         if let Started::Pending(request, _) = started {
             AtSync::of(request, site).await.or_refuse(site);
         }
@@ -58,10 +59,9 @@ fn at_sync(engine: &mut Engine) -> Started {
     migration.at_sync(core)
 }
 
-/// `state` is the rank's encoded state, in its slot, if it goes by that.
-fn leave_for(engine: &mut Engine, to: u32, state: &[u8]) -> Started {
+fn leave_for(engine: &mut Engine, to: u32, kept: Option<&KeptState>) -> Started {
     let (migration, core) = engine.part::<Migration>();
-    migration.leave_for(core, to, (state.as_ptr() as usize, state.len()))
+    migration.leave_for(core, to, kept)
 }
 
 /// The rank waits to be moved or told to stay. Dropped early, it does not wait any more.
@@ -103,7 +103,8 @@ fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) -> bool {
         migration.would_move(core)
     });
     if how == Some(MoveBy::InPlace) {
-        match decode(&encode(state, site)) {
+        let Some(kept) = encode(state, site) else { panic!("{site}: no room for the state") };
+        match decode(kept.bytes()) {
             Ok((same, _)) => *state = same,
             Err(error) => panic!("{site}: {error}"),
         }
@@ -111,38 +112,48 @@ fn prepare<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) -> bool {
     how.is_some()
 }
 
-/// Where the rank is to go by its state, if so, and that state.
-fn encode_if_told<T: Serialize>(state: &T, site: Site) -> Option<(u32, Vec<u8>)> {
+/// Where the rank is to go by its state, if so, and that state, if there is room for it.
+fn encode_if_told<T: Serialize>(state: &T, site: Site) -> Option<(u32, Option<KeptState>)> {
     let to = pe::with(|pe| pe.engine.running().destination.take())?;
     let began = Instant::now();
-    let bytes = encode(state, site);
+    let kept = encode(state, site);
     let taken = began.elapsed();
+    let len = kept.as_ref().map_or(0, |kept| kept.bytes().len());
     pe::with(|pe| {
         let migration = pe.engine.extension::<Migration>();
         migration.at_sync.went_by_itself(0, taken);
         // It will be decoded, too.
-        migration.costs.copied(bytes.len() as u64, 2.0 * taken.as_secs_f64());
+        migration.costs.copied(len as u64, 2.0 * taken.as_secs_f64());
     });
-    Some((to, bytes))
+    Some((to, kept))
 }
 
 /// Bytes behind an encoded state: how many bytes the records of communicators before them are.
 const TRAILER: usize = size_of::<u64>();
 
-/// The state, then the communicators that the rank has, then how long these are.
-fn encode<T: Serialize>(state: &T, site: Site) -> Vec<u8> {
-    let len = pe::with(|pe| pe.engine.running().state_len);
-    let encoded = table::open(|| encoding::encode_long(state, len + len / 8 + TRAILER));
-    let bytes = encoded.and_then(|mut bytes| {
-        let records = match table::records() {
-            none if none.is_empty() => Vec::new(),
-            records => encoding::encode(&records)?,
-        };
-        bytes.extend_from_slice(&records);
-        bytes.extend_from_slice(&(records.len() as u64).to_le_bytes());
-        Ok(bytes)
-    });
-    bytes.unwrap_or_else(|error| panic!("{site}: {error}"))
+/// The state, then the communicators that the rank has, then how long these are: all in a block that it can
+/// leave with, if there is room for one.
+fn encode<T: Serialize>(state: &T, site: Site) -> Option<KeptState> {
+    try_to_encode(state).unwrap_or_else(|error| panic!("{site}: {error}"))
+}
+
+fn try_to_encode<T: Serialize>(state: &T) -> Result<Option<KeptState>, EncodeError> {
+    let len = table::open(|| encoding::encoded_len(state))?;
+    let records = match table::records() {
+        none if none.is_empty() => Vec::new(),
+        records => encoding::encode(&records)?,
+    };
+    let whole = len + records.len() + TRAILER;
+    let Some(mut kept) = pe::with(|pe| KeptState::allocate(&mut pe.engine, whole)) else {
+        return Ok(None);
+    };
+    let (room, behind) = kept.write().split_at_mut(len);
+    table::open(|| encoding::encode_into(state, room))?;
+    let trailer = (records.len() as u64).to_le_bytes();
+    for (to, byte) in behind.iter_mut().zip(records.iter().chain(&trailer)) {
+        to.write(*byte);
+    }
+    Ok(Some(kept))
 }
 
 /// The state again, and what comes of the communicators that are made from what stands behind it: `again`.
@@ -203,11 +214,12 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
         }
         Ok(engine.extension::<Migration>().rules.by_state)
     })?;
-    let bytes = if by_state { encode(state, site) } else { Vec::new() };
+    let kept = if by_state { encode(state, site) } else { None };
     vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id) != to {
-        operation::block_on_request(may_block, |engine| leave_for(engine, to, &bytes), None, site);
+        let leave = |engine: &mut Engine| leave_for(engine, to, kept.as_ref());
+        operation::block_on_request(may_block, leave, None, site);
         if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {
             return Err(CannotMove::Pinned(why));
         }

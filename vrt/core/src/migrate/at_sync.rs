@@ -3,11 +3,50 @@
 //! A rank that moves by its state does so in a second step: it is told where to go, in the same call
 //! of `migrate` or before it, encodes its state, and leaves.
 
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use super::{Migration, MoveBy, MovingRank, Stays, dispatch, ship};
 use crate::pe::{AtSync, Awaiting, Core, Encoded, Engine, Request, Started, Status, Wait};
-use vrt_slot::{SlotHeader, external, hooks};
+use vrt_slot::{external, hooks};
+
+/// The encoded state of a rank, written straight into the block of its PE's pool from which it is decoded in
+/// this node, or sent to another one. The block goes with the rank; dropped in a rank that has stayed, it is
+/// given back. (An address, not a pointer: it may lie in a rank's future.)
+#[derive(Debug)]
+pub struct KeptState {
+    at: usize,
+    len: usize,
+}
+
+impl KeptState {
+    /// A block of so many bytes, if there is one; all of them are to be [written](Self::write).
+    pub fn allocate(core: &mut Core, len: usize) -> Option<KeptState> {
+        // SAFETY: the pool is this PE's.
+        let block = unsafe { hooks::allocate_in(core.pool, ship::whole_lines(len)) };
+        (!block.is_null()).then_some(KeptState { at: block as usize, len })
+    }
+
+    /// The block, to be written.
+    pub fn write(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: the block is as long, and nobody else's.
+        unsafe { std::slice::from_raw_parts_mut(self.at as *mut MaybeUninit<u8>, self.len) }
+    }
+
+    /// What was written.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the block is as long, and nobody else's; as memory of the arena, which is a file, it has
+        // some contents from the beginning.
+        unsafe { std::slice::from_raw_parts(self.at as *const u8, self.len) }
+    }
+}
+
+impl Drop for KeptState {
+    fn drop(&mut self) {
+        // SAFETY: a block that is nobody else's: a rank that has left does not drop anything here.
+        unsafe { hooks::free_in_arena(self.at as *mut u8) };
+    }
+}
 
 /// What the ranks of a PE want, until somebody sees to it.
 #[derive(Debug, Default)]
@@ -43,9 +82,10 @@ impl Migration {
         (called || move_by == MoveBy::InPlace).then_some(move_by)
     }
 
-    /// The running rank wants to go to another PE. Its encoded state, if it moves that way, lies at
-    /// an address in its slot.
-    pub fn leave_for(&mut self, core: &mut Core, to: u32, (at, len): (usize, usize)) -> Started {
+    /// The running rank wants to go to another PE, with its encoded state if it moves that way and there was
+    /// room for it.
+    pub fn leave_for(&mut self, core: &mut Core, to: u32, kept: Option<&KeptState>) -> Started {
+        let (at, len) = kept.map_or((0, 0), |kept| (kept.at, kept.len));
         let state = core.running();
         let request = state.new_request(Request::send());
         state.at_sync = Some(AtSync { request, at, len });
@@ -103,9 +143,10 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     if state.owned.windows > 0 {
         return Err(Stays::Pinned("it has a window: others would reach memory that it drops"));
     }
+    if at_sync.at == 0 {
+        return Err(Stays::Pinned("there is no room for its encoded state"));
+    }
     let far = !engine.shared.is_near(to);
-    // In this node the state waits in a pool; to another one it goes from where it is.
-    let at = if far { at_sync.at as *mut u8 } else { keep_in_pool(engine.pool, at_sync)? };
     if far && !engine.shared.send_away(rank) {
         return Err(Stays::InUse);
     }
@@ -114,8 +155,8 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     // again from it; then the others are given up.
     state.owned.communicators = 0;
     state.drop_restored();
-    state.restored = Some(Encoded { at, len: at_sync.len });
-    state.state_len = at_sync.len;
+    let kept = Encoded { at: at_sync.at as *mut u8, len: at_sync.len };
+    state.restored = Some(kept);
     state.status = Status::Ready;
     state.awaiting = Awaiting::Nothing;
     state.awaited = std::ptr::null();
@@ -138,26 +179,11 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     moving.begins = true;
     if far {
         core.announce(rank, to, moving.moves);
-        let state = Encoded { at, len: at_sync.len };
         // SAFETY: the rank was this PE's.
-        unsafe { moving.detach_with(state) };
-        migration.send_memory(core, rank, to, &ship::lines(at as usize, at_sync.len));
+        unsafe { moving.detach_beside_state() };
+        migration.send_state(core, rank, to, kept);
     }
     tracing::trace!(rank, to, bytes = at_sync.len, "moves by its state");
     dispatch(core, rank, to, &mut moving);
     Ok(at_sync.len as u64)
-}
-
-/// Copies the encoded state of a rank into the pool of its PE.
-fn keep_in_pool(pool: *mut SlotHeader, at_sync: AtSync) -> Result<*mut u8, Stays> {
-    // SAFETY: the pool is this PE's. The encoded state lies in the slot of the rank, which
-    // waits; the copy is as long.
-    unsafe {
-        let at = hooks::allocate_in(pool, at_sync.len);
-        if at.is_null() {
-            return Err(Stays::Pinned("there is no room for its encoded state"));
-        }
-        std::ptr::copy_nonoverlapping(at_sync.at as *const u8, at, at_sync.len);
-        Ok(at)
-    }
 }

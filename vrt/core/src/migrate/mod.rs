@@ -38,8 +38,8 @@ use crate::net::Kind;
 use crate::net::parcel::{self, Parcel, Topic};
 use crate::net::shared::HELD;
 use crate::pe::{By, Core, Engine, Event, Extension, Handlers, Status, Told};
-pub use at_sync::end_at_sync;
 use at_sync::{AtSyncRanks, move_by_state};
+pub use at_sync::{KeptState, end_at_sync};
 use obstacles::Reasons;
 pub use options::MoveBy;
 pub use options::Rules;
@@ -65,6 +65,8 @@ pub struct Migration {
     reasons: Reasons,
     /// What ranks that were shipped away have left.
     left_behind: LeftBehind,
+    /// The encoded states that have begun to come from other nodes, each in its block of the pool, by rank.
+    states: FxHashMap<u32, *mut u8>,
     /// Ranks that have been here before, and how far their heaps went then.
     warm: FxHashMap<u32, usize>,
 }
@@ -231,8 +233,9 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
         migration.came += 1;
         core.call_soon();
     }
+    let beside = migration.states.remove(&moving.rank());
     // SAFETY: the pool is this PE's.
-    unsafe { moving.attach(core.pool) };
+    unsafe { moving.attach(core.pool, beside) };
     let (rank, state, timers) = moving.unpack();
     // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
     // program is to begin in it.

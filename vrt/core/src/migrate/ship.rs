@@ -15,6 +15,9 @@
 //!   the last piece is gone: keep the pages for a while, in case it comes back
 //! ```
 //!
+//! The encoded state of a rank that moves by it goes in such pieces, too, out of A's pool and into B's; the
+//! slot stays as it is.
+//!
 //! What reaches a node that a rank has left is passed on (`pe::location`).
 //!
 //! The *lease* of a rank's memory in a node lets other PEs of the node use it in the middle of a
@@ -30,17 +33,26 @@ use super::state::MovingRank;
 use super::{Migration, Stays, dispatch};
 use crate::net::shared::Shared;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Core, Engine};
+use crate::pe::{Core, Encoded, Engine};
 use vrt_slot::{Arena, SlotId, hooks, live};
 
 /// Bytes of departed ranks that a PE keeps, so that one that comes back finds its pages there.
 const KEPT: usize = 256 << 20;
 
+/// A rank on its way: the bytes that go with it, and the block of the pool in which they lie if they are its
+/// encoded state.
+#[derive(Debug)]
+struct Leaving {
+    rank: u32,
+    bytes: usize,
+    state: Option<Encoded>,
+}
+
 /// Ranks that have been shipped, and the bytes of each that were live.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
     /// Those whose last piece has not gone.
-    leaving: Vec<(u32, usize)>,
+    leaving: Vec<Leaving>,
     /// Number of the departure and bytes of each rank that has gone.
     gone: FxHashMap<u32, (u64, usize)>,
     /// The departures, oldest first; of a rank that went again only the last one counts.
@@ -49,13 +61,9 @@ pub(super) struct LeftBehind {
     bytes: usize,
 }
 
-/// The whole lines in which some bytes of a slot lie: what is sent has to consist of such.
-pub(super) fn lines(at: usize, len: usize) -> Vec<(usize, usize)> {
-    if len == 0 {
-        return Vec::new();
-    }
-    let start = at & !(live::LINE - 1);
-    vec![(start, (at + len).next_multiple_of(live::LINE) - start)]
+/// Bytes rounded up to whole lines: what is sent has to consist of such.
+pub(super) fn whole_lines(len: usize) -> usize {
+    len.next_multiple_of(live::LINE)
 }
 
 impl Migration {
@@ -87,16 +95,21 @@ impl Migration {
         Ok(bytes as u64)
     }
 
-    /// Sends ranges of the slot of a rank that nobody uses any more; see [`lines`].
-    pub(super) fn send_memory(
-        &mut self,
-        core: &mut Core,
-        rank: u32,
-        to: u32,
-        ranges: &[(usize, usize)],
-    ) {
+    /// Sends the encoded state of a rank from its block of the pool, which is given back when the last piece
+    /// has gone. It comes into such a block, too: the pieces say how long it is, and not where it lies.
+    pub(super) fn send_state(&mut self, core: &mut Core, rank: u32, to: u32, state: Encoded) {
+        let Encoded { at, len } = state;
+        self.left_behind.leaving.push(Leaving { rank, bytes: len, state: Some(state) });
+        let mut packet = Packet::new(Kind::Memory, rank, to);
+        let len = whole_lines(len) as u64;
+        packet.data = Data::words([0, 0, len]);
+        core.net.stream_memory(to as usize, &packet, at, len, true);
+    }
+
+    /// Sends ranges of the slot of a rank that nobody uses any more; they are whole lines.
+    fn send_memory(&mut self, core: &mut Core, rank: u32, to: u32, ranges: &[(usize, usize)]) {
         let bytes = ranges.iter().map(|(_, len)| len).sum();
-        self.left_behind.leaving.push((rank, bytes));
+        self.left_behind.leaving.push(Leaving { rank, bytes, state: None });
         for (i, (start, len)) in ranges.iter().enumerate() {
             let mut packet = Packet::new(Kind::Memory, rank, to);
             packet.data = Data::words([0, *start as u64, 0]);
@@ -108,13 +121,28 @@ impl Migration {
         }
     }
 
+    /// The block for the encoded state of a rank that is about to come: the first piece makes it.
+    fn room_for_state(&mut self, core: &Core, packet: &Packet) -> *mut u8 {
+        *self.states.entry(packet.from).or_insert_with(|| {
+            let len = packet.data.word(2) as usize;
+            // SAFETY: the pool is this PE's.
+            let block = unsafe { hooks::allocate_in(core.pool, len) };
+            assert!(!block.is_null(), "no memory for {len} bytes that come with a rank");
+            block
+        })
+    }
+
     /// The last piece of a rank's memory has gone. Its pages stay in case it comes back, until
     /// there are too many of them.
     fn shipped(&mut self, shared: Shared, rank: u32) {
         shared.has_left(rank);
         let left = &mut self.left_behind;
-        let Some(at) = left.leaving.iter().position(|(of, _)| *of == rank) else { return };
-        let (_, bytes) = left.leaving.swap_remove(at);
+        let Some(at) = left.leaving.iter().position(|of| of.rank == rank) else { return };
+        let Leaving { bytes, state, .. } = left.leaving.swap_remove(at);
+        if let Some(state) = state {
+            // SAFETY: a block of this PE's pool, which has been sent whole.
+            unsafe { hooks::free_in_arena(state.at) };
+        }
         left.departures += 1;
         left.bytes += bytes;
         left.order.push_back((rank, left.departures));
@@ -141,20 +169,25 @@ impl Migration {
     }
 }
 
-/// A piece of the memory of a rank that is about to come.
+/// A piece of the memory of a rank that is about to come, or of its encoded state.
 ///
 /// # Safety
 /// `payload` is readable for `packet.payload()` bytes.
 pub(super) unsafe fn memory_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
-    let to = (packet.data.word(1) + packet.data.word(0)) as usize;
+    let (migration, core) = engine.part::<Migration>();
+    let start = match packet.data.word(1) as usize {
+        0 => migration.room_for_state(core, packet) as usize,
+        in_slot => in_slot,
+    };
+    let to = start + packet.data.word(0) as usize;
     debug_assert!(Arena::contains(to) && packet.payload() > 0);
     let began = Instant::now();
     // SAFETY: a part of the slot of a rank that is nobody's but coming here; it was announced,
-    // so nobody gives its pages back.
+    // so nobody gives its pages back. Or of a block that nobody has yet.
     unsafe { std::ptr::copy_nonoverlapping(payload, to as *mut u8, packet.payload()) };
     // Once into the ring, and once out of it.
     let seconds = 2.0 * began.elapsed().as_secs_f64();
-    engine.extension::<Migration>().costs.copied(packet.payload() as u64, seconds);
+    migration.costs.copied(packet.payload() as u64, seconds);
 }
 
 /// The last piece of a rank's memory has gone.

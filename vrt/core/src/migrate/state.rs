@@ -59,9 +59,8 @@ pub(super) struct MovingRank {
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
     restored: Option<Encoded>,
-    /// That lies where it was encoded, in the slot.
-    restored_in_slot: bool,
-    state_len: usize,
+    /// That comes beside this, before it.
+    restored_beside: bool,
     /// Deadlines and requests.
     timers: Vec<(u64, u32)>,
 }
@@ -105,7 +104,6 @@ impl MovingRank {
             refused: _,
             destination,
             restored,
-            state_len,
             collectives,
             owned,
             windows,
@@ -145,10 +143,13 @@ impl MovingRank {
             has_descriptors: false,
             begins: false,
             restored,
-            restored_in_slot: false,
-            state_len,
+            restored_beside: false,
             timers,
         }
+    }
+
+    pub(super) fn rank(&self) -> u32 {
+        self.rank
     }
 
     pub(super) fn unpack(self) -> (u32, RankState, Vec<(u64, u32)>) {
@@ -193,7 +194,6 @@ impl MovingRank {
             refused: None,
             destination: self.destination,
             restored: self.restored,
-            state_len: self.state_len,
             collectives: Begun::from_list(self.collectives),
             owned: self.owned,
             windows: self.windows.into_iter().collect(),
@@ -225,7 +225,7 @@ impl MovingRank {
                 UnexpectedPayload::Inline | UnexpectedPayload::Staged => {}
             }
         }
-        if let Some(restored) = self.restored.filter(|_| !self.restored_in_slot) {
+        if let Some(restored) = self.restored.filter(|_| !self.restored_beside) {
             take(restored.at, restored.len);
         }
         for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {
@@ -235,22 +235,22 @@ impl MovingRank {
         self.payloads = payloads;
     }
 
-    /// [`detach`](Self::detach) of a rank whose memory is its encoded state, in its slot.
+    /// [`detach`](Self::detach) of a rank whose encoded state is sent beside it.
     ///
     /// # Safety
     /// As there.
-    pub(super) unsafe fn detach_with(&mut self, state: Encoded) {
-        self.restored = Some(state);
-        self.restored_in_slot = true;
+    pub(super) unsafe fn detach_beside_state(&mut self) {
+        self.restored_beside = true;
         // SAFETY: as the caller promises.
         unsafe { self.detach() };
     }
 
-    /// The opposite of [`detach`](Self::detach): puts what was taken along into a pool.
+    /// The opposite of [`detach`](Self::detach): puts what was taken along into a pool. `beside`: where the
+    /// state lies that was sent beside this.
     ///
     /// # Safety
     /// The calling PE owns the pool.
-    pub(super) unsafe fn attach(&mut self, pool: *mut SlotHeader) {
+    pub(super) unsafe fn attach(&mut self, pool: *mut SlotHeader, beside: Option<*mut u8>) {
         // SAFETY: as the caller promises; the block is as long as the bytes.
         let copy = |bytes: &[u8]| unsafe {
             let block = hooks::allocate_in(pool, bytes.len());
@@ -258,7 +258,7 @@ impl MovingRank {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), block, bytes.len());
             block
         };
-        if self.payloads.is_empty() && !self.restored_in_slot {
+        if self.payloads.is_empty() && !self.restored_beside {
             return;
         }
         let payloads = std::mem::take(&mut self.payloads);
@@ -273,12 +273,10 @@ impl MovingRank {
                 put(block);
             }
         }
-        if let Some(Encoded { at, len }) = &mut self.restored {
-            if self.restored_in_slot {
-                // SAFETY: the state has come into the slot, which nobody uses yet.
-                *at = copy(unsafe { std::slice::from_raw_parts(*at, *len) });
-            } else {
-                put(at);
+        if let Some(Encoded { at, .. }) = &mut self.restored {
+            match beside {
+                Some(block) => *at = block,
+                None => put(at),
             }
         }
         for request in self.requests.iter_mut().filter(|request| request.in_use && request.copy) {

@@ -89,8 +89,6 @@ pub struct RankState {
     pub destination: Option<u32>,
     /// The state from which it began again here, until it asks for it.
     pub restored: Option<Encoded>,
-    /// Bytes that its encoded state had the last time.
-    pub state_len: usize,
     /// Communicators and windows that it has made and not dropped.
     pub owned: Owned,
     /// Its parts of the windows that it has made and not freed, by context.
@@ -130,7 +128,7 @@ pub struct Encoded {
     pub len: usize,
 }
 
-/// A rank in `migrate`: its request, and where its encoded state lies in its slot.
+/// A rank in `migrate`: its request, and where its encoded state lies in the pool of its PE.
 #[derive(Clone, Copy, Debug)]
 pub struct AtSync {
     /// The request that is done when the rank may go on.
@@ -240,7 +238,6 @@ impl RankState {
             refused: None,
             destination: None,
             restored: None,
-            state_len: 0,
             collectives: Begun::default(),
             owned: Owned::default(),
             windows: FxHashMap::default(),
