@@ -41,17 +41,28 @@ pub fn begin(on: bool) {
 #[inline(always)]
 pub fn wipe_below() {
     if ON.load(Ordering::Relaxed) {
-        wipe();
+        wipe_deep();
     }
 }
 
+/// Bytes of stack that [`wipe`] clears: more than the frames of a call that suspends its rank, which are some hundred bytes
+/// where they are optimised. Each page of it that nothing else of the rank has touched is one more that the rank has.
+const OF_A_CALL: usize = if cfg!(debug_assertions) { DEEP } else { 2 << 10 };
+/// Deeper than the runtime's own calls, smaller than the smallest stack.
+const DEEP: usize = 32 << 10;
+
 /// Clears the stack below the caller, where earlier calls have left addresses that would be taken
-/// for references of the rank.
+/// for references of the rank: as far as the frames of the call go in which it suspends.
 #[cold]
 #[inline(never)]
 pub fn wipe() {
-    // Deeper than the runtime's own calls, smaller than the smallest stack.
-    black_box(&mut [0u8; 32 << 10]);
+    black_box(&mut [0u8; OF_A_CALL]);
+}
+
+#[cold]
+#[inline(never)]
+fn wipe_deep() {
+    black_box(&mut [0u8; DEEP]);
 }
 
 fn heap_end() -> usize {

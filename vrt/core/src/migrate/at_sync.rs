@@ -20,12 +20,31 @@ pub struct AtSyncRanks {
     pub gone: (u64, Duration),
     /// Something happened after which all ranks may wait in `migrate`.
     changed: bool,
+    /// Ranks that have not ended of which it is known that they are here: as many as were last counted, less those that
+    /// have gone or ended since.
+    known: usize,
 }
 
 impl AtSyncRanks {
     /// Whether something happened since this was last asked after which all ranks may wait.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Whether all ranks of the PE may wait in `migrate`. To count them takes a line of memory for each, which shall not
+    /// be for each that comes to wait.
+    pub fn may_be_all(&self) -> bool {
+        self.waiting.len() >= self.known
+    }
+
+    /// So many ranks of the PE have been counted that have not ended.
+    pub fn counted(&mut self, ranks: usize) {
+        self.known = ranks;
+    }
+
+    /// A rank has ended here, or has gone.
+    pub fn one_less(&mut self) {
+        self.known = self.known.saturating_sub(1);
     }
 
     /// Something was done for a rank that moves by its own wish.
