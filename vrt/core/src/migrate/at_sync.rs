@@ -180,3 +180,35 @@ fn keep_in_pool(pool: *mut SlotHeader, at_sync: AtSync) -> Result<*mut u8, Stays
         Ok(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranks were counted for each one that came to wait in `migrate`, so that a step among 16,384 of a PE took a second.
+    #[test]
+    fn ranks_are_counted_when_all_may_wait() {
+        let mut ranks = AtSyncRanks::default();
+        // How many there are is not known yet.
+        assert!(ranks.may_be_all());
+        ranks.counted(3);
+        for rank in 0..2 {
+            ranks.waiting.push((rank, 1));
+            assert!(!ranks.may_be_all());
+        }
+        ranks.waiting.push((2, 1));
+        assert!(ranks.may_be_all());
+    }
+
+    #[test]
+    fn a_rank_that_goes_is_not_waited_for() {
+        let mut ranks = AtSyncRanks::default();
+        ranks.counted(2);
+        ranks.waiting.push((0, 1));
+        assert!(!ranks.may_be_all());
+        ranks.one_less();
+        assert!(ranks.may_be_all());
+        (0..3).for_each(|_| ranks.one_less());
+        assert!(ranks.may_be_all());
+    }
+}
