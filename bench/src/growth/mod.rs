@@ -32,7 +32,7 @@ use system::{Aspect, Program, Sample, available_memory};
     long_about = "Show what ranks cost as they grow many.\n\n\
         Measures the start, a switch, a barrier, an allreduce, a balancing step and the memory of a rank, from 16 to 100,000 \
         ranks on a PE: on one PE for a switch, on two for the rest. Says where a cost bends. Writes report.md, time.svg, \
-        balance.svg, memory.svg and growth.json."
+        balance.svg, start.svg, memory.svg and growth.json."
 )]
 pub struct Args {
     /// Numbers of ranks on a PE, with commas between [default: 16 to 65536 by fours, and 100000]

@@ -89,7 +89,10 @@ pub(super) fn write(
     let lines = Line::all(&args.aspects());
     let figures = [
         ("time", "Time for each rank", "ns", Line::is_short as fn(Line) -> bool),
-        ("long", "Start and balancing step, for each rank", "ns", Line::is_long),
+        ("balance", "Balancing step, for each rank", "ns", |line| {
+            line == Line::Time(Aspect::Balance)
+        }),
+        ("start", "Start, for each rank", "ns", |line| line == Line::Time(Aspect::Start)),
         ("memory", "Memory of a rank, with its page tables", "KiB", |line| line == Line::Memory),
     ];
     let pes = if args.pes == 1 { "1 PE".to_owned() } else { format!("{} PEs", args.pes) };
@@ -148,10 +151,6 @@ impl Line {
     /// Whether its times are those of a few hundred instructions.
     fn is_short(self) -> bool {
         matches!(self, Self::Time(Aspect::Switch | Aspect::Barrier | Aspect::Allreduce))
-    }
-
-    fn is_long(self) -> bool {
-        matches!(self, Self::Time(Aspect::Start | Aspect::Balance))
     }
 }
 
@@ -272,9 +271,13 @@ mod tests {
             assert!(report.contains(part), "no {part} in {report}");
         }
         assert!(!report.contains("| barrier | 64"), "{report}");
-        for (name, line) in
-            [("time", "allreduce"), ("long", "balancing step"), ("memory", "memory")]
-        {
+        let figures = [
+            ("time", "allreduce"),
+            ("balance", "balancing step"),
+            ("start", "start"),
+            ("memory", "memory"),
+        ];
+        for (name, line) in figures {
             assert!(read(&format!("{name}.svg")).contains(line), "{name}");
         }
         let numbers: Value = serde_json::from_str(&read("growth.json")).unwrap();
@@ -296,6 +299,6 @@ mod tests {
         let report = std::fs::read_to_string(out.join("report.md")).unwrap();
         assert!(report.contains("| 16 | 1000 (1000 to 1000) |\n"), "{report}");
         assert!(report.contains("No cost grows"), "{report}");
-        assert!(!report.contains("memory") && !out.join("long.svg").exists(), "{report}");
+        assert!(!report.contains("memory") && !out.join("balance.svg").exists(), "{report}");
     }
 }
