@@ -10,6 +10,8 @@
 //!   `scripts/bench metg` starts.
 //! - [`copies`] compares long messages with copies without a runtime; the binary `vrt-bench-copies` is what
 //!   `scripts/bench copies` starts.
+//! - [`growth`] shows what ranks cost as they grow many; the binary `vrt-bench-growth` is what `scripts/bench growth`
+//!   starts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,6 +19,7 @@ pub mod balance;
 pub mod command_line;
 pub mod copies;
 pub mod granularity;
+pub mod growth;
 pub mod measure;
 pub mod programs;
 pub mod table;

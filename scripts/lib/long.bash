@@ -114,6 +114,13 @@ fi
 
 step "very many ranks"
 run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
+run 120 $programs/vrt-bench many --what balance --lb greedy-refine --pes 2 --ranks 100000 --operations 3 --repetitions 2
+# A million ranks have some 14 GiB.
+if (($(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) > 18 << 20)); then
+    run 300 $programs/vrt-bench many --what start --pes 2 --ranks 1000000
+else
+    echo "   there are less than 18 GiB of memory: a million ranks are left out"
+fi
 
 step "jobs while ranks are moved by lot, every millisecond: one node, and four"
 for nodes in "" "--node-size 1"; do

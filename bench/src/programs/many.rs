@@ -23,6 +23,8 @@ pub enum Aspect {
     Allreduce,
     /// 8 bytes from each rank to the next.
     Ring,
+    /// A balancing step, for which all ranks offer themselves to be moved; as the job is configured.
+    Balance,
 }
 
 /// Seconds of one operation of all ranks; of a switch, of one rank.
@@ -68,6 +70,7 @@ pub fn many(
                     send_receive_into(&rank, &right, &mut came, &left);
                     is_right &= came == left.rank();
                 }
+                Aspect::Balance => world.migrate(&mut ()),
             }
         }
         world.barrier();

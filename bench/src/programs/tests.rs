@@ -48,8 +48,8 @@ fn collective_operations_of_every_kind_and_length_are_measured() {
 
 #[test]
 fn many_ranks_are_measured() {
-    use Aspect::{Allreduce, Barrier, Ring, Start, Switch};
-    for what in [Start, Switch, Barrier, Allreduce, Ring] {
+    use Aspect::{Allreduce, Balance, Barrier, Ring, Start, Switch};
+    for what in [Start, Switch, Barrier, Allreduce, Ring, Balance] {
         mpi::run_local(50, |world: &SimpleCommunicator| {
             let begin = std::time::Instant::now();
             if let Some(measured) = many(world, what, begin, EFFORT).unwrap() {

@@ -28,7 +28,8 @@ use run::Runner;
 /// them in turn and prints a table. With --counts it counts instructions
 /// instead, under valgrind. `scripts/bench metg` is another program: it finds
 /// the smallest tasks that pay. `scripts/bench copies` compares long messages
-/// with copies that no runtime makes.
+/// with copies that no runtime makes. `scripts/bench growth` shows what ranks
+/// cost as they grow many.
 ///
 /// Where the variable CHARM names a folder of Charm++ with Adaptive MPI built in it, for threads
 /// (multicore-linux-x86_64), processes (netlrts-linux-x86_64) or both, or names such a build, the

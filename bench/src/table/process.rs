@@ -21,7 +21,7 @@ pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
 /// The same, with another limit.
 pub(super) fn run_program_within(mut command: Command, limit: Duration) -> Result<Measured, Error> {
     let shown = show(&command);
-    let printed = run_within(&mut command, limit)?.printed;
+    let printed = run_to_end_within(&mut command, limit)?.printed;
     (printed.lines().rev())
         .find_map(|line| serde_json::from_str(line).ok())
         .ok_or(Error::Printed { command: shown, printed })
@@ -42,10 +42,11 @@ pub(crate) struct Told {
 
 /// What a program writes that ends well within the time limit.
 pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
-    run_within(command, TIME_LIMIT)
+    run_to_end_within(command, TIME_LIMIT)
 }
 
-fn run_within(command: &mut Command, limit: Duration) -> Result<Told, Error> {
+/// The same, with another limit.
+pub(crate) fn run_to_end_within(command: &mut Command, limit: Duration) -> Result<Told, Error> {
     run_marked(command, limit, &Mark::new())
 }
 

@@ -251,6 +251,7 @@ fn balance(engine: &mut Engine) {
 fn rank_ended(engine: &mut Engine, _: u32) {
     if !engine.extension::<Balancer>().is_periodic() {
         let (migration, core) = engine.part::<Migration>();
+        migration.at_sync.one_less();
         migration.look_soon(core);
     }
 }
@@ -262,8 +263,12 @@ fn see_to_at_sync(engine: &mut Engine) {
     }
     let round = balancer.round;
     let (migration, core) = engine.part::<Migration>();
+    if !migration.at_sync.may_be_all() {
+        return;
+    }
     let ranks = core.ranks.iter().flatten();
     let here = ranks.filter(|state| state.status != Status::Ended).count();
+    migration.at_sync.counted(here);
     if migration.at_sync.waiting.iter().filter(|(_, of)| *of == round).count() == here {
         let loads = loads(engine);
         tell(engine, 0, Message::Arrived { loads });

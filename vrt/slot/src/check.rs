@@ -12,9 +12,8 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::coroutine::stack_pointer;
 use crate::rank::Body;
-use crate::{Arena, SlotHeader, hooks};
+use crate::{Arena, SlotHeader};
 
 /// Words found so far, and the end of the heap when this PE began.
 static FOUND: AtomicU64 = AtomicU64::new(0);
@@ -42,67 +41,28 @@ pub fn begin(on: bool) {
 #[inline(always)]
 pub fn wipe_below() {
     if ON.load(Ordering::Relaxed) {
-        wipe();
+        wipe_deep();
     }
 }
 
+/// Bytes of stack that [`wipe`] clears: more than the frames of a call that suspends its rank, which are some hundred bytes
+/// where they are optimised. Each page of it that nothing else of the rank has touched is one more that the rank has.
+const OF_A_CALL: usize = if cfg!(debug_assertions) { DEEP } else { 2 << 10 };
+/// Deeper than the runtime's own calls, smaller than the smallest stack.
+const DEEP: usize = 32 << 10;
+
 /// Clears the stack below the caller, where earlier calls have left addresses that would be taken
-/// for references of the rank.
+/// for references of the rank: as far as the frames of the call go in which it suspends.
 #[cold]
 #[inline(never)]
 pub fn wipe() {
-    match lowest_of_stack() {
-        Some(lowest) => {
-            // What lies right below this frame, which cannot be cleared without a call.
-            wipe_frame::<1024>();
-            let end = (stack_pointer() - RED_ZONE) & !(LINE - 1);
-            let start = lowest.next_multiple_of(LINE).max(end - DEPTH);
-            // SAFETY: below the frame of this function, above the guard, the stack is nobody's.
-            unsafe { clear(start, end) };
-        }
-        None => wipe_frame::<DEPTH>(),
-    }
+    black_box(&mut [0u8; OF_A_CALL]);
 }
 
-/// Deeper than the runtime's own calls, smaller than the smallest stack.
-const DEPTH: usize = 32 << 10;
-
-const LINE: usize = 64;
-/// What a function that calls none may use below its stack pointer.
-const RED_ZONE: usize = 128;
-
-/// The lowest address of the stack in the running rank's slot, if it is that which is in use.
-fn lowest_of_stack() -> Option<usize> {
-    let slot = hooks::heap_in_use();
-    let arena = Arena::current().filter(|_| !slot.is_null())?;
-    // SAFETY: the heap in use is the running rank's, whose header is there.
-    let id = unsafe { (*slot).id() };
-    let own = arena.layout.stack_limit(id)..arena.layout.top(id);
-    own.contains(&stack_pointer()).then_some(own.start)
-}
-
-/// Clears so many bytes below the caller.
+#[cold]
 #[inline(never)]
-fn wipe_frame<const BYTES: usize>() {
-    black_box(&mut [0u8; BYTES]);
-}
-
-/// Clears lines that are not clear: a rank that moves often finds most of them so, and those that
-/// are not written to need not be fetched from the core where it was.
-///
-/// # Safety
-/// Lines of memory that is nobody's.
-#[inline(always)]
-unsafe fn clear(start: usize, end: usize) {
-    for line in (start..end).step_by(LINE) {
-        let line = line as *mut [u64; LINE / 8];
-        // SAFETY: as the caller promises. What frames have left there are words.
-        unsafe {
-            if line.read_volatile().iter().fold(0, |any, word| any | word) != 0 {
-                line.write_volatile([0; LINE / 8]);
-            }
-        }
-    }
+fn wipe_deep() {
+    black_box(&mut [0u8; DEEP]);
 }
 
 fn heap_end() -> usize {

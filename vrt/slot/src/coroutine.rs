@@ -411,7 +411,7 @@ pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
 /// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that
 /// this is inlined into, and a frame that holds futures is long.)
 #[inline(always)]
-pub(crate) fn stack_pointer() -> usize {
+fn stack_pointer() -> usize {
     let address: usize;
     // SAFETY: only reads the register.
     unsafe {

@@ -87,10 +87,8 @@ pub fn kept<T: 'static>(number: u32) -> Option<Rc<T>> {
 /// Has a task polled until it is done. It is polled once at once.
 pub fn spawn(mut task: Task) {
     let waker = rank_waker();
-    if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
-        && let Some(locals) = current()
-    {
-        locals.tasks.borrow_mut().push(task);
+    if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+        adopt(task);
     }
 }
 
@@ -99,13 +97,25 @@ pub fn spawn(mut task: Task) {
 pub fn adopt(task: Task) {
     if let Some(locals) = current() {
         locals.tasks.borrow_mut().push(task);
+        set_has_tasks(true);
     }
 }
 
 /// Whether any task is under way.
 #[inline(always)]
 pub fn has_tasks() -> bool {
-    existing().is_some_and(|locals| !locals.tasks.borrow().is_empty())
+    let slot = hooks::heap_in_use();
+    // SAFETY: the running rank's header, in which nobody else touches this.
+    !slot.is_null() && unsafe { (*slot).has_tasks.get() }
+}
+
+/// Says so where it is asked. To be called whenever the list of tasks has changed.
+fn set_has_tasks(has: bool) {
+    let slot = hooks::heap_in_use();
+    if !slot.is_null() {
+        // SAFETY: as in `has_tasks`.
+        unsafe { (*slot).has_tasks.set(has) };
+    }
 }
 
 /// Polls all tasks of the running rank. Returns whether one is done: then whoever waits for it has
@@ -120,12 +130,14 @@ fn poll_all(context: &mut Context<'_>) -> bool {
     let Some(locals) = existing() else { return false };
     // Taken out meanwhile: a task may complete something that asks for tasks.
     let mut tasks = std::mem::take(&mut *locals.tasks.borrow_mut());
+    set_has_tasks(false);
     let before = tasks.len();
     tasks.retain_mut(|task| matches!(task.as_mut().poll(context), Poll::Pending));
     let one_is_done = tasks.len() < before;
     let mut now = locals.tasks.borrow_mut();
     tasks.append(&mut now);
     *now = tasks;
+    set_has_tasks(!now.is_empty());
     one_is_done
 }
 
@@ -150,6 +162,7 @@ pub fn end() {
     // SAFETY: as in `current`; the box is taken out before it is dropped.
     unsafe {
         let locals = (*slot).locals.replace(std::ptr::null_mut());
+        (*slot).has_tasks.set(false);
         if !locals.is_null() {
             drop(Box::from_raw(locals));
         }

@@ -37,6 +37,9 @@ pub struct SlotHeader {
     pub wakers: AtomicI32,
     /// What the rank keeps for the runtime in its own heap, or null.
     pub locals: Cell<*mut Locals>,
+    /// Whether there are tasks among it. Each call that waits asks: with very many ranks it would wait for that line of the
+    /// heap to come from memory.
+    pub(crate) has_tasks: Cell<bool>,
     /// The thread pointer that the rank runs with; 0: its PE's.
     pub(crate) thread_pointer: Cell<usize>,
     /// The PE whose thread-local variables the rank's thread block has copies of.
@@ -82,6 +85,7 @@ impl SlotHeader {
                 held: Held::default(),
                 kept_by: Cell::new(0),
                 locals: Cell::new(std::ptr::null_mut()),
+                has_tasks: Cell::new(false),
                 thread_pointer: Cell::new(0),
                 thread_locals_of: Cell::new(0),
                 signals: Cell::new(std::ptr::null_mut()),

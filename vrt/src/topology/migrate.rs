@@ -251,7 +251,7 @@ mod tests {
 
     const MARK: usize = 0x5eed_0000_0bad_cafe;
     /// Words that an earlier call has left.
-    const LEFT: usize = 3000;
+    const LEFT: usize = 200;
 
     #[inline(never)]
     fn leave() {

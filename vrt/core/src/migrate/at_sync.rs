@@ -59,12 +59,31 @@ pub struct AtSyncRanks {
     pub gone: (u64, Duration),
     /// Something happened after which all ranks may wait in `migrate`.
     changed: bool,
+    /// Ranks that have not ended of which it is known that they are here: as many as were last counted, less those that
+    /// have gone or ended since.
+    known: usize,
 }
 
 impl AtSyncRanks {
     /// Whether something happened since this was last asked after which all ranks may wait.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Whether all ranks of the PE may wait in `migrate`. To count them takes a line of memory for each, which shall not
+    /// be for each that comes to wait.
+    pub fn may_be_all(&self) -> bool {
+        self.waiting.len() >= self.known
+    }
+
+    /// So many ranks of the PE have been counted that have not ended.
+    pub fn counted(&mut self, ranks: usize) {
+        self.known = ranks;
+    }
+
+    /// A rank has ended here, or has gone.
+    pub fn one_less(&mut self) {
+        self.known = self.known.saturating_sub(1);
     }
 
     /// Something was done for a rank that moves by its own wish.
@@ -186,4 +205,35 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     tracing::trace!(rank, to, bytes = at_sync.len, "moves by its state");
     dispatch(core, rank, to, &mut moving);
     Ok(at_sync.len as u64)
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranks were counted for each one that came to wait in `migrate`, so that a step among 16,384 of a PE took a second.
+    #[test]
+    fn ranks_are_counted_when_all_may_wait() {
+        let mut ranks = AtSyncRanks::default();
+        // How many there are is not known yet.
+        assert!(ranks.may_be_all());
+        ranks.counted(3);
+        for rank in 0..2 {
+            ranks.waiting.push((rank, 1));
+            assert!(!ranks.may_be_all());
+        }
+        ranks.waiting.push((2, 1));
+        assert!(ranks.may_be_all());
+    }
+
+    #[test]
+    fn a_rank_that_goes_is_not_waited_for() {
+        let mut ranks = AtSyncRanks::default();
+        ranks.counted(2);
+        ranks.waiting.push((0, 1));
+        assert!(!ranks.may_be_all());
+        ranks.one_less();
+        assert!(ranks.may_be_all());
+        (0..3).for_each(|_| ranks.one_less());
+        assert!(ranks.may_be_all());
+    }
 }

@@ -182,7 +182,8 @@ fn try_to_go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
             migration.ship(core, rank, to)?
         }
     };
-    let costs = &mut engine.extension::<Migration>().costs;
+    let Migration { at_sync, costs, .. } = engine.extension::<Migration>();
+    at_sync.one_less();
     costs.ranks += 1;
     costs.packing += began.elapsed().as_secs_f64();
     Ok(bytes)

@@ -1,0 +1,216 @@
+//! `scripts/bench growth`: what do a switch, a barrier, an allreduce, a balancing step and a rank's memory come to as ranks
+//! grow many?
+//!
+//! Each is measured by `vrt-bench many` from 16 to 100,000 ranks on a PE, and given for each rank: a runtime that does the
+//! same for a rank however many there are has flat lines, and what bends them is a cache that is full, or a fault.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `system` | what is measured, and by which program |
+//! | `curve` | costs over numbers of ranks, and where they bend |
+//! | `report` | the tables, the figures, and the numbers as JSON |
+
+mod curve;
+mod report;
+mod system;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::table::own_directory;
+use system::{Aspect, Program, Sample, available_memory};
+
+/// What `scripts/bench growth` can be told.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(
+    name = "scripts/bench growth",
+    bin_name = "scripts/bench growth",
+    version,
+    about = "Show what ranks cost as they grow many",
+    long_about = "Show what ranks cost as they grow many.\n\n\
+        Measures the start, a switch, a barrier, an allreduce, a balancing step and the memory of a rank, from 16 to 100,000 \
+        ranks on a PE: on one PE for a switch, on two for the rest. Says where a cost bends. Writes report.md, time.svg, \
+        balance.svg, start.svg, memory.svg and growth.json."
+)]
+pub struct Args {
+    /// Numbers of ranks on a PE, with commas between [default: 16 to 65536 by fours, and 100000]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
+    ranks_per_pe: Vec<u32>,
+
+    /// What is measured, with commas between
+    #[arg(
+        long,
+        value_name = "ASPECTS",
+        value_delimiter = ',',
+        default_value = "start,switch,barrier,allreduce,balance"
+    )]
+    what: Vec<Aspect>,
+
+    /// Runs of each, of which the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// One round up to 16,384 ranks on a PE: a rough picture in less than a minute
+    #[arg(long, conflicts_with_all = ["rounds", "ranks_per_pe", "million"])]
+    quick: bool,
+
+    /// Also start 1,000,000 ranks, once: they meet in a barrier and end
+    #[arg(long)]
+    million: bool,
+
+    /// PEs, but for a switch
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pes: u32,
+
+    /// Where to write the figures and the report
+    #[arg(long, value_name = "FOLDER", default_value = "growth-results")]
+    out: PathBuf,
+}
+
+/// The most ranks on a PE that can be asked for.
+const MOST_RANKS: i64 = 1_000_000;
+const COUNTS: [u32; 8] = [16, 64, 256, 1024, 4096, 16_384, 65_536, 100_000];
+/// The same where there is little time.
+const FEW: usize = 6;
+const MILLION: u32 = 1_000_000;
+/// More than a rank needs.
+const BYTES_PER_RANK: u64 = 20 << 10;
+
+impl Args {
+    /// Numbers of ranks on a PE in order, each once.
+    fn counts(&self) -> Vec<u32> {
+        let mut counts = match (self.quick, self.ranks_per_pe.as_slice()) {
+            (true, _) => COUNTS[..FEW].to_vec(),
+            (false, []) => COUNTS.to_vec(),
+            (false, some) => some.to_vec(),
+        };
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+
+    /// What is measured, in the order of reports and each once.
+    fn aspects(&self) -> Vec<Aspect> {
+        Aspect::ALL.into_iter().filter(|it| self.what.contains(it)).collect()
+    }
+
+    fn rounds(&self) -> u32 {
+        if self.quick { 1 } else { self.rounds }
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A program has failed, or a file of numbers cannot be written.
+    #[error(transparent)]
+    Program(#[from] crate::table::Error),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] experiments::WriteError),
+    /// The machine has too little memory for the ranks.
+    #[error(
+        "{ranks} ranks need up to {} MiB of memory, and {} MiB are available",
+        needed >> 20, available >> 20
+    )]
+    Memory {
+        /// The ranks.
+        ranks: u64,
+        /// Bytes that they need.
+        needed: u64,
+        /// Bytes that there are.
+        available: u64,
+    },
+}
+
+/// All runs of an aspect with a number of ranks on a PE.
+struct Series {
+    aspect: Aspect,
+    ranks_per_pe: u32,
+    /// One for each round.
+    samples: Vec<Sample>,
+}
+
+/// Refuses to run more ranks than there is memory for.
+fn expect_memory(ranks: u64) -> Result<(), Error> {
+    let needed = ranks * BYTES_PER_RANK;
+    match available_memory() {
+        Some(available) if available < needed => Err(Error::Memory { ranks, needed, available }),
+        _ => Ok(()),
+    }
+}
+
+/// Runs everything in turn and writes the report.
+///
+/// # Errors
+///
+/// When a program fails, there is too little memory, or a file cannot be written.
+pub fn run(args: &Args) -> Result<(), Error> {
+    let program = Program { vrt_bench: own_directory()?.join("vrt-bench") };
+    // What cannot be written should not be measured first.
+    let folder = experiments::Folder::create(&args.out)?;
+    let most = args.counts().last().copied().unwrap_or_default();
+    let most = u64::from(most) * u64::from(args.pes);
+    expect_memory(if args.million { most.max(MILLION.into()) } else { most })?;
+    let mut all: Vec<Series> = (args.counts().into_iter())
+        .flat_map(|count| args.aspects().into_iter().map(move |aspect| (count, aspect)))
+        .map(|(ranks_per_pe, aspect)| Series { aspect, ranks_per_pe, samples: Vec::new() })
+        .collect();
+    let (begin, jobs_of_round) = (Instant::now(), all.len());
+    let jobs = jobs_of_round * args.rounds() as usize + usize::from(args.million);
+    let tell = |job: usize, what: &str| {
+        eprintln!("{job}/{jobs} after {:.0} s: {what}", begin.elapsed().as_secs_f64());
+    };
+    for round in 0..args.rounds() as usize {
+        for (at, series) in all.iter_mut().enumerate() {
+            let (aspect, ranks) = (series.aspect, series.ranks_per_pe);
+            let what = format!("{}, {ranks} ranks per PE", aspect.title());
+            tell(round * jobs_of_round + at + 1, &what);
+            series.samples.push(program.run(aspect, aspect.pes(args.pes), ranks)?);
+        }
+    }
+    let million = if args.million {
+        tell(jobs, "the start of 1,000,000 ranks");
+        expect_memory(MILLION.into())?;
+        Some(program.run_million(MILLION, args.pes)?)
+    } else {
+        None
+    };
+    report::write(args, folder, &all, million.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn counts_come_in_order_and_once() {
+        let parse = |args: &[&str]| Args::try_parse_from([&["growth"], args].concat());
+        assert_eq!(parse(&[]).unwrap().counts(), COUNTS);
+        assert_eq!(parse(&["--ranks-per-pe", "64,16,64"]).unwrap().counts(), [16, 64]);
+        assert_eq!(parse(&["--quick"]).unwrap().counts().last(), Some(&16_384));
+        let some = parse(&["--what", "balance,switch,balance"]).unwrap();
+        assert_eq!(some.aspects(), [Aspect::Switch, Aspect::Balance]);
+        for wrong in [
+            &["--ranks-per-pe", "0"][..],
+            &["--ranks-per-pe", "2000000"],
+            &["--what", "luck"],
+            &["--quick", "--rounds", "2"],
+            &["--quick", "--million"],
+            &["--rounds", "0"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn ranks_without_memory_are_refused() {
+        assert!(expect_memory(1).is_ok());
+        let error = expect_memory(1 << 40).unwrap_err().to_string();
+        assert!(error.contains("1099511627776 ranks need up to"), "{error}");
+    }
+}
