@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
 
-    /// Three pairs of shorter runs: a rough picture in less than a minute
+    /// Three pairs of shorter runs: a rough picture, in some minutes
     #[arg(long, conflicts_with = "pairs")]
     quick: bool,
 
