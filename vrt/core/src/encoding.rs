@@ -1,5 +1,5 @@
 //! The one place that knows how serde values become bytes: bincode 2's format, with integers at their
-//! full length. bincode writes them; the [`decoder`] here reads them.
+//! full length. bincode writes them; the decoder here reads them.
 
 mod decoder;
 
