@@ -67,6 +67,9 @@ fi
 step "ranks leave a busy core"
 try cargo test --quiet -p vrt-tests --test noisy_neighbour -- --ignored
 
+step "rocket-mini: every problem of every code on 1 to 8 ranks"
+try cargo test --quiet -p rocket-mini --test every_size -- --ignored
+
 step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
 # compiler inlines is run as released, too.

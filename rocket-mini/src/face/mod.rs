@@ -115,7 +115,7 @@ pub fn graded_lines(cells: usize, grading: f64) -> Vec<f64> {
     use std::f64::consts::TAU;
     let place = |line: usize| {
         let t = line as f64 / cells as f64;
-        t + grading / TAU * (TAU * t).sin()
+        t + grading / TAU * libm::sin(TAU * t)
     };
     (0..=cells).map(|line| if line == cells { 1.0 } else { place(line) }).collect()
 }

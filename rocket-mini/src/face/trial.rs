@@ -93,7 +93,7 @@ pub fn run(
 
     // Of each face a constant, a linear, and a wild load.
     let jumps =
-        |face: &Face| [0, 1, 2, 3].map(|c| 2.0 + (3.0 * (face.number * 4 + c) as f64).sin());
+        |face: &Face| [0, 1, 2, 3].map(|c| 2.0 + libm::sin(3.0 * (face.number * 4 + c) as f64));
     let given: Vec<[f64; 12]> = (fluid.iter())
         .map(|face| {
             let mut row = [1.0; 12];

@@ -98,7 +98,8 @@ impl Block {
         0.5 * (self.heights[a] + self.heights[b]) / self.extent.lengths[1] as f64
     }
 
-    /// Finds the faces across y of a row of columns.
+    /// Finds the faces across y of a row of columns. The lanes beyond its end have those of its last
+    /// column, as the cells that [`gather`](super::flux::gather) gives them are its last cell again.
     pub(super) fn find_tilt(&self, k: usize, tilt: &mut Tilt) {
         let [dx, dz] = self.spacings();
         let nx = self.extent.lengths[0];
@@ -113,6 +114,10 @@ impl Block {
             tilt.along_z[i] = 0.5 * dx * ((y00 + y10) - (y01 + y11));
             tilt.burned[i] = dx * dz * self.column_mean(&self.burning, i, k);
             tilt.moved[i] = dx * dz * self.column_mean(&self.motion, i, k);
+        }
+        for row in [&mut tilt.along_x, &mut tilt.along_z, &mut tilt.burned, &mut tilt.moved] {
+            let last = row[nx - 1];
+            row[nx..].fill(last);
         }
     }
 

@@ -37,7 +37,7 @@ pub struct Propellant {
 impl Propellant {
     /// How fast it recedes.
     pub fn rate(&self, pressure: f64) -> f64 {
-        self.coefficient * pressure.max(0.0).powf(self.exponent)
+        self.coefficient * libm::pow(pressure.max(0.0), self.exponent)
     }
 }
 
@@ -168,8 +168,8 @@ fn vortex([x, y]: [f64; 2], gas: Gas) -> Primitive {
     const STRENGTH: f64 = 5.0;
     let g = gas.gamma;
     let square = x * x + y * y;
-    let swirl = STRENGTH / std::f64::consts::TAU * (0.5 * (1.0 - square)).exp();
+    let swirl = STRENGTH / std::f64::consts::TAU * libm::exp(0.5 * (1.0 - square));
     let temperature = 1.0 - (g - 1.0) / (2.0 * g) * swirl * swirl;
-    let density = temperature.powf(1.0 / (g - 1.0));
+    let density = libm::pow(temperature, 1.0 / (g - 1.0));
     [density, 1.0 - swirl * y, 1.0 + swirl * x, 0.0, density * temperature]
 }

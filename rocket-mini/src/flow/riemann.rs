@@ -3,6 +3,8 @@
 //! Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, chapter 4: Newton's method for
 //! the pressure between the waves, then the state on each ray.
 
+use libm::pow;
+
 use super::gas::Gas;
 
 /// A state of one-dimensional flow: density, velocity, pressure.
@@ -82,15 +84,15 @@ impl Riemann {
             let k = (g - 1.0) / (g + 1.0);
             return mirrored(density * (ratio + k) / (k * ratio + 1.0), contact, self.pressure);
         }
-        let behind = c * ratio.powf((g - 1.0) / (2.0 * g));
+        let behind = c * pow(ratio, (g - 1.0) / (2.0 * g));
         if s <= u - c {
             side
         } else if s >= contact - behind {
-            mirrored(density * ratio.powf(1.0 / g), contact, self.pressure)
+            mirrored(density * pow(ratio, 1.0 / g), contact, self.pressure)
         } else {
             let inside = 2.0 / (g + 1.0) * (c + (g - 1.0) / 2.0 * (u - s));
-            let density = density * (inside / c).powf(2.0 / (g - 1.0));
-            let pressure = pressure * (inside / c).powf(2.0 * g / (g - 1.0));
+            let density = density * pow(inside / c, 2.0 / (g - 1.0));
+            let pressure = pressure * pow(inside / c, 2.0 * g / (g - 1.0));
             mirrored(density, inside + s, pressure)
         }
     }
@@ -108,8 +110,8 @@ fn across_wave(gas: Gas, [density, _, pressure]: State, to: f64) -> (f64, f64) {
     } else {
         let c = (g * pressure / density).sqrt();
         let ratio = to / pressure;
-        let velocity = 2.0 * c / (g - 1.0) * (ratio.powf((g - 1.0) / (2.0 * g)) - 1.0);
-        (velocity, ratio.powf(-(g + 1.0) / (2.0 * g)) / (density * c))
+        let velocity = 2.0 * c / (g - 1.0) * (pow(ratio, (g - 1.0) / (2.0 * g)) - 1.0);
+        (velocity, pow(ratio, -(g + 1.0) / (2.0 * g)) / (density * c))
     }
 }
 

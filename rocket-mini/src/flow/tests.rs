@@ -110,6 +110,36 @@ fn a_moving_grid_leaves_a_uniform_flow_as_it_is() {
     });
 }
 
+/// The length of a step follows from the fastest wave of all blocks, so it must not depend on how the
+/// domain is cut: also where the cells of a block along x do not fill the last lanes.
+#[test]
+fn the_fastest_wave_is_the_same_however_the_domain_is_cut() {
+    let (problem, cells) = (Problem::Chamber, [28, 4, 6]);
+    let fastest = |ranks: usize| {
+        let blocks = Blocks::new(ranks, cells, 1.0).unwrap();
+        let of_block = (0..ranks).map(|rank| {
+            let extent = blocks.extent(rank);
+            let mut block = Block::new(problem, Limiter::VanLeer, cells, extent);
+            block.set_all(problem.gas().conserved([1.3, -2.0, 7.0, -1.0, 2.1]));
+            for k in 0..=extent.lengths[2] {
+                for i in 0..=extent.lengths[0] {
+                    let (x, z) = (extent.start[0] + i, extent.start[2] + k);
+                    let at = block.corner(i, k);
+                    block.heights[at] = 10.0 - 0.3 * x as f64 - 0.1 * z as f64;
+                    block.motion[at] = -0.02 * x as f64;
+                }
+            }
+            block.fastest()
+        });
+        of_block.fold(0.0, f64::max)
+    };
+    let of_one = fastest(1);
+    assert!(of_one.is_finite());
+    for ranks in 2..=9 {
+        assert_eq!(fastest(ranks), of_one, "{ranks} ranks");
+    }
+}
+
 #[test]
 fn any_number_of_ranks_computes_the_bits_of_one_block() {
     for (problem, size, unevenness) in

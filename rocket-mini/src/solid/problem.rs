@@ -68,8 +68,8 @@ impl Problem {
         std::array::from_fn(|axis| {
             let is_inside = (0..3).all(|a| node[a] > 0 && node[a] < elements[a]);
             let shift = if self == Self::Patch && is_inside {
-                0.2 * (1.3 * node[0] as f64 + 2.1 * node[1] as f64 + 3.7 * (node[2] + axis) as f64)
-                    .sin()
+                let [x, y, z] = [node[0], node[1], node[2] + axis].map(|at| at as f64);
+                0.2 * libm::sin(1.3 * x + 2.1 * y + 3.7 * z)
             } else {
                 0.0
             };
@@ -92,7 +92,7 @@ impl Problem {
         match self {
             Self::Patch => linear([x, y, z]),
             Self::Cantilever | Self::Vibration => [0.0; 3],
-            Self::Wave => [AMPLITUDE * (PI * x).sin(), 0.0, 0.0],
+            Self::Wave => [AMPLITUDE * libm::sin(PI * x), 0.0, 0.0],
         }
     }
 
@@ -122,7 +122,7 @@ impl Problem {
             Self::Patch => Some(linear([x, y, z])),
             Self::Wave => {
                 let phase = TAU * time / self.period();
-                Some([AMPLITUDE * (PI * x).sin() * phase.cos(), 0.0, 0.0])
+                Some([AMPLITUDE * libm::sin(PI * x) * libm::cos(phase), 0.0, 0.0])
             }
             Self::Cantilever | Self::Vibration => None,
         }

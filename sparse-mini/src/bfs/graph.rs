@@ -1,5 +1,6 @@
 //! Graphs in parts: each rank has a range of the vertices and the arcs that leave them.
 
+use libm::log;
 use mpi::Rank;
 use mpi::exchange::SparseExchange;
 use mpi::traits::*;
@@ -162,7 +163,7 @@ impl Graph {
             let skip = if probability >= 1.0 {
                 0.0
             } else {
-                ((1.0 - random.random::<f64>()).ln() / (1.0 - probability).ln()).floor()
+                (log(1.0 - random.random::<f64>()) / log(1.0 - probability)).floor()
             };
             low = low.saturating_add(1).saturating_add(skip.min(1e15) as i64);
             while high < own && low >= high as i64 {

@@ -12,6 +12,7 @@ mod tree;
 pub use bisection::{Bisection, Weighted};
 pub use tree::{Field, Point, Tree};
 
+use libm::pow;
 use mpi::Rank;
 use mpi::collective::SystemOperation;
 use mpi::exchange::SparseExchange;
@@ -106,11 +107,11 @@ pub fn two_galaxies(settings: &Settings, numbers: std::ops::Range<u64>) -> Vec<B
         // The inverse of the mass inside a radius (Aarseth, Hénon, Wielen 1974), but for the
         // outermost tenth.
         let inside: f64 = random.random_range(0.0..0.9);
-        let radius = 1.0 / (inside.powf(-2.0 / 3.0) - 1.0).sqrt();
+        let radius = 1.0 / (pow(inside, -2.0 / 3.0) - 1.0).sqrt();
         let speed = loop {
             let q: f64 = random.random();
-            if random.random::<f64>() * 0.1 < q * q * (1.0 - q * q).powf(3.5) {
-                break q * std::f64::consts::SQRT_2 * (1.0 + radius * radius).powf(-0.25);
+            if random.random::<f64>() * 0.1 < q * q * pow(1.0 - q * q, 3.5) {
+                break q * std::f64::consts::SQRT_2 * pow(1.0 + radius * radius, -0.25);
             }
         };
         let place = direction(&mut random).map(|x| x * radius);
@@ -141,7 +142,7 @@ fn direction(random: &mut impl Rng) -> [f64; 3] {
     let z: f64 = random.random_range(-1.0..1.0);
     let angle = random.random_range(0.0..std::f64::consts::TAU);
     let r = (1.0 - z * z).sqrt();
-    [r * angle.cos(), r * angle.sin(), z]
+    [r * libm::cos(angle), r * libm::sin(angle), z]
 }
 
 impl Galaxy {
