@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::process::Command;
+mod common;
 
+use common::limited;
 use vrt_bench::measure::Measured;
 
 #[test]
@@ -15,7 +16,7 @@ fn wrong_options_are_named_in_a_line() {
         &["--quick", "--bytes", "4K"],
         &["--quick", "--rounds", "2"],
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench-copies"));
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench-copies"));
         let output = command.args(wrong).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
@@ -26,7 +27,7 @@ fn wrong_options_are_named_in_a_line() {
 #[test]
 fn messages_arrive_in_buffers_that_are_touched() {
     for bytes in ["1000", "40000", "2000000"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench"));
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
         command.args(["pingpong", "--touch", "--bytes", bytes, "--operations", "10"]);
         command.args(["--repetitions", "3", "--pes", "2", "--ranks", "2", "--no-pin"]);
         let output = command.output().unwrap();

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
+use common::limited;
 use vrt_bench::measure::Measured;
 use vrt_bench::programs::metg::{Graph, Pattern};
 
@@ -33,7 +36,7 @@ fn expected(pattern: Pattern, width: usize) -> Vec<String> {
 }
 
 fn job(pattern: Pattern, width: usize, options: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench"));
+    let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
     command.args(["metg", "--pattern", pattern.name(), "--steps", "200", "--iterations", "20,1"]);
     command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-pin"]);
     run(command.args(options))
@@ -87,7 +90,7 @@ fn the_c_twin_gives_the_same() {
 #[test]
 fn wrong_options_are_named() {
     for (option, value) in [("--bytes", "20"), ("--pattern", "ring"), ("--iterations", "few")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench"));
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
         let output = command.args(["metg", option, value]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(option), "{option}");
@@ -98,7 +101,7 @@ fn wrong_options_are_named() {
         &["--quick", "--steps", "7"],
         &["--lb", "luck"],
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vrt-bench-metg"));
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench-metg"));
         let output = command.args(wrong).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");

@@ -12,6 +12,8 @@
 //! there are nodes, and that of the second for each node; threads work on several nodes at once
 //! where there are many objects.
 
+use std::sync::LazyLock;
+
 use crate::{
     assignment::pe_loads,
     config::{Config, Domain, Parameter},
@@ -19,7 +21,7 @@ use crate::{
     model::{Edge, LoadModel, Object, Pe},
     order::heaviest_first,
     parallel,
-    registry::find,
+    registry::{find, strategies},
     strategy::Strategy,
 };
 
@@ -27,19 +29,20 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Hierarchical;
 
-/// Strategies that this one can call.
-const INNER: &[&str] = &[
-    "null",
-    "greedy",
-    "greedy-refine",
-    "refine",
-    "greedy-comm",
-    "graph-bisection",
-    "orb",
-    "hilbert",
-    "diffusion",
-    "gossip",
-];
+/// Strategies that this one can call: all but itself, those that make chaos, and `metis`, which not every
+/// build has.
+static INNER: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let inner = strategies().iter().filter(|it| !it.is_chaos()).map(|it| it.name());
+    inner.filter(|name| !["hierarchical", "metis"].contains(name)).collect()
+});
+
+static PARAMETERS: LazyLock<[Parameter; 2]> = LazyLock::new(|| {
+    let domain = || Domain::Choice { default: "greedy-refine", of: &INNER };
+    [
+        Parameter { name: "between", help: "the strategy between nodes", domain: domain() },
+        Parameter { name: "within", help: "the strategy within a node", domain: domain() },
+    ]
+});
 
 impl Strategy for Hierarchical {
     fn name(&self) -> &'static str {
@@ -51,18 +54,7 @@ impl Strategy for Hierarchical {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "between",
-                help: "the strategy between nodes",
-                domain: Domain::Choice { default: "greedy-refine", of: INNER },
-            },
-            Parameter {
-                name: "within",
-                help: "the strategy within a node",
-                domain: Domain::Choice { default: "greedy-refine", of: INNER },
-            },
-        ]
+        &*PARAMETERS
     }
 
     fn heeds_communication(&self) -> bool {
@@ -238,9 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_strategies_are_all_but_chaos_and_itself() {
-        let names = crate::strategies().iter().filter(|it| !it.is_chaos()).map(|it| it.name());
-        let names: Vec<_> = names.filter(|it| !["hierarchical", "metis"].contains(it)).collect();
-        assert_eq!(names, INNER);
+    fn a_strategy_that_is_registered_can_be_called_for_nodes() {
+        for name in ["greedy", "gossip"] {
+            assert!(INNER.contains(&name));
+            assert!(create("hierarchical", &[("between", name), ("within", name)]).is_ok());
+        }
+        for name in ["hierarchical", "random", "gready"] {
+            assert!(create("hierarchical", &[("within", name)]).is_err());
+        }
     }
 }

@@ -103,7 +103,10 @@ fn balance_is_as_good_as_each_strategy_can_do() {
 
 #[test]
 fn the_table_of_results_is_up_to_date() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lb-sim")).arg("--table").output();
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "120", env!("CARGO_BIN_EXE_lb-sim")])
+        .arg("--table")
+        .output();
     let output = output.expect("lb-sim runs");
     assert!(output.status.success());
     let printed = String::from_utf8(output.stdout).expect("text");

@@ -11,7 +11,11 @@ use serde_json::Value;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/vt-layout.json");
 
 fn lb_sim(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lb-sim")).args(arguments).output().expect("lb-sim runs")
+    Command::new("timeout")
+        .args(["--kill-after=5", "120", env!("CARGO_BIN_EXE_lb-sim")])
+        .args(arguments)
+        .output()
+        .expect("lb-sim runs")
 }
 
 fn printed(arguments: &[&str]) -> String {

@@ -51,7 +51,11 @@ fn a_trace_is_replayed_with_others() {
     let (trace, page) = (path("job.trace"), path("page.html"));
     write_trace(Path::new(&trace));
     let lb_sim = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_lb-sim")).args(arguments).output().expect("lb-sim runs")
+        Command::new("timeout")
+            .args(["--kill-after=5", "120", env!("CARGO_BIN_EXE_lb-sim")])
+            .args(arguments)
+            .output()
+            .expect("lb-sim runs")
     };
     let output =
         lb_sim(&["replay", &trace, "--cut", "0.01", "--lb", "greedy", "--json", "--html", &page]);

@@ -44,7 +44,8 @@ fn experiments_say_which_program_is_missing() {
         ("caches", "no `valgrind`, which counts instructions and cache misses: install valgrind"),
     ];
     for (name, message) in needed {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
+        let output = std::process::Command::new("/usr/bin/timeout")
+            .args(["--kill-after=5", "120", env!("CARGO_BIN_EXE_rocket-mini")])
             .args(["experiment", name, "--out"])
             .arg(folder.path())
             .env("PATH", folder.path())

@@ -5,8 +5,8 @@
 use std::process::{Command, Output};
 
 fn jacobi(options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rocket-mini"))
-        .arg("jacobi")
+    Command::new("timeout")
+        .args(["--kill-after=5", "120", env!("CARGO_BIN_EXE_rocket-mini"), "jacobi"])
         .args(options)
         .output()
         .expect("the program starts")

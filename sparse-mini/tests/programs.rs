@@ -5,7 +5,8 @@
 use std::process::{Command, Output};
 
 fn sparse_mini(options: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sparse-mini"))
+    Command::new("timeout")
+        .args(["--kill-after=5", "300", env!("CARGO_BIN_EXE_sparse-mini")])
         .args(options.split_whitespace())
         .env("RUST_BACKTRACE", "0")
         .output()

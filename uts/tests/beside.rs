@@ -33,7 +33,8 @@ echo "Wallclock time = 1000.000 sec, performance = 4000 nodes/sec (4000 nodes/se
 
 /// Exit status, standard output and standard error of `uts experiment`.
 fn experiment(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_uts"));
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "300", env!("CARGO_BIN_EXE_uts")]);
     let output = command.arg("experiment").args(arguments).stdin(Stdio::null()).output();
     let output = output.expect("the program can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

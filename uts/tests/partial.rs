@@ -6,15 +6,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The program with these arguments, separated by spaces.
+const UTS: &str = env!("CARGO_BIN_EXE_uts");
+
+/// The program with these arguments, separated by spaces, for a test that ends it.
 fn uts(arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_uts"));
+    let mut command = Command::new(UTS);
     command.args(arguments.split_whitespace()).stdin(Stdio::null());
     command
 }
 
 fn run(arguments: &str) -> (Output, String, String) {
-    let output = uts(arguments).output().expect("the program can be started");
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=5", "300", UTS]).args(arguments.split_whitespace());
+    let output = limited.stdin(Stdio::null()).output().expect("the program can be started");
     let [stdout, stderr] =
         [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it).into_owned());
     (output, stdout, stderr)

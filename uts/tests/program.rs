@@ -4,7 +4,8 @@ use std::process::{Command, Output};
 
 /// Runs `uts` with these arguments, separated by spaces.
 fn uts(arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_uts"))
+    Command::new("timeout")
+        .args(["--kill-after=5", "300", env!("CARGO_BIN_EXE_uts")])
         .args(arguments.split_whitespace())
         .output()
         .expect("the program can be started")

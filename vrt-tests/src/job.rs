@@ -5,12 +5,42 @@
 //! the test is about moving. Panics say what is wrong: only tests use it.
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 /// Seconds after which a job is taken to hang, on the busiest machine; `VRT_TEST_LIMIT` names
 /// others.
 fn limit() -> String {
     std::env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "300".to_owned())
+}
+
+/// A command that starts a program of ours, and ends it when it hangs: with status 124, or 137 if it does
+/// not listen. Signals for the program would come to `timeout`; see [`unlimited`].
+#[must_use]
+pub fn program(path: impl AsRef<OsStr>) -> Command {
+    limited(&unlimited(path))
+}
+
+/// A command that starts a program of ours which the test itself ends, whatever happens.
+#[must_use]
+pub fn unlimited(path: impl AsRef<OsStr>) -> Command {
+    Command::new(path)
+}
+
+/// A command that is ended when it hangs.
+fn limited(command: &Command) -> Command {
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=5", &limit()]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    limited
 }
 
 /// A job that has ended.
@@ -30,18 +60,19 @@ impl Job {
     /// Runs a program with these arguments, separated by spaces; ends it if it hangs.
     #[must_use]
     pub fn run(program: &str, arguments: &str) -> Job {
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=5", &limit(), program]).args(arguments.split_whitespace());
+        let mut command = unlimited(program);
+        command.args(arguments.split_whitespace());
         let mut job = Job::of(command);
         job.name = arguments.to_owned();
         job
     }
 
-    /// Runs a command.
+    /// Runs a command; ends it if it hangs.
     #[must_use]
     pub fn of(mut command: Command) -> Job {
-        command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
-        let output = command.output().expect("the program can be started");
+        command.env("RUST_BACKTRACE", "0");
+        let mut limited = limited(&command);
+        let output = limited.stdin(Stdio::null()).output().expect("the program can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Job {
             name: format!("{command:?}"),
@@ -130,6 +161,14 @@ mod tests {
         for text in ["", "soak: it broke", "token", "not ok", "look: ok so far", ", ok?"] {
             assert!(!says_ok(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_asked_of_a_command_is_asked_of_the_limited_one() {
+        let mut command = unlimited("sh");
+        command.args(["-c", "echo $0 $VRT_OF_TEST ${HOME-none}; pwd", "x"]);
+        command.env("VRT_OF_TEST", "7").env_remove("HOME").current_dir("/");
+        assert_eq!(Job::of(command).succeeds().out, "x 7 none\n/\n");
     }
 
     #[test]

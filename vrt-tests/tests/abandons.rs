@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use vrt_tests::job;
 
 fn run(how: &str) -> (Output, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_abandons")).arg(how).output().unwrap();
+    let output = job::program(env!("CARGO_BIN_EXE_abandons")).arg(how).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     (output, out, err)

@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use vrt_tests::job;
+
 /// Runs a job; what it said on stderr. It is ended after two minutes.
 #[track_caller]
 fn run(program: &str, arguments: &str) -> String {
@@ -103,7 +105,7 @@ fn what_was_found_is_kept_for_the_next_run() {
         ("--lb auto --lb-arg by=2".to_owned(), "allowed is strategies=NAME+NAME.."),
         ("--lb auto --lb-arg strategies=gready".to_owned(), "no load-balancing strategy `gready`"),
     ] {
-        let output = Command::new(STRESS).args(arguments.split_whitespace()).output().unwrap();
+        let output = job::program(STRESS).args(arguments.split_whitespace()).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {err}");
         assert!(err.contains(reason), "{arguments}: {err}");
@@ -113,7 +115,7 @@ fn what_was_found_is_kept_for_the_next_run() {
 
 #[test]
 fn reports_that_there_are_not_are_refused() {
-    let output = Command::new(STRESS).args(["--lb-report", "always"]).output().unwrap();
+    let output = job::program(STRESS).args(["--lb-report", "always"]).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("always") && err.contains("steps, end, off"), "{err}");

@@ -4,27 +4,16 @@
 //! on the same PE.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Output, Stdio};
+
+use vrt_tests::job;
 
 /// Runs a job of `blocks` with 8 ranks on 2 PEs; one that hangs is killed.
 #[track_caller]
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_blocks"));
+    let mut command = job::program(env!("CARGO_BIN_EXE_blocks"));
     command.args(["--pes", "2", "--ranks", "8"]).args(arguments).env("RUST_BACKTRACE", "0");
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            // SAFETY: a plain system call; the supervisor ends its PEs.
-            unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
-            let output = child.wait_with_output().unwrap();
-            panic!("{arguments:?} hangs: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    child.wait_with_output().unwrap()
+    command.stdin(Stdio::null()).output().unwrap()
 }
 
 fn stderr(output: &Output) -> String {

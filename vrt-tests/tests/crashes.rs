@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use vrt_tests::job;
+
 /// A job of `crashes` in a directory of its own.
 struct Job {
     command: Command,
@@ -16,7 +18,7 @@ impl Job {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(&directory).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crashes"));
+        let mut command = job::program(env!("CARGO_BIN_EXE_crashes"));
         command.args(["--pes", "2", "--ranks", "8"]).args(arguments).current_dir(&directory);
         command.env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         Job { command, directory }

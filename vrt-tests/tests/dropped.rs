@@ -2,13 +2,15 @@
 //! lost, and no memory is touched that is not the runtime's.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use vrt_tests::job;
 
 /// Runs a job inside a node, and between nodes.
 #[track_caller]
 fn right(what: &str, ranks: &str) {
     for node in ["2", "1"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_dropped"))
+        let output = job::program(env!("CARGO_BIN_EXE_dropped"))
             .args(["--pes", "2", "--ranks", ranks, "--node-size", node, what])
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use vrt_tests::job;
 use vrt_tests::running::{Running, cpu_ticks};
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
@@ -14,7 +15,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// A job of `misbehave`.
 fn job(arguments: &[&str]) -> Command {
-    with_arguments(Command::new(MISBEHAVE), arguments)
+    with_arguments(job::unlimited(MISBEHAVE), arguments)
 }
 
 fn with_arguments(mut command: Command, arguments: &[&str]) -> Command {
@@ -24,9 +25,8 @@ fn with_arguments(mut command: Command, arguments: &[&str]) -> Command {
 
 /// Runs it to its end; if it hangs, to that of our patience, which is status 124 or 137.
 fn run(arguments: &[&str]) -> (Output, String) {
-    let mut patient = Command::new("timeout");
-    patient.args(["--kill-after=5", "120", MISBEHAVE]);
-    let output = with_arguments(patient, arguments).stdin(Stdio::null()).output().unwrap();
+    let output =
+        with_arguments(job::program(MISBEHAVE), arguments).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, text)
 }
@@ -161,19 +161,22 @@ fn an_invalid_access_names_the_rank() {
 fn wrong_options_are_named() {
     ends_with(&["--rankz", "4", "nothing"], 2, &["--rankz"]);
     ends_with(&["nothing", "--stack", "10"], 2, &["a stack of 10 bytes", "64 KiB"]);
-    let mut zero = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    let mut zero = job::program(MISBEHAVE);
     let output = zero.args(["--ranks", "0", "nothing"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("'0'") && text.contains("from 1 up"), "{text}");
-    let output = job(&["nothing"]).env("VRT_EAGER", "lots").output().unwrap();
+    let output = with_arguments(job::program(MISBEHAVE), &["nothing"])
+        .env("VRT_EAGER", "lots")
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("'lots'") && output.status.code() == Some(2), "{text}");
 }
 
 #[test]
 fn more_pes_than_cores_work_with_a_note() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    let mut command = job::program(MISBEHAVE);
     let pes = std::thread::available_parallelism().unwrap().get() * 3;
     let pes = pes.to_string();
     let output = command.args(["--pes", &pes, "--ranks", "40", "nothing"]).output().unwrap();

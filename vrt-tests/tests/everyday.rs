@@ -2,9 +2,7 @@
 //! stay and say why.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
-
-use vrt_tests::job::Job;
+use vrt_tests::job::{self, Job};
 
 const EVERYDAY: &str = env!("CARGO_BIN_EXE_everyday");
 const EVERY_MS: &str = "--lb random --lb-period 1ms";
@@ -13,7 +11,7 @@ const EVERY_MS: &str = "--lb random --lb-period 1ms";
 #[track_caller]
 fn run_each(list: &str, options: &str) -> Vec<Job> {
     let names = Job::of({
-        let mut names = Command::new(EVERYDAY);
+        let mut names = job::unlimited(EVERYDAY);
         names.arg(list);
         names
     });

@@ -1,21 +1,12 @@
 //! What does not grow, however long a job runs.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
+use vrt_tests::job::Job;
 
-/// Runs a job; what it printed and said. It is ended after two minutes.
+/// Runs a job that has to end well.
 #[track_caller]
-fn run(program: &str, arguments: &str) -> (String, String) {
-    let output = Command::new("timeout")
-        .args(["--kill-after=5", "120", program])
-        .args(arguments.split_whitespace())
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{arguments}: {}: {out}{err}", output.status);
-    (out, err)
+fn run(program: &str, arguments: &str) -> Job {
+    Job::run(program, arguments).succeeds()
 }
 
 const GROWTH: &str = env!("CARGO_BIN_EXE_growth");
@@ -27,13 +18,13 @@ const NODES: [&str; 2] = ["", "--node-size 1"];
 /// slower.
 #[test]
 fn dropped_communicators_and_windows_are_forgotten() {
-    let (out, _) = run(GROWTH, "--pes 2 --ranks 6 --rounds 300 dropped");
-    assert!(out.contains("300 rounds, ok"), "{out}");
+    let job = run(GROWTH, "--pes 2 --ranks 6 --rounds 300 dropped").is_right();
+    assert_eq!(job.number_before("rounds"), 300, "{job}");
     for nodes in NODES {
         let moving = "--pes 2 --ranks 6 --rounds 150 --lb random --lb-period 1ms";
-        let (out, err) = run(GROWTH, &format!("{moving} {nodes} dropped"));
-        assert!(out.contains("150 rounds, ok"), "{out}");
-        assert!(moved(&err) > 0, "{err}");
+        let job = run(GROWTH, &format!("{moving} {nodes} dropped"));
+        assert_eq!(job.number_before("rounds"), 150, "{job}");
+        job.is_right_after_moves(0);
     }
 }
 
@@ -41,9 +32,9 @@ fn dropped_communicators_and_windows_are_forgotten() {
 #[test]
 fn communicators_of_a_former_life_are_forgotten() {
     for nodes in NODES {
-        let (out, _) =
-            run(GROWTH, &format!("--pes 2 --ranks 6 --rounds 20 --move state {nodes} abandoned"));
-        assert!(out.contains("20 lives, ok"), "{out}");
+        let job = format!("--pes 2 --ranks 6 --rounds 20 --move state {nodes} abandoned");
+        let job = run(GROWTH, &job).is_right();
+        assert_eq!(job.number_before("lives"), 20, "{job}");
     }
 }
 
@@ -52,12 +43,12 @@ fn communicators_of_a_former_life_are_forgotten() {
 fn communicators_of_ranks_that_have_ended_are_forgotten() {
     for nodes in NODES {
         let job = format!("--pes 2 --ranks 6 --rounds 20 --statistics {nodes} forgotten");
-        let (out, err) = run(GROWTH, &job);
-        assert!(out.contains("20 rounds, ok"), "{out}");
+        let job = run(GROWTH, &job).is_right();
+        assert_eq!(job.number_before("rounds"), 20, "{job}");
         let lines: Vec<&str> =
-            err.lines().filter(|line| line.contains("groups of ranks")).collect();
-        assert_eq!(lines.len(), 2, "{err}");
-        assert!(lines.iter().all(|line| line.contains(" 0 groups of ranks")), "{err}");
+            job.err.lines().filter(|line| line.contains("groups of ranks")).collect();
+        assert_eq!(lines.len(), 2, "{job}");
+        assert!(lines.iter().all(|line| line.contains(" 0 groups of ranks")), "{job}");
     }
 }
 
@@ -75,8 +66,8 @@ fn unexpected_messages_have_a_limit() {
             "--bytes 1000 --rounds 20000 --from-static",
         ] {
             let limit = "--unexpected 1M --limit 1048576";
-            let (out, _) = run(GROWTH, &format!("{way} --ranks 2 {limit} {kind} flood"));
-            assert!(out.contains("messages, ") && out.contains("ok"), "{out}");
+            let job = run(GROWTH, &format!("{way} --ranks 2 {limit} {kind} flood")).is_right();
+            assert!(job.number_before("messages") > 0, "{job}");
         }
     }
 }
@@ -88,9 +79,9 @@ fn unexpected_messages_have_a_limit_where_ranks_move() {
     for nodes in NODES {
         for kind in ["--bytes 8 --rounds 200000", "--bytes 1000 --rounds 40000"] {
             let limit = "--unexpected 1M --limit 1048576";
-            let (out, err) = run(GROWTH, &format!("{moving} {nodes} {limit} {kind} flood"));
-            assert!(out.contains("messages, ") && out.contains("ok"), "{out}");
-            assert!(moved(&err) > 0, "{err}");
+            let job = run(GROWTH, &format!("{moving} {nodes} {limit} {kind} flood"));
+            assert!(job.number_before("messages") > 0, "{job}");
+            job.is_right_after_moves(0);
         }
     }
 }
@@ -100,9 +91,8 @@ fn unexpected_messages_have_a_limit_where_ranks_move() {
 fn sends_are_buffered_up_to_the_limit() {
     for way in WAYS {
         let job = format!("{way} --ranks 2 --unexpected 64M --bytes 1000 --rounds 20000 flood");
-        let (out, _) = run(GROWTH, &job);
-        let kept: u64 = out.split_whitespace().nth(2).unwrap().parse().unwrap();
-        assert!(kept > 20_000_000, "{out}");
+        let job = run(GROWTH, &job).is_right();
+        assert!(job.number_before("bytes") > 20_000_000, "{job}");
     }
 }
 
@@ -111,8 +101,8 @@ fn sends_are_buffered_up_to_the_limit() {
 fn memory_of_messages_is_given_back() {
     for kind in ["--bytes 8 --rounds 600000", "--bytes 5000 --rounds 20000"] {
         let job = format!("--pes 2 --ranks 2 --unexpected 1G {kind} give-back");
-        let (out, _) = run(GROWTH, &job);
-        assert!(out.contains("KiB after") && out.contains("ok"), "{out}");
+        let job = run(GROWTH, &job).is_right();
+        assert!(job.out.contains("KiB after"), "{job}");
     }
 }
 
@@ -120,15 +110,10 @@ fn memory_of_messages_is_given_back() {
 fn a_deadlock_by_the_limit_names_it() {
     for way in WAYS {
         let job = format!("{way} --ranks 2 --unexpected 10K --rounds 1000 unsafe");
-        let output = Command::new("timeout")
-            .args(["--kill-after=5", "120", GROWTH])
-            .args(job.split_whitespace())
-            .output()
-            .unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(70), "{err}");
-        let row = err.lines().find(|line| line.contains("rank 1 (PE ")).unwrap();
-        assert!(row.contains("waits in receive") && row.contains("--unexpected"), "{err}");
+        let job = Job::run(GROWTH, &job);
+        assert_eq!(job.status, Some(70), "{job}");
+        let row = job.err.lines().find(|line| line.contains("rank 1 (PE ")).unwrap();
+        assert!(row.contains("waits in receive") && row.contains("--unexpected"), "{job}");
     }
 }
 
@@ -137,18 +122,10 @@ fn a_deadlock_by_the_limit_names_it() {
 fn nothing_hangs_without_any_room_for_unexpected_messages() {
     for nodes in ["", "--node-size 2", "--node-size 1"] {
         let chaos = "--pes 4 --ranks 32 --seconds 1 --longest 20000 --lb random --lb-period 2ms";
-        run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 0 {nodes}"));
-        run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} --unexpected 20K {nodes}"));
+        let soak = |room| run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} {room} {nodes}"));
+        let _ = soak("--unexpected 0").is_right();
+        let _ = soak("--unexpected 20K").is_right();
     }
-    let (out, _) =
-        run(env!("CARGO_BIN_EXE_migrate_comms"), "--pes 2 --ranks 6 --rounds 20 --unexpected 0");
-    assert!(out.contains("ok"), "{out}");
-}
-
-/// Ranks that the balancer has moved, as the job's last lines say.
-fn moved(err: &str) -> u64 {
-    let line = err.lines().find(|line| line.contains("load balancing:")).unwrap();
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.iter().position(|word| word.starts_with("rank")).unwrap();
-    words[at - 1].parse().unwrap()
+    let comms = "--pes 2 --ranks 6 --rounds 20 --unexpected 0";
+    let _ = run(env!("CARGO_BIN_EXE_migrate_comms"), comms).is_right();
 }

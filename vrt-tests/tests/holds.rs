@@ -1,11 +1,11 @@
 //! What a rank holds outside its slot: it stays while it does, and goes when it has let go.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
+use vrt_tests::job;
 
 /// Runs a program of this crate; returns its status, its output, and what it said.
 fn run(program: &str, arguments: &str) -> (Option<i32>, String, String) {
-    let output = Command::new(program)
+    let output = job::program(program)
         .args(arguments.split_whitespace())
         .env("RUST_BACKTRACE", "0")
         .output()

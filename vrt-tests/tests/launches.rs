@@ -5,8 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use vrt_tests::job;
+
 fn command(what: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_launches"));
+    let mut command = job::program(env!("CARGO_BIN_EXE_launches"));
     command.arg(what).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
     command
 }
@@ -135,7 +137,7 @@ fn a_job_ends_where_ends_of_children_are_ignored() {
 
 #[test]
 fn a_variable_that_is_set_to_nothing_is_unset() {
-    let mut empty = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+    let mut empty = job::program(env!("CARGO_BIN_EXE_misbehave"));
     empty.args(["--pes", "2", "--ranks", "8", "nothing"]);
     for name in ["VRT_MOVE", "VRT_STACK", "VRT_NO_PIN", "VRT_LB", "VRT_LB_ARG", "VRT_LB_DUMP"] {
         empty.env(name, "");

@@ -1,9 +1,7 @@
 //! Ranks that are moved all the time compute what they compute when they stay.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
-
-use vrt_tests::job::Job;
+use vrt_tests::job::{self, Job};
 use vrt_tests::running::{cpu_ticks, is_alive, until};
 
 /// Runs a program of this crate; checks that it has compared its results.
@@ -92,7 +90,7 @@ fn async_ranks_move_too() {
 fn a_pe_that_dies_in_the_middle_of_a_step_ends_the_job() {
     for nodes in NODES {
         let forever = "--pes 4 --ranks 16 --rounds 1000000000 --lb rotate";
-        let job = Command::new(STRESS)
+        let job = job::unlimited(STRESS)
             .args(format!("{forever} {nodes}").split_whitespace())
             .stderr(std::process::Stdio::piped())
             .spawn()

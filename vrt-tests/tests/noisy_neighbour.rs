@@ -8,9 +8,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
+use vrt_tests::job;
 use vrt_tests::running::until;
 
 const BUSY_RANKS: &str = env!("CARGO_BIN_EXE_busy_ranks");
@@ -38,7 +39,7 @@ impl Drop for Ends {
 
 fn disturb(core: usize) -> Ends {
     let core = core.to_string();
-    Ends(Command::new(BUSY_RANKS).args(["--disturb", &core, "--seconds", "600"]).spawn().unwrap())
+    Ends(job::unlimited(BUSY_RANKS).args(["--disturb", &core, "--seconds", "600"]).spawn().unwrap())
 }
 
 /// What was seen in some seconds.
@@ -61,7 +62,7 @@ impl Job {
     fn start() -> Job {
         let arguments = "--pes 2 --ranks 16 --seconds 600 --report 100 --lb greedy-refine \
                          --lb-period 200ms --lb-report off";
-        let mut process = Command::new(BUSY_RANKS)
+        let mut process = job::unlimited(BUSY_RANKS)
             .args(arguments.split_whitespace())
             .stdout(Stdio::piped())
             .spawn()

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use vrt_tests::job;
+
 const SHARES: &str = env!("CARGO_BIN_EXE_shares");
 const OWN_LOCALS: &str = env!("CARGO_BIN_EXE_own_locals");
 
@@ -17,7 +19,7 @@ const MOVES: [&str; 3] = [
 ];
 
 fn run(program: impl AsRef<Path>, arguments: &str) -> (Output, String) {
-    let output = Command::new(program.as_ref())
+    let output = job::program(program.as_ref())
         .args(arguments.split_whitespace())
         .env("RUST_BACKTRACE", "0")
         .output()

@@ -1,8 +1,7 @@
 //! Large heaps lie in pages of 2 MiB where the system allows it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
-
+use vrt_tests::job;
 use vrt_tests::pages;
 
 const PAGES: &str = env!("CARGO_BIN_EXE_pages");
@@ -10,7 +9,7 @@ const PAGES: &str = env!("CARGO_BIN_EXE_pages");
 /// KiB in large pages of a PE with 4 ranks.
 #[track_caller]
 fn kib(arguments: &str) -> u64 {
-    let mut command = Command::new(PAGES);
+    let mut command = job::program(PAGES);
     command.args(["--pes", "2", "--ranks", "8"]).args(arguments.split_whitespace());
     pages::kib_that_it_says(command)
 }

@@ -2,12 +2,12 @@
 //! or they stay and say why.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::Command;
+use vrt_tests::job;
 
 /// Runs `shares`; returns the lines that it printed, but for the last one, and all it said.
 #[track_caller]
 fn run(options: &str, what: &str) -> (Vec<String>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_shares"))
+    let output = job::program(env!("CARGO_BIN_EXE_shares"))
         .args(options.split_whitespace())
         .arg(what)
         .env("RUST_BACKTRACE", "0")

@@ -2,31 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Child, ChildStderr, Output, Stdio};
+
+use vrt_tests::job;
 
 /// A job of 4 ranks on 2 PEs whose standard input stays open.
 fn start(arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stalls"));
+    let mut command = job::program(env!("CARGO_BIN_EXE_stalls"));
     command.args(["--pes", "2", "--ranks", "4"]).args(arguments).env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Ends the job if it has not ended in a minute.
-fn limit(child: &Child) {
-    let pid = child.id() as i32;
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(60));
-        // SAFETY: a plain system call; the number is a child's that nobody has waited for, or the
-        // test is over.
-        unsafe { libc::kill(pid, libc::SIGTERM) };
-    });
-}
-
 fn run(arguments: &[&str]) -> (Output, String) {
-    let child = start(arguments);
-    limit(&child);
-    let output = child.wait_with_output().unwrap();
+    let output = start(arguments).wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, text)
 }
@@ -48,7 +36,6 @@ fn lines_until(stderr: &mut BufReader<ChildStderr>, words: &[&str]) -> (String, 
 #[track_caller]
 fn is_said(what: &str, words: &[&str]) {
     let mut child = start(&["--watchdog", "200ms", what]);
-    limit(&child);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let (mut text, found) = lines_until(&mut stderr, words);
     assert!(found, "{words:?} are missing in:\n{text}");

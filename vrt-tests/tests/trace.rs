@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use vrt_tests::job::Job;
+use vrt_tests::job::{self, Job};
 use vrt_tests::running::Running;
 use vrt_trace::advise::{Advice, advise};
 use vrt_trace::convert::{csv, html, paraver};
@@ -111,7 +111,7 @@ fn ranks_have_run_what_the_load_database_says() {
 fn what_a_killed_pe_had_written_reads() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace");
-    let mut command = Command::new(MISBEHAVE);
+    let mut command = job::unlimited(MISBEHAVE);
     command.args(["run-forever", "--pes", "2", "--ranks", "8", "--trace"]).arg(&file);
     let mut job = Running::start(command);
     let has_events = |path: &Path| {

@@ -2,7 +2,9 @@
 //! between nodes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use vrt_tests::job;
 
 /// A job of `mismatch`, which has to end with a panic that has these words.
 #[track_caller]
@@ -13,7 +15,7 @@ fn refused(what: &str, len: usize, nodes: &str, words: &[&str]) {
 /// The same with these options.
 #[track_caller]
 fn refused_with(options: &str, what: &str, len: usize, nodes: &str, words: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_mismatch"))
+    let output = job::program(env!("CARGO_BIN_EXE_mismatch"))
         .args(["--pes", "2", "--node-size", nodes, what])
         .args(options.split(' '))
         .args(["--len", &len.to_string()])

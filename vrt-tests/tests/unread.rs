@@ -7,10 +7,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vrt_tests::job;
 use vrt_tests::running::Running;
 
-fn job(what: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_misbehave"));
+const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
+
+/// A job of `misbehave` by this command.
+fn job(mut command: Command, what: &str) -> Command {
     command.args(["--pes", "2", "--ranks", "8", what]).env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null());
     command
@@ -61,7 +64,8 @@ fn with_each_place(check: impl Fn(&str, Stdio) + Sync) {
 fn signals_end_a_job_with_their_status_though_nobody_reads_its_messages() {
     for (signal, status) in [(libc::SIGHUP, 129), (libc::SIGTERM, 143), (libc::SIGINT, 130)] {
         with_each_place(|place, stderr| {
-            let mut running = Running::start_with_stderr(job("wait-forever"), stderr);
+            let mut running =
+                Running::start_with_stderr(job(job::unlimited(MISBEHAVE), "wait-forever"), stderr);
             let start = Instant::now();
             // SAFETY: a plain system call on our own process.
             unsafe { libc::kill(running.parent.id() as i32, signal) };
@@ -75,7 +79,8 @@ fn signals_end_a_job_with_their_status_though_nobody_reads_its_messages() {
 #[test]
 fn a_killed_pe_ends_a_job_though_nobody_reads_its_messages() {
     with_each_place(|place, stderr| {
-        let mut running = Running::start_with_stderr(job("wait-forever"), stderr);
+        let mut running =
+            Running::start_with_stderr(job(job::unlimited(MISBEHAVE), "wait-forever"), stderr);
         let start = Instant::now();
         // SAFETY: a plain system call on our own process.
         unsafe { libc::kill(running.pes[1], libc::SIGKILL) };
@@ -89,12 +94,16 @@ fn a_killed_pe_ends_a_job_though_nobody_reads_its_messages() {
 fn a_job_that_goes_wrong_by_itself_keeps_its_status_though_nobody_reads_its_messages() {
     for (what, status) in [("deadlock", 70), ("recursion", 70), ("null-pointer", 139)] {
         with_each_place(|place, stderr| {
-            let got = job(what).stdout(Stdio::null()).stderr(stderr).status().unwrap();
+            let got = job(job::program(MISBEHAVE), what)
+                .stdout(Stdio::null())
+                .stderr(stderr)
+                .status()
+                .unwrap();
             assert_eq!(got.code(), Some(status), "{what}, {place}: {got}");
         });
     }
     with_each_place(|place, stderr| {
-        let mut wrong = job("nothing");
+        let mut wrong = job(job::program(MISBEHAVE), "nothing");
         let got = wrong.arg("--stack").arg("10").stderr(stderr).status().unwrap();
         assert_eq!(got.code(), Some(2), "{place}: {got}");
     });

@@ -1,13 +1,15 @@
 //! A panic that leaves requests behind which nobody can take back ends the job, caught or not.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use vrt_tests::job;
 
 #[test]
 fn requests_that_cannot_be_taken_back_end_the_job() {
     for (what, words) in [("send", "with an open send"), ("forgotten", "with a forgotten receive")]
     {
-        let output = Command::new(env!("CARGO_BIN_EXE_unwind"))
+        let output = job::program(env!("CARGO_BIN_EXE_unwind"))
             .args(["--pes", "2", "--ranks", "2", what])
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())

@@ -205,14 +205,17 @@ fn measure(
     Ok(runs)
 }
 
-/// Compares what runs of a code found with what those of its twin did, which stands behind it.
+/// Compares what runs of a code found with what those of its twin did, which stands behind it. A run
+/// without a result agrees with nothing.
 fn compare(jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), ExperimentError> {
     for (jobs, runs) in jobs.chunks(2).zip(runs.chunks(2)) {
         let ([ours, twin], [found, expected]) = (jobs, runs) else { continue };
-        let text = |run: &Outcome| run.result.clone().unwrap_or_default();
-        for (found, expected) in found.iter().map(text).zip(expected.iter().map(text)) {
-            if !agree(&found, &expected) {
+        for (found, expected) in found.iter().zip(expected) {
+            let (found, expected) = (found.result.as_deref(), expected.result.as_deref());
+            if !found.zip(expected).is_some_and(|(found, expected)| agree(found, expected)) {
                 let (line, other) = (ours.arguments.clone(), twin.arguments.clone());
+                let [found, expected] =
+                    [found, expected].map(|result| result.unwrap_or("no result").to_owned());
                 return Err(ExperimentError::Different { line, found, other, expected });
             }
         }
@@ -323,5 +326,8 @@ mod tests {
         let other = vec![vec![outcome(1.0, "00ff")], vec![outcome(1.0, "00fe")]];
         let error = compare(&jobs, &other).unwrap_err().to_string();
         assert!(error.contains("found 00ff and `flow 128 200` found 00fe"), "{error}");
+        let none = vec![vec![Outcome { result: None, ..outcome(1.0, "") }]; 2];
+        let error = compare(&jobs, &none).unwrap_err().to_string();
+        assert!(error.contains("found no result and"), "{error}");
     }
 }

@@ -57,6 +57,6 @@ fn main() {
     let right = mine.iter().enumerate().all(|(n, value)| *value == n as u64 * world.rank() as u64);
     assert!(right, "rank {} has lost what it had", world.rank());
     if world.rank() == 0 {
-        println!("{}; ok", vrt::pinned().unwrap_or("not pinned"));
+        println!("{}, ok", vrt::pinned().unwrap_or("not pinned"));
     }
 }

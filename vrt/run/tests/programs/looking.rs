@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use vrt_launch::monitor::{Connection, Snapshot};
-use vrt_tests::job::Job;
+use vrt_tests::job::{self, Job};
 use vrt_tests::running::until;
 
 use crate::program::Program;
@@ -29,7 +29,7 @@ struct Running {
 impl Running {
     fn start(options: &str) -> Running {
         let folder = TempDir::new().unwrap();
-        let mut command = Command::new(VRTRUN);
+        let mut command = job::unlimited(VRTRUN);
         command.args(["--pes", "2", "--ranks", &RANKS.to_string()]);
         command.args(options.split_whitespace());
         command.arg(TOKEN.file()).arg(folder.path().join("end"));
@@ -141,7 +141,7 @@ fn the_page_shows_what_the_job_does() {
     }
     assert_eq!(fetch(host, &format!("/{path}other")).0, 404);
 
-    let mut other = Command::new(VRTRUN);
+    let mut other = job::unlimited(VRTRUN);
     let other = Job::of({
         other.args(["--monitor", host]).arg(TOKEN.file()).arg("none");
         other
@@ -161,7 +161,7 @@ fn top_asks_any_job() {
     // It has a socket as soon as its PEs are there.
     until("the job", || Connection::to(pid).is_ok());
     let top = |arguments: &[&str]| {
-        let mut command = Command::new(VRTRUN);
+        let mut command = job::unlimited(VRTRUN);
         command.arg("top").args(arguments);
         Job::of(command)
     };

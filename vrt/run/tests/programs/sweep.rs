@@ -1,10 +1,9 @@
 //! `vrtrun sweep`: ratios and balancers compared.
 
 use std::fs;
-use std::process::Command;
 
 use tempfile::TempDir;
-use vrt_tests::job::Job;
+use vrt_tests::job::{self, Job};
 
 use crate::program::Program;
 
@@ -12,7 +11,7 @@ const STENCIL: Program = Program::new("stencil.c");
 
 /// A sweep of the stencil; what it has written goes into the folder.
 fn sweep(folder: &TempDir, options: &[&str], arguments: &[&str]) -> Job {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vrtrun"));
+    let mut command = job::unlimited(env!("CARGO_BIN_EXE_vrtrun"));
     command.args(["sweep", "--pes", "2", "--repeat", "2", "--out"]).arg(folder.path());
     command.args(options).arg(STENCIL.file()).args(arguments);
     // It is beside vrtrun, and made with it.
@@ -81,7 +80,7 @@ fn what_cannot_be_compared_is_refused() {
         let options: Vec<&str> = options.to_vec();
         let job = match options[0] {
             "--repeat" => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_vrtrun"));
+                let mut command = job::unlimited(env!("CARGO_BIN_EXE_vrtrun"));
                 command.arg("sweep").args(&options).arg(STENCIL.file());
                 Job::of(command)
             }
