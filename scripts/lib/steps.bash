@@ -68,9 +68,12 @@ job() {
     fail "it does not say ok: $*"
 }
 
-# moved: the balancer of the job that ran last has moved ranks, as it says at the end.
+# Whether the balancer of the job that ran last has moved ranks, as it says at the end.
+has_moved() { grep -Eq 'load balancing: .* [1-9][0-9]* ranks? moved' "$log"; }
+
+# moved: a job whose balancer has to have moved some.
 moved() {
-    grep -Eq 'load balancing: .* [1-9][0-9]* ranks? moved' "$log" && return
+    has_moved && return
     cat "$log"
     fail "no rank has moved"
 }
