@@ -43,6 +43,8 @@ pub struct Layout {
     upper: isize,
     true_lower: isize,
     true_upper: isize,
+    /// The bounds were set by `resized`: those of all that it is made of, or its own.
+    has_set_bounds: bool,
     /// Strictest alignment of what it is made of.
     align: usize,
     /// Which built-in values it is made of.
@@ -69,6 +71,7 @@ impl Layout {
             upper: extent,
             true_lower: 0,
             true_upper: end as isize,
+            has_set_bounds: false,
             align: scalar.align(),
             content: Content::All(scalar),
             signature: Signature::of_scalar(scalar),
@@ -84,6 +87,7 @@ impl Layout {
             upper: 0,
             true_lower: 0,
             true_upper: 0,
+            has_set_bounds: false,
             align: 1,
             content: Content::Nothing,
             signature: Signature::ANY,
@@ -97,6 +101,8 @@ impl Layout {
         }
         let last = stride * (count as isize - 1);
         let (low, high) = (last.min(0), last.max(0));
+        // Where there is no data it lies nowhere.
+        let (true_low, true_high) = if self.size == 0 { (0, 0) } else { (low, high) };
         let steps: Arc<[Step]> = match *self.steps {
             _ if count == 1 => Arc::clone(&self.steps),
             [] => Arc::new([]),
@@ -110,8 +116,8 @@ impl Layout {
             size: self.size * count,
             lower: self.lower + low,
             upper: self.upper + high,
-            true_lower: self.true_lower + low,
-            true_upper: self.true_upper + high,
+            true_lower: self.true_lower + true_low,
+            true_upper: self.true_upper + true_high,
             content: self.content.clone(),
             ..*self
         }
@@ -127,6 +133,7 @@ impl Layout {
         let mut all = Layout::empty();
         let mut steps: Vec<Step> = Vec::new();
         let (mut any, mut any_data) = (false, false);
+        let mut have_set_bounds = true;
         for (at, part) in parts {
             if *part == Layout::empty() {
                 continue;
@@ -135,6 +142,7 @@ impl Layout {
             all.lower = if any { all.lower.min(lower) } else { lower };
             all.upper = if any { all.upper.max(upper) } else { upper };
             any = true;
+            have_set_bounds &= part.has_set_bounds;
             all.align = all.align.max(part.align);
             if part.size == 0 {
                 continue;
@@ -157,20 +165,26 @@ impl Layout {
             }
         }
         all.steps = steps.into();
+        all.has_set_bounds = any && have_set_bounds;
         all.content = Content::of_parts(parts.iter().map(|(_, part)| (&part.content, part.size)));
         all.signature = all.content.signature();
         all
     }
 
-    /// The same data with other bounds.
+    /// The same data with other bounds, which stay as they are set in what is made of it.
     pub fn resized(&self, lower: isize, extent: isize) -> Layout {
-        Layout { lower, upper: lower + extent, ..self.clone() }
+        Layout { lower, upper: lower + extent, has_set_bounds: true, ..self.clone() }
     }
 
-    /// The same with its end moved up to a multiple of its alignment, as C lays out structures.
+    /// The same with its end moved up to a multiple of its alignment, as C lays out structures. An end that
+    /// was set for all of its parts stays (MPI-4.1 section 5.1.7: where there is a marker of the upper bound,
+    /// nothing is added).
     pub fn padded(&self) -> Layout {
+        if self.has_set_bounds {
+            return self.clone();
+        }
         let extent = (self.extent().max(0) as usize).next_multiple_of(self.align);
-        self.resized(self.lower, extent as isize)
+        Layout { upper: self.lower + extent as isize, ..self.clone() }
     }
 
     /// Bytes of data.

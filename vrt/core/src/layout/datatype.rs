@@ -88,7 +88,8 @@ pub enum Construction {
         /// Of which type.
         of: Datatype,
     },
-    /// Blocks of different types, padded at the end as C pads structures.
+    /// Blocks of different types, padded at the end as C pads structures unless the bounds of all of them
+    /// were set ([`Resized`](Construction::Resized)).
     Struct {
         /// Elements of each block, where it begins, and of which type.
         blocks: Vec<(i64, isize, Datatype)>,
@@ -392,6 +393,105 @@ mod tests {
         let int = made(Construction::Named(Scalar::I32));
         let error = Datatype::new(Construction::Contiguous { count: -2, of: int }).unwrap_err();
         assert_eq!(error.to_string(), "the count of a datatype is -2: negative");
+    }
+
+    /// Lower bound and extent.
+    fn bounds(construction: Construction) -> (isize, isize) {
+        let datatype = made(construction);
+        (datatype.layout().lower_bound(), datatype.layout().extent())
+    }
+
+    #[test]
+    fn bounds_that_were_set_stay() {
+        let int = made(Construction::Named(Scalar::I32));
+        let structure = |parts: &[(i64, isize, &Datatype)]| Construction::Struct {
+            blocks: parts.iter().map(|(len, at, of)| (*len, *at, (*of).clone())).collect(),
+        };
+        for (lower_bound, extent) in [(0, 5), (0, 2), (-3, 9), (1, 7), (2, -5), (0, 0)] {
+            let set = made(Construction::Resized { lower_bound, extent, of: int.clone() });
+            let of = set.clone();
+            // Three of them, some with one left out, and what stands for them in a structure.
+            let (low, len) = (lower_bound + (2 * extent).min(0), extent + 2 * extent.abs());
+            let dimension = Dimension { size: 3, part: 1, start: 1 };
+            let all = [
+                (Construction::Dup(of.clone()), (lower_bound, extent)),
+                (Construction::Contiguous { count: 3, of: of.clone() }, (low, len)),
+                (
+                    Construction::Vector { count: 2, block_length: 1, stride: 2, of: of.clone() },
+                    (low, len),
+                ),
+                (
+                    Construction::Hvector {
+                        count: 3,
+                        block_length: 1,
+                        stride: extent,
+                        of: of.clone(),
+                    },
+                    (low, len),
+                ),
+                (
+                    Construction::Indexed { blocks: vec![(1, 0), (1, 2)], of: of.clone() },
+                    (low, len),
+                ),
+                (
+                    Construction::Hindexed {
+                        blocks: vec![(1, 2 * extent), (2, 0)],
+                        of: of.clone(),
+                    },
+                    (low, len),
+                ),
+                (
+                    Construction::IndexedBlock {
+                        block_length: 1,
+                        displacements: vec![2, 0],
+                        of: of.clone(),
+                    },
+                    (low, len),
+                ),
+                (
+                    Construction::Subarray {
+                        dimensions: vec![dimension],
+                        order: ArrayOrder::C,
+                        of: of.clone(),
+                    },
+                    (0, 3 * extent),
+                ),
+                (structure(&[(3, 0, &set)]), (low, len)),
+                (structure(&[(1, 0, &set), (1, 2 * extent, &set)]), (low, len)),
+            ];
+            for (construction, expected) in all {
+                assert_eq!(bounds(construction.clone()), expected, "{construction:?}");
+                let inner = made(construction);
+                assert_eq!(bounds(structure(&[(1, 0, &inner)])), expected, "in {inner:?}");
+                assert_eq!(bounds(structure(&[(0, 0, &int), (1, 0, &inner)])), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_structure_with_a_part_of_natural_bounds_is_padded() {
+        let named = |scalar| made(Construction::Named(scalar));
+        let (int, char) = (named(Scalar::I32), named(Scalar::I8));
+        let resized = |lower_bound, extent| {
+            made(Construction::Resized { lower_bound, extent, of: int.clone() })
+        };
+        let both = |a: (isize, Datatype), b: (isize, Datatype)| {
+            bounds(Construction::Struct { blocks: vec![(1, a.0, a.1), (1, b.0, b.1)] })
+        };
+        assert_eq!(both((0, resized(0, 5)), (8, char.clone())), (0, 12));
+        assert_eq!(both((0, int.clone()), (4, resized(0, 64))), (0, 68));
+        assert_eq!(both((0, int.clone()), (4, char)), (0, 8));
+    }
+
+    #[test]
+    fn a_type_without_data_has_bounds_but_no_place() {
+        let byte = made(Construction::Named(Scalar::U8));
+        let empty = made(Construction::Contiguous { count: 0, of: byte });
+        let set = made(Construction::Resized { lower_bound: 4, extent: 10, of: empty });
+        let two = made(Construction::Contiguous { count: 2, of: set });
+        let layout = two.layout();
+        assert_eq!((layout.lower_bound(), layout.extent()), (4, 20));
+        assert_eq!((layout.true_lower_bound(), layout.true_extent()), (0, 0));
     }
 
     #[test]
