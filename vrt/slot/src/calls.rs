@@ -26,7 +26,7 @@ use crate::external::{acquires, acquires_at, acquires_from, loads, releases};
 use crate::held::Kind;
 use crate::interpose::{InFront, Real, keeps_signal_stack, process_wide};
 use crate::own_thread_locals::destroys_thread_local;
-use crate::{folders, image_thread, interval_timers, signals};
+use crate::{folders, image_thread, signals, timers};
 
 /// The functions of this crate that are defined in front of libc's, for who binds programs to them.
 pub fn in_front() -> impl Iterator<Item = &'static InFront> {
@@ -66,7 +66,7 @@ pub fn for_images(name: &str) -> Option<*const ()> {
     image_thread::provided(name)
         .or_else(|| signals::provided(name))
         .or_else(|| folders::provided(name))
-        .or_else(|| interval_timers::provided(name))
+        .or_else(|| timers::provided(name))
         .or_else(|| crate::fork::provided(name))
 }
 

@@ -257,6 +257,19 @@ impl Body {
         (this.end.get(), inner..inner + size_of_val(&this.inner))
     }
 
+    /// Has a suspended rank run a function first when it is resumed, on its own stack.
+    ///
+    /// # Safety
+    /// The calling PE owns the slot and is about to resume its rank.
+    pub(crate) unsafe fn run_first(slot: &SlotHeader, function: extern "C-unwind" fn()) {
+        // SAFETY: as the caller promises; the end is that of a stack that is not in use.
+        unsafe {
+            if let Body::Suspended(this) = &*slot.body.get() {
+                this.end.set(switch::run_first(this.end.get(), function));
+            }
+        }
+    }
+
     /// Forgets a rank's stack without running destructors. What the rank may hold outside its slot is
     /// not seen to: that is `external::abandon`'s.
     ///

@@ -222,8 +222,8 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
         thread_pointer::set((*slot).thread_pointer.get());
         folders::enter(&*slot);
         (*(*slot).floating_point.as_ptr()).enter();
-        if (*slot).has_signal.get() {
-            signals::deliver_late(&*slot);
+        if (*slot).has_signal.load(Ordering::Relaxed) {
+            signals::run_before_resuming(&*slot);
         }
     }
 }
@@ -274,8 +274,8 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread
         thread.use_heap(thread.pointer, slot);
         folders::enter(&*slot);
         (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
-        if (*slot).has_signal.get() {
-            signals::deliver_late(&*slot);
+        if (*slot).has_signal.load(Ordering::Relaxed) {
+            signals::run_before_resuming(&*slot);
         }
     }
 }

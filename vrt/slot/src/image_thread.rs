@@ -17,6 +17,7 @@ use vrt_load::{Plan, Specific, thread_pointer};
 
 use crate::hooks::runtime_heap;
 use crate::interpose::Real;
+use crate::signals::{self, ThreadSignals};
 use crate::{Arena, SlotId, image};
 
 /// A function that is called when a thread ends, with its argument.
@@ -27,6 +28,8 @@ thread_local! {
     static IMAGE: Cell<usize> = const { Cell::new(0) };
     /// The thread pointer by which the process knows it.
     static OWN: Cell<usize> = const { Cell::new(0) };
+    /// Its signals, if its rank has any.
+    static SIGNALS: Cell<*mut ThreadSignals> = const { Cell::new(std::ptr::null_mut()) };
     /// The memory of its block.
     static BLOCK: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
     /// Destructors of the program's thread-locals.
@@ -55,6 +58,23 @@ fn threads() -> MutexGuard<'static, Vec<(libc::pthread_t, usize)>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The signals of this thread, if a rank has started it and has any.
+#[inline]
+pub(crate) fn signals() -> *mut ThreadSignals {
+    SIGNALS.get()
+}
+
+/// By what others know this thread.
+pub(crate) fn identity() -> usize {
+    OWN.get()
+}
+
+/// Never inlined: the thread pointer is the image's now.
+#[inline(never)]
+fn begin_signals(slot: u32, blocked: u64) {
+    SIGNALS.set(signals::thread_begins(slot, blocked));
+}
+
 /// A thread in an image.
 pub(crate) struct InImage {
     plan: &'static Plan,
@@ -66,7 +86,7 @@ pub(crate) struct InImage {
 impl InImage {
     /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
     #[inline(never)]
-    pub(crate) fn enter(slot: u32) -> Option<InImage> {
+    pub(crate) fn enter(slot: u32, blocked: u64) -> Option<InImage> {
         let plan = image::program()?;
         let base = image::base(SlotId(slot))?;
         let (own, len) = (thread_pointer::get(), plan.thread_block_size());
@@ -89,6 +109,7 @@ impl InImage {
             thread_pointer::set(pointer);
             pointer
         };
+        begin_signals(slot, blocked);
         if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
             // SAFETY: libc's function, which each of its threads calls when it begins.
             unsafe {
@@ -107,6 +128,7 @@ impl InImage {
             unsafe { function(argument) };
         }
         self.end_specific();
+        signals::thread_ends(SIGNALS.replace(std::ptr::null_mut()));
         runtime_heap(|| threads().retain(|(_, pointer)| *pointer != self.pointer));
     }
 

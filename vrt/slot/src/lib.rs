@@ -70,7 +70,6 @@ pub mod hooks;
 pub mod image;
 pub mod image_thread;
 pub mod interpose;
-mod interval_timers;
 mod layout;
 mod libc_threads;
 pub mod live;
@@ -86,6 +85,7 @@ pub mod signals;
 mod slot;
 mod switch;
 pub mod thread;
+mod timers;
 mod waker;
 
 pub use calls::{for_images, in_front};

@@ -1,10 +1,10 @@
 //! Functions of a libc that is a rank's own which start a thread inside of it: such a thread has a thread
 //! pointer of the process, with which that libc cannot run. They are refused, as on systems without them.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{calls, hooks, report, signals};
+use crate::{hooks, report, signals};
 
 /// Says so, once a process for each function.
 fn refuse(name: &CStr, is_said: &AtomicBool) {
@@ -52,21 +52,11 @@ refused! {
     getaddrinfo_a => libc::EAI_SYSTEM;
 }
 
-/// POSIX `timer_create`, but for timers that want a thread.
-unsafe extern "C" fn timer_create(
-    clock: c_int,
-    event: *mut c_void,
-    timer: *mut *mut c_void,
-) -> c_int {
+/// Refuses a timer that wants a thread.
+pub(crate) fn refuse_timer() -> c_int {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
-    // SAFETY: null, or the caller's description.
-    let event_of_caller = unsafe { event.cast::<libc::sigevent>().as_ref() };
-    if event_of_caller.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
-        refuse(c"timer_create with SIGEV_THREAD", &IS_SAID);
-        return signals::fail(libc::ENOSYS);
-    }
-    // SAFETY: the caller keeps the contract.
-    unsafe { calls::timer_create(clock, event, timer) }
+    refuse(c"timer_create with SIGEV_THREAD", &IS_SAID);
+    signals::fail(libc::ENOSYS)
 }
 
 /// POSIX `mq_notify`, but for notifications that want a thread.
@@ -87,7 +77,5 @@ unsafe extern "C" fn mq_notify(queue: c_int, event: *const libc::sigevent) -> c_
 
 /// What is in the place of these functions of a libc that is a rank's own.
 pub fn of_libc_threads() -> impl Iterator<Item = (&'static str, *const ())> {
-    let others =
-        [("timer_create", timer_create as *const ()), ("mq_notify", mq_notify as *const ())];
-    REFUSED.iter().copied().chain(others)
+    REFUSED.iter().copied().chain([("mq_notify", mq_notify as *const ())])
 }

@@ -32,6 +32,9 @@ pub struct Runtime {
     pub wake: fn(uid: u32, rank: u32),
     /// Notes that the running rank, which suspends next, has called `exit`.
     pub exit: fn(status: i32),
+    /// Has this process's PE resume ranks that [have signals](crate::signals::has_some), from anywhere, a signal
+    /// handler too.
+    pub signalled: fn(),
 }
 
 pub(crate) static RUNTIME: OnceLock<Runtime> = OnceLock::new();

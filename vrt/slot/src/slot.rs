@@ -4,7 +4,7 @@
 //! lines hold what a switch needs.
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use vrt_shm::RemoteFreeList;
 
@@ -46,7 +46,7 @@ pub struct SlotHeader {
     pub(crate) thread_locals_of: Cell<u32>,
     /// What a rank that runs an image has set about signals, or null; and whether one waits for it.
     pub(crate) signals: Cell<*mut Signals>,
-    pub(crate) has_signal: Cell<bool>,
+    pub(crate) has_signal: AtomicBool,
     /// The floating-point environment with which a rank that runs an image goes on.
     pub(crate) floating_point: Cell<FloatingPoint>,
     /// Its working folder and mask, if it has changed them.
@@ -89,7 +89,7 @@ impl SlotHeader {
                 thread_pointer: Cell::new(0),
                 thread_locals_of: Cell::new(0),
                 signals: Cell::new(std::ptr::null_mut()),
-                has_signal: Cell::new(false),
+                has_signal: AtomicBool::new(false),
                 floating_point: Cell::new(FloatingPoint::USUAL),
                 folder: Cell::new(std::ptr::null_mut()),
                 guest: Cell::new(std::ptr::null_mut()),

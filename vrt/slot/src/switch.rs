@@ -97,6 +97,51 @@ unsafe extern "C" fn first_frame() {
     )
 }
 
+/// Has whoever suspended at this end of a stack run a function first when it goes on. Gives the stack's new end.
+///
+/// # Safety
+/// A switch has put the end there; and there is room for what the function does.
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe fn run_first(end: usize, function: extern "C-unwind" fn()) -> usize {
+    let words = end as *mut usize;
+    // SAFETY: as the caller promises: what is below the end of a stack is free.
+    unsafe {
+        words.sub(1).write(function as *const () as usize);
+        words.sub(2).write(call_first as *const () as usize);
+        words.sub(2) as usize
+    }
+}
+
+/// What the switch goes on with then: calls the function below, and goes on where the rank has left off, which takes
+/// its base pointers from the stack.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn call_first() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "pop rax",
+        "push rdi",
+        "mov rbx, rsp",
+        "and rsp, -16",
+        "call rax",
+        "mov rsp, rbx",
+        "pop rdi",
+        "pop rax",
+        "jmp rax",
+        ".cfi_endproc",
+    )
+}
+
+/// Nobody needs it: only ranks that run images do, which there are not on this processor.
+///
+/// # Safety
+/// None is needed.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn run_first(end: usize, _: extern "C-unwind" fn()) -> usize {
+    end
+}
+
 /// Calls `function` with `argument` on the stack that ends at `end`, and comes back.
 ///
 /// # Safety

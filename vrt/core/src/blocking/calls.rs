@@ -5,11 +5,12 @@
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
 use crate::blocking::futex::{self, clock, futex, nanoseconds};
-use crate::blocking::suspend::{may_suspend, sleep_until};
+use crate::blocking::suspend::{Ended, FAR, may_suspend, sleep_until, wait_for};
 use crate::pe;
 use vrt_slot::external::system_calls::by_number;
 use vrt_slot::external::threads::lets_go_of;
 use vrt_slot::interpose::{InFront, Real};
+use vrt_slot::signals;
 
 /// Calls libc's own function of a name and type.
 macro_rules! libcs {
@@ -20,9 +21,14 @@ macro_rules! libcs {
         unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())($($arg),*) }
     }};
 }
+pub(super) use libcs;
 
 /// The functions here that are defined in front of libc's, for who binds programs to them.
-pub fn in_front() -> &'static [InFront] {
+pub fn in_front() -> impl Iterator<Item = &'static InFront> {
+    of_processes().iter().chain(super::signals::in_front())
+}
+
+fn of_processes() -> &'static [InFront] {
     macro_rules! functions {
         ($($name:ident),*) => {
             &[$(InFront {
@@ -113,11 +119,16 @@ pub unsafe extern "C" fn syscall(
 ///
 /// # Safety
 /// Null, or a readable time.
-unsafe fn length(time: *const libc::timespec) -> Option<u64> {
+pub(super) unsafe fn length(time: *const libc::timespec) -> Option<u64> {
     // SAFETY: as the caller promises.
     let time = unsafe { time.as_ref() }?;
     let valid = time.tv_sec >= 0 && (0..SECOND as c_long).contains(&time.tv_nsec);
     valid.then(|| nanoseconds(time))
+}
+
+/// What is left of a time, for calls that count so: not less than there is.
+pub(super) fn to_milliseconds(nanoseconds: u64) -> c_int {
+    c_int::try_from(nanoseconds.div_ceil(MILLISECOND)).unwrap_or(c_int::MAX)
 }
 
 /// [`length`] of the other kind of time.
@@ -134,15 +145,87 @@ unsafe fn length_of(time: *const libc::timeval) -> Option<u64> {
     })
 }
 
-fn sleep_for(call: &'static str, length: u64) {
-    sleep_until(call, pe::monotonic().saturating_add(length));
+/// Whether calls of the caller are ended by handlers that the runtime calls.
+fn has_handlers() -> bool {
+    signals::counts().is_some()
 }
 
-/// Suspends the rank for a time, if there is one and a rank that can be; whether it did.
-fn has_slept(call: &'static str, length: Option<u64>) -> bool {
-    let Some(length) = length.filter(|_| may_suspend()) else { return false };
-    sleep_for(call, length);
-    true
+/// Suspends the rank for a time, or until a handler has run: what is left then, at least 1.
+fn sleep_for(call: &'static str, length: u64) -> u64 {
+    let until = pe::monotonic().saturating_add(length);
+    if !has_handlers() {
+        sleep_until(call, until);
+        return 0;
+    }
+    match wait_for(call, 0, Some(until), FAR, || false) {
+        Ended::Signal => until.saturating_sub(pe::monotonic()).max(1),
+        Ended::Over | Ended::Late => 0,
+    }
+}
+
+/// Suspends the rank for a time, if there is one and a rank that can be; what is left if a handler has ended it.
+fn has_slept(call: &'static str, length: Option<u64>) -> Option<u64> {
+    let length = length.filter(|_| may_suspend() || has_handlers())?;
+    Some(sleep_for(call, length))
+}
+
+/// What a call returns that has slept.
+fn slept(left: u64) -> c_int {
+    if left == 0 { 0 } else { signals::fail(libc::EINTR) }
+}
+
+fn to_timespec(nanoseconds: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (nanoseconds / SECOND) as libc::time_t,
+        tv_nsec: (nanoseconds % SECOND) as c_long,
+    }
+}
+
+/// Makes a call again that has ended for the signal of another rank of the PE. `call` gets what is left of the
+/// time, in nanoseconds.
+pub(super) fn past_others_signals(
+    time: Option<u64>,
+    mut call: impl FnMut(Option<u64>) -> c_int,
+) -> c_int {
+    let Some(before) = signals::counts() else { return call(time) };
+    let until = time.map(|time| pe::monotonic().saturating_add(time));
+    loop {
+        let status = call(until.map(|until| until.saturating_sub(pe::monotonic())));
+        let is_others = status == -1
+            && signals::errno() == libc::EINTR
+            && signals::counts().is_some_and(|now| now.handled == before.handled);
+        if !is_others {
+            return status;
+        }
+    }
+}
+
+/// Makes a call with another mask, if one is given.
+///
+/// # Safety
+/// Null, or a set.
+pub(super) unsafe fn with_mask(
+    mask: *const libc::sigset_t,
+    call: impl FnOnce(*const libc::sigset_t) -> c_int,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    let Some(word) = (unsafe { signals::word(mask) }).filter(|_| signals::are_own()) else {
+        return call(mask);
+    };
+    let before = signals::exchange_mask(word);
+    let handled = signals::counts();
+    signals::deliver();
+    let status = match signals::counts() == handled {
+        true => call(std::ptr::null()),
+        false => signals::fail(libc::EINTR),
+    };
+    signals::exchange_mask(before);
+    let error = signals::errno();
+    signals::deliver();
+    if status == -1 {
+        signals::fail(error);
+    }
+    status
 }
 
 /// POSIX `nanosleep`. A rank is suspended for the time.
@@ -155,8 +238,12 @@ pub unsafe extern "C" fn nanosleep(
     left: *mut libc::timespec,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    if has_slept("nanosleep", unsafe { length(time) }) {
-        return 0;
+    if let Some(rest) = has_slept("nanosleep", unsafe { length(time) }) {
+        // SAFETY: null, or room for a time.
+        if let Some(left) = unsafe { left.as_mut() }.filter(|_| rest > 0) {
+            *left = to_timespec(rest);
+        }
+        return slept(rest);
     }
     libcs!(c"nanosleep", fn(*const libc::timespec, *mut libc::timespec) -> c_int, time, left)
 }
@@ -178,14 +265,21 @@ pub unsafe extern "C" fn clock_nanosleep(
     // SAFETY: as the caller promises.
     if let Some(length) = unsafe { length(time) }
         && known.contains(&which)
-        && may_suspend()
+        && (may_suspend() || has_handlers())
     {
         if flags & libc::TIMER_ABSTIME == 0 {
-            sleep_for(NAME, length);
+            let rest = sleep_for(NAME, length);
+            // SAFETY: null, or room for a time.
+            if let Some(left) = unsafe { left.as_mut() }.filter(|_| rest > 0) {
+                *left = to_timespec(rest);
+            }
+            return if rest > 0 { libc::EINTR } else { 0 };
         }
         // The clock may have been set meanwhile, or the rank be on another machine.
-        while flags & libc::TIMER_ABSTIME != 0 && clock(which) < length {
-            sleep_for(NAME, length - clock(which).min(length));
+        while clock(which) < length {
+            if sleep_for(NAME, length - clock(which).min(length)) > 0 {
+                return libc::EINTR;
+            }
         }
         return 0;
     }
@@ -205,8 +299,8 @@ pub unsafe extern "C" fn clock_nanosleep(
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn usleep(time: c_uint) -> c_int {
-    if has_slept("usleep", Some(u64::from(time) * MICROSECOND)) {
-        return 0;
+    if let Some(left) = has_slept("usleep", Some(u64::from(time) * MICROSECOND)) {
+        return slept(left);
     }
     libcs!(c"usleep", fn(c_uint) -> c_int, time)
 }
@@ -217,8 +311,8 @@ pub(crate) unsafe extern "C" fn usleep(time: c_uint) -> c_int {
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
-    if has_slept("sleep", Some(u64::from(seconds) * SECOND)) {
-        return 0;
+    if let Some(left) = has_slept("sleep", Some(u64::from(seconds) * SECOND)) {
+        return (left / SECOND) as c_uint;
     }
     libcs!(c"sleep", fn(c_uint) -> c_uint, seconds)
 }
@@ -234,10 +328,15 @@ pub unsafe extern "C" fn poll(
     milliseconds: c_int,
 ) -> c_int {
     let length = u64::try_from(milliseconds).ok().map(|length| length * MILLISECOND);
-    if count == 0 && has_slept("poll", length) {
-        return 0;
+    if count == 0
+        && let Some(left) = has_slept("poll", length)
+    {
+        return slept(left);
     }
-    libcs!(c"poll", fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int, fds, count, milliseconds)
+    past_others_signals(length, |left| {
+        let left = left.map_or(milliseconds, to_milliseconds);
+        libcs!(c"poll", fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int, fds, count, left)
+    })
 }
 
 /// Linux's `ppoll`. A rank that polls nothing for a time is suspended for it.
@@ -252,17 +351,35 @@ pub unsafe extern "C" fn ppoll(
     signals: *const libc::sigset_t,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    if count == 0 && signals.is_null() && has_slept("ppoll", unsafe { length(time) }) {
-        return 0;
+    let length = unsafe { length(time) };
+    // SAFETY: as the caller promises.
+    unsafe {
+        with_mask(signals, |signals| {
+            if count == 0
+                && signals.is_null()
+                && let Some(left) = has_slept("ppoll", length)
+            {
+                return slept(left);
+            }
+            past_others_signals(length, |left| {
+                let left = left.map(to_timespec);
+                let time = left.as_ref().map_or(time, std::ptr::from_ref);
+                libcs!(
+                    c"ppoll",
+                    fn(
+                        *mut libc::pollfd,
+                        libc::nfds_t,
+                        *const libc::timespec,
+                        *const libc::sigset_t,
+                    ) -> c_int,
+                    fds,
+                    count,
+                    time,
+                    signals
+                )
+            })
+        })
     }
-    libcs!(
-        c"ppoll",
-        fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int,
-        fds,
-        count,
-        time,
-        signals
-    )
 }
 
 /// POSIX `select`. A rank that selects among nothing for a time is suspended for it.
@@ -279,12 +396,15 @@ pub unsafe extern "C" fn select(
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
     // SAFETY: as the caller promises.
-    if nothing && has_slept("select", unsafe { length_of(time) }) {
-        // SAFETY: as Linux does it: nothing is left of the time.
-        unsafe { *time = libc::timeval { tv_sec: 0, tv_usec: 0 } };
-        return 0;
+    if nothing && let Some(left) = has_slept("select", unsafe { length_of(time) }) {
+        let left_of = to_timespec(left);
+        let (tv_sec, tv_usec) = (left_of.tv_sec, left_of.tv_nsec / MICROSECOND as c_long);
+        // SAFETY: as Linux does it: what is left of the time.
+        unsafe { *time = libc::timeval { tv_sec, tv_usec } };
+        return slept(left);
     }
-    libcs!(
+    // What is left of the time stands there already when it is called again.
+    past_others_signals(None, |_| libcs!(
         c"select",
         fn(
             c_int,
@@ -298,7 +418,7 @@ pub unsafe extern "C" fn select(
         write,
         except,
         time
-    )
+    ))
 }
 
 /// POSIX `pselect`. A rank that selects among nothing for a time is suspended for it.
@@ -316,26 +436,39 @@ pub(crate) unsafe extern "C" fn pselect(
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
     // SAFETY: as the caller promises.
-    if nothing && signals.is_null() && has_slept("pselect", unsafe { length(time) }) {
-        return 0;
+    let length = unsafe { length(time) };
+    // SAFETY: as the caller promises.
+    unsafe {
+        with_mask(signals, |signals| {
+            if nothing
+                && signals.is_null()
+                && let Some(left) = has_slept("pselect", length)
+            {
+                return slept(left);
+            }
+            past_others_signals(length, |left| {
+                let left = left.map(to_timespec);
+                let time = left.as_ref().map_or(time, std::ptr::from_ref);
+                libcs!(
+                    c"pselect",
+                    fn(
+                        c_int,
+                        *mut libc::fd_set,
+                        *mut libc::fd_set,
+                        *mut libc::fd_set,
+                        *const libc::timespec,
+                        *const libc::sigset_t,
+                    ) -> c_int,
+                    count,
+                    read,
+                    write,
+                    except,
+                    time,
+                    signals
+                )
+            })
+        })
     }
-    libcs!(
-        c"pselect",
-        fn(
-            c_int,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *const libc::timespec,
-            *const libc::sigset_t,
-        ) -> c_int,
-        count,
-        read,
-        write,
-        except,
-        time,
-        signals
-    )
 }
 
 unsafe extern "C" {
@@ -367,7 +500,7 @@ pub(crate) unsafe extern "C" fn pthread_join(
         let mut status = unsafe { pthread_timedjoin_np(thread, result, &until) };
         let mut pause = FIRST_PAUSE;
         while matches!(status, libc::ETIMEDOUT | libc::EBUSY) && may_suspend() {
-            sleep_for("pthread_join", pause);
+            sleep_until("pthread_join", pe::monotonic().saturating_add(pause));
             pause = (pause * 2).min(LAST_PAUSE);
             // SAFETY: as above; nobody else joins a thread that is being joined.
             status = unsafe { pthread_tryjoin_np(thread, result) };

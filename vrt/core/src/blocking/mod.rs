@@ -9,6 +9,7 @@
 //! | `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`; `poll`, `ppoll`, `select`, `pselect` without a descriptor | a timer of `vrt`'s, as in [`Sleep`](crate::operation::Sleep); the rank can be moved meanwhile |
 //! | `futex` through `syscall`: the standard library's `Mutex`, `RwLock`, `Condvar`, `Once`, `Barrier`, `park` | see `futex`; the rank stays on its PE meanwhile |
 //! | `pthread_join` | the rank looks now and then whether the thread has ended |
+//! | of ranks that run images: `pause`, `sigsuspend`, `sigwait` and its like, `waitpid` and its like | the rank is woken for its signals and children (`signals`) |
 //!
 //! Async ranks are suspended in the middle of a poll, like a thread that is preempted there: their
 //! own other futures wait, their neighbours do not.
@@ -22,6 +23,7 @@
 
 mod calls;
 mod futex;
+mod signals;
 mod suspend;
 
 pub use calls::in_front;

@@ -2,7 +2,7 @@
 
 use crate::error::Site;
 use crate::pe;
-use vrt_slot::{foreign, fork, rank};
+use vrt_slot::{foreign, fork, rank, signals};
 
 /// Whether the caller is a rank that can be suspended in the middle of whatever it does.
 pub(super) fn may_suspend() -> bool {
@@ -49,6 +49,77 @@ pub(super) fn suspend_until(
         state.notified = true;
     });
     over
+}
+
+/// What has ended a wait that a signal may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// What it was for is there.
+    Over,
+    /// The time has passed.
+    Late,
+    /// A handler of the caller's has run.
+    Signal,
+}
+
+/// Nanoseconds after which a wait without an end of its own looks again: with a time it is no deadlock, as somebody
+/// may send a signal.
+pub(super) const FAR: u64 = 3_600_000_000_000;
+
+/// Waits until `is_over` or the deadline (by [`pe::monotonic`]) has come, or a handler of the caller's was called,
+/// which is done here; looks again after `pause` nanoseconds at the latest. Who cannot be suspended waits with its
+/// thread. `takes` are signals that `is_over` takes itself.
+pub(super) fn wait_for(
+    call: &'static str,
+    takes: u64,
+    deadline: Option<u64>,
+    pause: u64,
+    mut is_over: impl FnMut() -> bool,
+) -> Ended {
+    let look = signals::Look::begin(takes);
+    let before = signals::counts().unwrap_or_default();
+    drop(look);
+    let mut over = false;
+    loop {
+        let look = signals::Look::begin(takes);
+        let until = deadline.unwrap_or(u64::MAX).min(pe::monotonic().saturating_add(pause));
+        let ready = || {
+            over = is_over();
+            over || signals::is_deliverable()
+        };
+        match may_suspend() {
+            true => suspend_until(call, None, Some(until), ready),
+            false => wait_in_kernel(until, ready),
+        };
+        drop(look);
+        let error = signals::errno();
+        signals::deliver();
+        if over {
+            signals::fail(error);
+            return Ended::Over;
+        }
+        if signals::counts().is_some_and(|now| now.handled != before.handled) {
+            return Ended::Signal;
+        }
+        if deadline.is_some_and(|deadline| deadline <= pe::monotonic()) {
+            return Ended::Late;
+        }
+    }
+}
+
+/// Waits with the calling thread.
+fn wait_in_kernel(until: u64, mut is_over: impl FnMut() -> bool) -> bool {
+    loop {
+        let seen = signals::came();
+        if is_over() {
+            return true;
+        }
+        let now = pe::monotonic();
+        if now >= until {
+            return false;
+        }
+        signals::wait_in_kernel(seen, until - now);
+    }
 }
 
 /// Suspends the rank for a time.

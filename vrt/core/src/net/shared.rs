@@ -129,7 +129,7 @@ pub struct PeBlock {
 }
 
 /// Buckets of words that ranks wait for.
-pub(crate) const WORD_BUCKETS: usize = 62;
+pub(crate) const WORD_BUCKETS: usize = 61;
 
 /// Whether a PE has anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

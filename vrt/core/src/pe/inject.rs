@@ -14,7 +14,7 @@
 //! who looks at the job (`answer`): it costs a PE nothing while it does not come.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use vrt_shm::Sleep;
 
@@ -28,10 +28,14 @@ static PES: Mutex<Vec<(u32, Arc<Injector>)>> = Mutex::new(Vec::new());
 /// Signals given to other PEs by this process.
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// The signals that ranks are in the list, and that somebody asks what the PE does; the bits below are the
-/// buckets of words.
+/// The signals that ranks are in the list, that somebody asks what the PE does, and that signals of the system have
+/// come for ranks; the bits below are the buckets of words.
 const RANKS: u64 = 1 << WORD_BUCKETS;
 const ASKED: u64 = RANKS << 1;
+const SIGNALLED: u64 = ASKED << 1;
+
+/// The PE of a process that has one, for signal handlers.
+static OWN: OnceLock<Neighbour> = OnceLock::new();
 
 /// The bucket of a word.
 pub(crate) fn bucket(address: usize) -> usize {
@@ -56,6 +60,8 @@ pub(crate) struct Taken {
     pub words: u64,
     /// Somebody asks what the PE does.
     pub asked: bool,
+    /// Signals of the system have come for ranks.
+    pub signalled: bool,
 }
 
 impl Neighbour {
@@ -89,6 +95,7 @@ pub(crate) struct Injector {
 
 impl Injector {
     pub fn register(uid: u32, own: Neighbour, others: Vec<Neighbour>) -> Arc<Injector> {
+        let _: &Neighbour = OWN.get_or_init(|| own);
         let injector = Arc::new(Injector { woken: Mutex::new(Vec::new()), own, others });
         lock(&PES).push((uid, injector.clone()));
         injector
@@ -109,7 +116,12 @@ impl Injector {
         let signals = self.own.block.signals.swap(0, Ordering::SeqCst);
         let ranks =
             if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };
-        Taken { ranks, words: signals & !(RANKS | ASKED), asked: signals & ASKED != 0 }
+        Taken {
+            ranks,
+            words: signals & !(RANKS | ASKED | SIGNALLED),
+            asked: signals & ASKED != 0,
+            signalled: signals & SIGNALLED != 0,
+        }
     }
 
     /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.
@@ -147,6 +159,13 @@ pub(crate) fn wake_from_outside(uid: u32, rank: u32) {
             injector.push(rank);
         }
     });
+}
+
+/// Signals of the system have come for ranks of this process's PE. It may be called in a signal handler.
+pub(crate) fn signalled() {
+    if let Some(own) = OWN.get() {
+        own.signal(SIGNALLED);
+    }
 }
 
 /// Has the other PEs of the node wake their ranks that wait for a word of the arena. To be called

@@ -308,7 +308,11 @@ impl Pe {
         let pool_header = arena.header(pool);
         // SAFETY: as above.
         unsafe { SlotHeader::prepare(pool_header, pool, u32::MAX, uid) };
-        rank::set_runtime(Runtime { wake: wake_from_outside, exit: exit_current });
+        rank::set_runtime(Runtime {
+            wake: wake_from_outside,
+            exit: exit_current,
+            signalled: inject::signalled,
+        });
         let rate = report::cycles_per_second();
         let neighbour =
             |pe: usize| inject::Neighbour { block: shared.pe(pe), event: events.wake[pe] };

@@ -20,6 +20,7 @@ use crate::pe::{self, Core, Engine, Pe, RankState, Status};
 use vrt_slot::external::{self, counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
+use vrt_slot::signals;
 use vrt_slot::{Arena, SlotHeader, TOUCHED_BY_SWITCH, fetch, hooks, outside};
 
 /// Ranks resumed between two looks at the rings, if none of them runs for long.
@@ -471,7 +472,24 @@ impl Core {
         if taken.asked {
             self.answer();
         }
+        if taken.signalled {
+            any |= self.resume_signalled();
+        }
         any
+    }
+
+    /// Ranks that have signals look for them; whether there are any.
+    #[cold]
+    fn resume_signalled(&mut self) -> bool {
+        // SAFETY: the slots of this PE's ranks.
+        let has_some = |state: &RankState| unsafe { signals::has_some(state.slot) };
+        let states = self.ranks.iter().enumerate();
+        let signalled: Vec<u32> = states
+            .filter(|(_, state)| state.as_deref().is_some_and(has_some))
+            .map(|(rank, _)| rank as u32)
+            .collect();
+        signalled.iter().for_each(|rank| self.notify(*rank, None));
+        !signalled.is_empty()
     }
 
     /// What has come has been taken. Whether a send is done now.

@@ -49,7 +49,7 @@ use crate::held::{Held, Kind};
 use crate::hooks::heap_in_use;
 use crate::interpose::process_wide;
 use crate::rank::Body;
-use crate::{Arena, SlotHeader, SlotId, forked};
+use crate::{Arena, SlotHeader, SlotId, forked, timers};
 
 /// Why the rank of a slot cannot move, if so; inside its node, or farther. It is a rank of this process.
 pub fn pin(slot: &SlotHeader, in_node: bool) -> Option<&'static str> {
@@ -82,6 +82,7 @@ pub unsafe fn abandon(slot: *mut SlotHeader) {
         &*slot
     };
     slot.held.locks.forget_all();
+    timers::end(slot);
     if slot.held.first_kind().is_none() {
         return;
     }

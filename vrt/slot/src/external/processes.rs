@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use crate::held::Kind;
 use crate::hooks::{self, in_rank};
 use crate::report;
+use crate::signals;
 
 use super::{owner, register};
 
@@ -26,6 +27,7 @@ pub(crate) unsafe fn starts_child(
     {
         // SAFETY: as the caller promises.
         register::add(Kind::Child, unsafe { child.read() } as usize, 0, slot);
+        signals::look_for_children();
     }
     status
 }
@@ -34,7 +36,38 @@ pub(crate) unsafe fn starts_child(
 pub(crate) fn has_child(child: libc::pid_t) {
     if let Some(slot) = owner() {
         register::add(Kind::Child, child as usize, 0, slot);
+        signals::look_for_children();
     }
+}
+
+/// What is said of a child whose rank has been told of its end.
+const TOLD: usize = 1;
+
+/// The rank, by its slot, whose child has this number.
+pub(crate) fn owner_of(child: libc::pid_t) -> Option<u32> {
+    let of = |number, _, slot| (number == child as usize).then_some(slot);
+    register::find_map(Kind::Child, of)
+}
+
+/// Calls `tell` with each child whose rank, of this slot, was not told of its end; it says whether that is told now.
+pub(crate) fn for_each_untold(mut tell: impl FnMut(libc::pid_t, u32) -> bool) {
+    register::set_lens(Kind::Child, |child, told, slot| {
+        (told != TOLD && tell(child as libc::pid_t, slot)).then_some(TOLD)
+    });
+}
+
+/// Calls `f` with each child that the caller's rank may wait for, until it returns something. In a child that a rank
+/// has forked it is not called.
+pub fn find_own<R>(mut f: impl FnMut(libc::pid_t) -> Option<R>) -> Option<R> {
+    let own = owner()?;
+    register::find_map(Kind::Child, |child, _, slot| {
+        (slot == own).then(|| f(child as libc::pid_t)).flatten()
+    })
+}
+
+/// The caller has waited for the end of a child.
+pub fn is_over(child: libc::pid_t) {
+    register::take(Kind::Child, child as usize);
 }
 
 /// Forgets the children of a slot's rank for whom nobody can wait any more.

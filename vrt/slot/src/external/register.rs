@@ -138,6 +138,32 @@ pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
     }
 }
 
+/// The first answer of `f` (key, length, slot) to an entry of a kind. It may be called in a signal handler.
+pub(super) fn find_map<R>(
+    kind: Kind,
+    mut f: impl FnMut(usize, usize, u32) -> Option<R>,
+) -> Option<R> {
+    entries().find_map(|entry| {
+        let seen = entry.state.load(Ordering::Acquire);
+        let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
+        (seen >> 32 == kind as u64 + 1).then(|| f(key, len, (seen as u32).wrapping_sub(1))).flatten()
+    })
+}
+
+/// Gives entries of a kind the length that `f` (key, length, slot) says, if any. It may be called in a signal
+/// handler.
+pub(super) fn set_lens(kind: Kind, mut f: impl FnMut(usize, usize, u32) -> Option<usize>) {
+    for entry in entries() {
+        let seen = entry.state.load(Ordering::Acquire);
+        let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
+        if seen >> 32 == kind as u64 + 1
+            && let Some(len) = f(key, len, (seen as u32).wrapping_sub(1))
+        {
+            entry.len.store(len, Ordering::Release);
+        }
+    }
+}
+
 /// Takes an entry that is in a state. False: somebody else has.
 fn take_entry(entry: &Entry, seen: u64) -> Option<Taken> {
     entry.state.compare_exchange(seen, BUSY, Ordering::AcqRel, Ordering::Relaxed).ok()?;

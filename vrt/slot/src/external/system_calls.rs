@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use super::{acquires_at, descriptors, mappings, processes, releases};
 use crate::held::Kind;
 use crate::interpose::Real;
+use crate::signals;
 
 /// What `clone` is told when the child shares the caller's memory.
 const SHARES_MEMORY: usize = libc::CLONE_VM as usize;
@@ -19,6 +20,9 @@ pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_lon
     type Function =
         unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
     static REAL: Real = Real::new(c"syscall");
+    if let Some(status) = signals::by_number(number, [a, b, c]) {
+        return status;
+    }
     // SAFETY: libc's `syscall` takes up to six words behind the number, wherever they come from;
     // the caller keeps the contract of the call.
     let call = || unsafe {

@@ -1,0 +1,103 @@
+//! `SIGCHLD`: children of a PE are those of its ranks, each of one. The kernel tells the PE that some have changed,
+//! and not which; so it asks of all that ranks have, whose ends it has not told yet.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{For, Info, Signals, kernel, of_slot};
+use crate::external::processes;
+use crate::{Arena, SlotHeader, SlotId, forked};
+
+/// Some have changed, and nobody has looked which.
+static HAVE_CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody has to look.
+pub(super) fn have_changed() -> bool {
+    HAVE_CHANGED.load(Ordering::SeqCst)
+}
+
+/// The kernel's signal has come.
+pub(super) fn came(info: &libc::siginfo_t) {
+    HAVE_CHANGED.store(true, Ordering::SeqCst);
+    let is_stop = matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_CONTINUED | libc::CLD_TRAPPED);
+    // SAFETY: the kernel gave it, for a child.
+    let child = unsafe { Info {
+        signal: libc::SIGCHLD,
+        code: info.si_code,
+        pid: info.si_pid(),
+        uid: info.si_uid(),
+        status: info.si_status(),
+        value: 0,
+    } };
+    if is_stop && let Some(slot) = processes::owner_of(child.pid) {
+        tell(slot, child);
+    }
+}
+
+/// Looks which children of ranks have ended, and tells these. In a handler on the PE's thread.
+pub(super) fn look() {
+    if !HAVE_CHANGED.swap(false, Ordering::SeqCst) || forked::is_child() {
+        return;
+    }
+    processes::for_each_untold(|child, slot| {
+        let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        // SAFETY: zeros are a valid description, which is filled in.
+        let ended = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let status = libc::waitid(libc::P_PID, child as libc::id_t, &raw mut info, how);
+            (status == 0 && info.si_pid() != 0).then(|| Info {
+                signal: libc::SIGCHLD,
+                code: info.si_code,
+                pid: info.si_pid(),
+                uid: info.si_uid(),
+                status: info.si_status(),
+                value: 0,
+            })
+        };
+        ended.is_some_and(|ended| {
+            let is_told = tell(slot, ended);
+            if !is_told {
+                HAVE_CHANGED.store(true, Ordering::SeqCst);
+            }
+            is_told
+        })
+    });
+}
+
+/// A child has changed: tells the rank of a slot. False: later.
+fn tell(slot: u32, child: Info) -> bool {
+    let Some(arena) = Arena::current() else { return true };
+    // SAFETY: headers stay mapped.
+    let slot = unsafe { &*arena.header(SlotId(slot)) };
+    if let Some(signals) = of_slot(slot) {
+        let is_end = matches!(child.code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+        let action = signals.action(libc::SIGCHLD);
+        let is_wanted = is_end || action.flags & libc::SA_NOCLDSTOP == 0;
+        if is_wanted && signals.post(slot, For::Rank, child).is_none() {
+            return false;
+        }
+        if is_end && reaps(signals) {
+            // SAFETY: a child of this process, for which nobody waits.
+            unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), libc::WNOHANG) };
+        }
+    }
+    // Who waits for a child looks.
+    wake(slot);
+    true
+}
+
+fn wake(slot: &SlotHeader) {
+    slot.has_signal.store(true, Ordering::SeqCst);
+    kernel::nudge_rank(slot);
+}
+
+/// Whether the system is to wait for a rank's children.
+fn reaps(signals: &Signals) -> bool {
+    let action = signals.action(libc::SIGCHLD);
+    action.handler == libc::SIG_IGN || action.flags & libc::SA_NOCLDWAIT != 0
+}
+
+/// A child is known from now on, which may have ended before.
+pub(crate) fn look_soon() {
+    HAVE_CHANGED.store(true, Ordering::SeqCst);
+    kernel::nudge_self();
+}

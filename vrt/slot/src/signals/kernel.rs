@@ -1,0 +1,589 @@
+//! What the kernel tells a PE of signals of its ranks, by one real-time signal, the *nudge*, and by those that
+//! only it can raise: of children, of broken pipes, of faults.
+//!
+//! A nudge bears nothing itself, or which timer of a rank's has run off, or what a child of a rank's has sent. It
+//! interrupts the thread that is to look. There the handler runs the rank's own handlers, if it has interrupted
+//! code of the rank's; if it has interrupted the runtime, which must not be left by a jump nor be entered a
+//! second time, the rank is woken, and a timer of the PE's nudges it again a moment later.
+//!
+//! **Calls that a signal ends.** The kernel goes on with an interrupted call of the system after a handler with
+//! `SA_RESTART`, as the nudge's is, because it may have been another rank's signal. Where a handler of the rank's
+//! own ran that has not asked for it, the call ends with `EINTR`: by changing the registers to which the nudge's
+//! handler returns, which lead to the instruction that makes the call, with its number.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use vrt_load::thread_pointer;
+
+use super::{Caller, For, Info, bit, by_default, children, existing, is_signal, of_slot};
+use crate::hooks::{self, heap_in_use};
+use crate::interpose::Real;
+use crate::rank::RUNTIME;
+use crate::{Arena, SlotHeader, SlotId, image, image_thread};
+
+/// The number of the nudge. The last one is the watchdog's.
+pub(crate) fn number() -> c_int {
+    libc::SIGRTMAX() - 1
+}
+
+/// How long until a rank that is in the runtime is nudged again, in nanoseconds; and when that was so for so many
+/// times.
+const AGAIN: c_long = 40_000;
+const AT_LAST: c_long = 1_000_000;
+const SOON: u32 = 200;
+/// How often ranks were nudged again since the last time that one ran its handlers.
+static TIMES: AtomicU32 = AtomicU32::new(0);
+
+/// The PE's thread.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+/// The timer that nudges again, and the slots of the ranks for whom it does.
+static RETRY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static HAS_RETRY: AtomicBool = AtomicBool::new(false);
+static RETRY_FOR: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+/// Code that is not a rank's, and the stack of the PE's loop.
+static RUNTIME_CODE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+static LOOPS_STACK: OnceLock<Range<usize>> = OnceLock::new();
+
+/// What a nudge bears: nothing, or of which rank's slot what. The numbers of slots are less than 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bears {
+    /// A timer of a rank's, by its place in the table.
+    Timer(u32, u32),
+    /// A signal that a child of a rank's has sent it.
+    Signal(u32, u32),
+    /// Nothing.
+    Nothing,
+}
+
+impl Bears {
+    const TIMER: usize = 1 << 62;
+    const SIGNAL: usize = 2 << 62;
+
+    pub(crate) fn word(self) -> usize {
+        let word = |slot: u32, what: u32| (what as usize) << 32 | slot as usize;
+        match self {
+            Bears::Timer(slot, which) => Bears::TIMER | word(slot, which),
+            Bears::Signal(slot, signal) => Bears::SIGNAL | word(slot, signal),
+            Bears::Nothing => 0,
+        }
+    }
+
+    fn of(word: usize) -> Bears {
+        let (slot, what) = (word as u32, (word >> 32) as u32 & 0x3fff_ffff);
+        match word & (3 << 62) {
+            Bears::TIMER => Bears::Timer(slot, what),
+            Bears::SIGNAL => Bears::Signal(slot, what),
+            _ => Bears::Nothing,
+        }
+    }
+
+    fn slot(self) -> Option<&'static SlotHeader> {
+        let (Bears::Timer(slot, _) | Bears::Signal(slot, _)) = self else { return None };
+        let arena = Arena::current().filter(|arena| (slot as usize) < arena.layout.slots)?;
+        // SAFETY: headers stay mapped.
+        Some(unsafe { &*arena.header(SlotId(slot)) })
+    }
+}
+
+/// A call of the system, past what stands in front of libc's.
+pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
+    static REAL: Real = Real::new(c"syscall");
+    type Function = unsafe extern "C" fn(c_long, ...) -> c_long;
+    // SAFETY: libc's function of this name has this type; the calls made here only signal, and wake.
+    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.of_process())(number, a, b, c, d) }
+}
+
+/// Interrupts a thread of this process, by the kernel's number.
+pub(super) fn nudge(thread: u32) {
+    // SAFETY: a plain call.
+    let process = unsafe { libc::getpid() };
+    let arguments = [process as usize, thread as usize, number() as usize, 0];
+    system_call(libc::SYS_tgkill, arguments);
+}
+
+/// Interrupts the calling thread.
+pub(super) fn nudge_self() {
+    // SAFETY: a plain call.
+    nudge(unsafe { libc::gettid() } as u32);
+}
+
+/// The kernel's number of the PE's thread.
+pub(super) fn thread() -> c_int {
+    THREAD.load(Ordering::Relaxed)
+}
+
+/// Has a rank look for its signals that does not look itself just now.
+pub(super) fn nudge_rank(slot: &SlotHeader) {
+    if hooks::pe_of_thread() == 0 {
+        return nudge(THREAD.load(Ordering::Relaxed) as u32);
+    }
+    wake();
+    nudge_again(slot);
+}
+
+/// Has the PE resume ranks that have signals.
+fn wake() {
+    if let Some(runtime) = RUNTIME.get() {
+        (runtime.signalled)();
+    }
+}
+
+/// The rank of a slot is nudged again in a moment, if it has not looked by then.
+fn nudge_again(slot: &SlotHeader) {
+    let own = std::ptr::from_ref(slot) as usize;
+    let is_there = |place: &&AtomicUsize| {
+        let now = place.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst);
+        now.is_ok() || now == Err(own)
+    };
+    // If there is no room, the rank is found when it is nudged for one of those.
+    let _: Option<&AtomicUsize> = RETRY_FOR.iter().find(is_there);
+    if HAS_RETRY.load(Ordering::Acquire) {
+        // SAFETY: zeros are valid times; the PE's own timer.
+        unsafe {
+            let mut spec: libc::itimerspec = std::mem::zeroed();
+            let is_soon = TIMES.fetch_add(1, Ordering::Relaxed) < SOON;
+            spec.it_value.tv_nsec = if is_soon { AGAIN } else { AT_LAST };
+            let spec = (&raw const spec) as usize;
+            system_call(libc::SYS_timer_settime, [RETRY.load(Ordering::Relaxed) as usize, 0, spec, 0]);
+        }
+    }
+}
+
+/// Makes a timer of the system that nudges the PE's thread, and says what for. None: the system has none left.
+pub(crate) fn timer(clock: libc::clockid_t, bears: Bears) -> Option<libc::timer_t> {
+    // SAFETY: zeros are a valid description, which is filled in.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_notify_thread_id = THREAD.load(Ordering::Relaxed);
+        event.sigev_signo = number();
+        event.sigev_value.sival_ptr = bears.word() as *mut c_void;
+        // The kernel's numbers of timers are of this length.
+        let mut made: c_int = 0;
+        let (event, place) = ((&raw mut event) as usize, (&raw mut made) as usize);
+        let status = system_call(libc::SYS_timer_create, [clock as usize, event, place, 0]);
+        (status == 0).then_some(made as usize as libc::timer_t)
+    }
+}
+
+/// This process is to run images, and this is the thread that does.
+pub fn begin() {
+    prepare();
+    // SAFETY: a plain call; handlers of the types that the flags say; zeros are a valid action.
+    unsafe {
+        THREAD.store(libc::gettid(), Ordering::Relaxed);
+        for (signal, handler) in [
+            (number(), on_nudge as *const ()),
+            (libc::SIGCHLD, on_child as *const ()),
+            (libc::SIGPIPE, on_pipe as *const ()),
+        ] {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            // A handler of a rank's may leave by a jump: so nothing stays blocked.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+    if let Some(timer) = timer(libc::CLOCK_MONOTONIC, Bears::Nothing) {
+        RETRY.store(timer, Ordering::Relaxed);
+        HAS_RETRY.store(true, Ordering::Release);
+    }
+}
+
+/// This process is a child that a rank has forked: it has no loop, and what others send it is its own.
+pub(crate) fn begin_child() {
+    HAS_RETRY.store(false, Ordering::Relaxed);
+    // SAFETY: a plain call.
+    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    if let Some(caller) = existing() {
+        caller.signals.timers.forget();
+        (1..super::COUNT as c_int).for_each(|signal| follow(caller, signal));
+    }
+}
+
+/// Has the kernel of a child that a rank has forked do about a signal what the child's own tables say.
+pub(super) fn follow(caller: Caller, signal: c_int) {
+    if !super::is_handled(signal) || signal == number() {
+        return;
+    }
+    let action = caller.signals.action(signal);
+    let is_blocked = caller.thread.blocked.load(Ordering::SeqCst) & bit(signal) != 0;
+    let is_fault =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT].contains(&signal);
+    if is_fault && !action.is_handler() {
+        return;
+    }
+    // SAFETY: zeros are a valid action; a handler of the type that the flags say.
+    unsafe {
+        let mut kernels: libc::sigaction = std::mem::zeroed();
+        kernels.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+        kernels.sa_sigaction = match (action.is_handler(), is_fault) {
+            (true, true) => on_fault as *const () as usize,
+            (true, false) => on_any as *const () as usize,
+            _ if is_blocked => on_any as *const () as usize,
+            _ => action.handler,
+        };
+        libc::sigaction(signal, &raw const kernels, std::ptr::null_mut());
+    }
+}
+
+/// Finds out what is not a rank's code, and where the loop's stack is.
+fn prepare() {
+    extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader passes valid program headers; `found` is the list below.
+        unsafe {
+            let (info, found) = (&*info, &mut *found.cast::<Vec<Range<usize>>>());
+            for i in 0..usize::from(info.dlpi_phnum) {
+                let header = &*info.dlpi_phdr.add(i);
+                if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
+                    let start = info.dlpi_addr as usize + header.p_vaddr as usize;
+                    found.push(start..start + header.p_memsz as usize);
+                }
+            }
+        }
+        // The first one is the runtime; others are ranks' too, if these have no libc of their own.
+        c_int::from(!image::has_libc())
+    }
+    hooks::runtime_heap(|| {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        // SAFETY: `visit` gets the list as its last argument and does not keep it.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+        let _: &Vec<_> = RUNTIME_CODE.get_or_init(|| found);
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let stack = maps.lines().find(|line| line.ends_with("[stack]"));
+        let range = stack.and_then(|line| line.split_whitespace().next()?.split_once('-'));
+        let end = range.and_then(|(_, end)| usize::from_str_radix(end, 16).ok());
+        /// It may grow so far.
+        const MOST: usize = 64 << 20;
+        let end = end.unwrap_or(0);
+        let _: &Range<usize> = LOOPS_STACK.get_or_init(|| end.saturating_sub(MOST)..end);
+    });
+    // What is looked up when it is first needed, is known now.
+    // SAFETY: a plain call.
+    system_call(libc::SYS_getpid, [0; 4]);
+    super::errno();
+}
+
+/// Whether the registers of a handler are those of code of the rank's that the thread runs.
+///
+/// # Safety
+/// The kernel gave them.
+unsafe fn is_in_rank(slot: &SlotHeader, context: *mut c_void) -> bool {
+    // SAFETY: as the caller promises.
+    let (pc, sp) = unsafe { registers(context) };
+    thread_pointer::get() == slot.thread_pointer.get()
+        && !LOOPS_STACK.get().is_some_and(|stack| stack.contains(&sp))
+        && !RUNTIME_CODE.get().is_some_and(|code| code.iter().any(|code| code.contains(&pc)))
+}
+
+/// Program counter and stack pointer.
+///
+/// # Safety
+/// The kernel gave the registers.
+unsafe fn registers(context: *mut c_void) -> (usize, usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let machine = &(*context.cast::<libc::ucontext_t>()).uc_mcontext;
+        #[cfg(target_arch = "x86_64")]
+        return (
+            machine.gregs[libc::REG_RIP as usize] as usize,
+            machine.gregs[libc::REG_RSP as usize] as usize,
+        );
+        #[cfg(target_arch = "aarch64")]
+        return (machine.pc as usize, machine.sp as usize);
+    }
+}
+
+/// A nudge has come.
+unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives both.
+    let (code, word) = unsafe { ((*info).si_code, (*info).si_value().sival_ptr as usize) };
+    let bears = match code {
+        libc::SI_TIMER | libc::SI_QUEUE => Bears::of(word),
+        _ => Bears::Nothing,
+    };
+    if let (Bears::Timer(_, which), Some(signals)) = (bears, bears.slot().and_then(of_slot)) {
+        signals.timers.has_run_off(which);
+    }
+    if let (Bears::Signal(_, signal), Some(signals)) = (bears, bears.slot().and_then(of_slot))
+        && is_signal(signal as c_int)
+    {
+        signals.from_child.fetch_or(bit(signal as c_int), Ordering::SeqCst);
+    }
+    // SAFETY: as above.
+    unsafe { look(bears.slot(), context) };
+}
+
+/// Looks what there is for whom this thread runs, and for the rank of a slot.
+///
+/// # Safety
+/// In a handler, with what the kernel gave.
+unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
+    // SAFETY: errno of this thread.
+    let error = unsafe { *libc::__errno_location() };
+    if hooks::pe_of_thread() == 0 && THREAD.load(Ordering::Relaxed) != this_thread() {
+        // A thread of a rank's, or of the process. What it cannot see to does the PE's.
+        if concerned.is_some() || children::have_changed() {
+            nudge(THREAD.load(Ordering::Relaxed) as u32);
+        }
+        if image_thread::base().is_some()
+            && let Some(caller) = existing()
+        {
+            // SAFETY: as the caller promises.
+            unsafe { deliver_in_handler(caller, context) };
+        }
+    } else {
+        children::look();
+        let take = |place: &AtomicUsize| match place.load(Ordering::Relaxed) {
+            0 => None,
+            // SAFETY: headers stay mapped.
+            _ => unsafe { (place.swap(0, Ordering::SeqCst) as *const SlotHeader).as_ref() },
+        };
+        let again: [Option<&SlotHeader>; RETRY_FOR.len()] =
+            std::array::from_fn(|at| take(&RETRY_FOR[at]));
+        let all = || std::iter::once(concerned).chain(again).flatten();
+        for slot in all() {
+            if let Some(signals) = of_slot(slot) {
+                signals.lock.with(|| signals.collect(slot));
+            }
+        }
+        // SAFETY: headers stay mapped; the rest as the caller promises.
+        unsafe {
+            let running = heap_in_use().as_ref();
+            if let Some(slot) = running.filter(|slot| slot.thread_pointer.get() != 0) {
+                match is_in_rank(slot, context) {
+                    true => {
+                        slot.has_signal.store(false, Ordering::SeqCst);
+                        if let Some(caller) = existing() {
+                            deliver_in_handler(caller, context);
+                        }
+                    }
+                    false if has_some(slot) => nudge_again(slot),
+                    false => {}
+                }
+            }
+            for slot in all() {
+                let is_running = running.is_some_and(|running| std::ptr::eq(running, slot));
+                if !is_running && slot.has_signal.load(Ordering::SeqCst) {
+                    wake();
+                    nudge_again(slot);
+                }
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = error };
+}
+
+/// The kernel's number of this thread.
+fn this_thread() -> c_int {
+    // SAFETY: a plain call.
+    unsafe { libc::gettid() }
+}
+
+/// Whether something waits for a rank, which has not looked yet.
+fn has_some(slot: &SlotHeader) -> bool {
+    slot.has_signal.load(Ordering::SeqCst)
+        || of_slot(slot).is_some_and(|signals| signals.is_deliverable(&signals.main))
+}
+
+/// Runs handlers in that of the kernel's signal, and ends the call that it has interrupted, if one of them has it
+/// ended.
+///
+/// # Safety
+/// In a handler, with what the kernel gave; what it has interrupted is the caller's code.
+unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
+    TIMES.store(0, Ordering::Relaxed);
+    let before = caller.thread.interrupting.load(Ordering::Relaxed);
+    caller.deliver(context);
+    if caller.thread.interrupting.load(Ordering::Relaxed) != before {
+        // SAFETY: as the caller promises.
+        unsafe { end_call(context) };
+    }
+}
+
+/// Ends the call of the system that the kernel would go on with after the handler.
+///
+/// # Safety
+/// In a handler, with what the kernel gave.
+#[cfg(target_arch = "x86_64")]
+unsafe fn end_call(context: *mut c_void) {
+    /// What a call is made with.
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    // SAFETY: the registers of this thread, which goes on there, so the instruction can be read.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let instruction = (registers[libc::REG_RIP as usize] as *const [u8; 2]).read();
+        let number = registers[libc::REG_RAX as usize];
+        let descriptor = registers[libc::REG_RDI as usize] as c_int;
+        if instruction == SYSCALL && may_be_ended(number, descriptor) {
+            registers[libc::REG_RIP as usize] += SYSCALL.len() as i64;
+            registers[libc::REG_RAX as usize] = -i64::from(libc::EINTR);
+        }
+    }
+}
+
+/// There are no images on this processor.
+///
+/// # Safety
+/// None is needed.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn end_call(_: *mut c_void) {}
+
+/// Whether a call of the system may wait, so that a signal ends it.
+#[cfg(target_arch = "x86_64")]
+fn may_be_ended(number: c_long, descriptor: c_int) -> bool {
+    match number {
+        libc::SYS_read | libc::SYS_readv | libc::SYS_write | libc::SYS_writev => {
+            // SAFETY: zeros are a valid description, which is filled in.
+            unsafe {
+                let mut about: libc::stat = std::mem::zeroed();
+                let is_known = libc::fstat(descriptor, &raw mut about) == 0;
+                is_known && !matches!(about.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR)
+            }
+        }
+        libc::SYS_open
+        | libc::SYS_openat
+        | libc::SYS_ioctl
+        | libc::SYS_accept
+        | libc::SYS_accept4
+        | libc::SYS_connect
+        | libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_recvmmsg
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_sendmmsg
+        | libc::SYS_fcntl
+        | libc::SYS_flock
+        | libc::SYS_wait4
+        | libc::SYS_waitid
+        | libc::SYS_futex
+        | libc::SYS_mq_timedsend
+        | libc::SYS_mq_timedreceive
+        | libc::SYS_splice
+        | libc::SYS_getrandom => true,
+        _ => false,
+    }
+}
+
+/// A child of the process has changed.
+unsafe extern "C-unwind" fn on_child(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives both.
+    unsafe {
+        children::came(&*info);
+        look(None, context);
+    }
+}
+
+/// A rank has written to a pipe that nobody reads: it has done so itself, just now.
+unsafe extern "C-unwind" fn on_pipe(
+    signal: c_int,
+    _: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    if heap_in_use().is_null() && image_thread::base().is_none() {
+        return;
+    }
+    let Some(caller) = super::caller() else { return by_default(signal) };
+    let info = Info::sent(signal, libc::SI_USER, 0);
+    if caller.signals.post(caller.slot, For::Thread(caller.thread), info).is_some() {
+        caller.deliver(context);
+    }
+}
+
+/// A signal has come for a child that a rank has forked.
+unsafe extern "C-unwind" fn on_any(
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    let Some(caller) = existing() else { return };
+    // SAFETY: the kernel gives it.
+    let given = unsafe {
+        let (pid, uid, code) = ((*info).si_pid(), (*info).si_uid(), (*info).si_code);
+        let is_childs = signal == libc::SIGCHLD && code > 0;
+        let status = if is_childs { (*info).si_status() } else { 0 };
+        let value = if is_childs { 0 } else { (*info).si_value().sival_ptr as usize };
+        Info { signal, code, pid, uid, status, value }
+    };
+    let signals = caller.signals;
+    if signals.post(caller.slot, For::Rank, given).is_none() {
+        signals.from_child.fetch_or(bit(signal), Ordering::SeqCst);
+    }
+    // SAFETY: the kernel gives it.
+    unsafe { deliver_in_handler(caller, context) };
+}
+
+/// A fault in a child that a rank has forked, which has a handler.
+unsafe extern "C-unwind" fn on_fault(
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: the kernel gives both.
+    unsafe { handle_fault(signal, info, context) };
+}
+
+/// A fault of the running rank, or of a thread of it, has come to the runtime's handler: calls the rank's, if it
+/// has one. Returns whether it had; then the access is tried again.
+///
+/// # Safety
+/// In the handler of the signal, with what the kernel gave.
+pub unsafe fn handle_fault(
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) -> bool {
+    // A rank that has spoiled its stack may have spoiled what is above it, too.
+    let is_in_slot = |slot: &SlotHeader| {
+        let signals = slot.signals.get() as usize;
+        Arena::contains(signals)
+            && signals.is_multiple_of(align_of::<super::Signals>())
+            && Some(slot.id()) == Arena::current().map(|arena| arena.slot_at(signals))
+    };
+    if !super::slot_of_caller().is_some_and(is_in_slot) {
+        return false;
+    }
+    let Some(caller) = existing() else { return false };
+    let action = caller.signals.action(signal);
+    // A handler of libgfortran's prints less than the runtime does.
+    let is_of_library = image::module_at(action.handler)
+        .is_some_and(|(_, module)| module.name.starts_with("libgfortran"));
+    // A fault that is blocked ends the process, as everywhere: also that of its own handler.
+    let is_blocked = caller.thread.blocked.load(Ordering::SeqCst) & bit(signal) != 0;
+    if !action.is_handler() || is_of_library || is_blocked {
+        return false;
+    }
+    // SAFETY: the kernel's set of signals of this thread. The handler may leave by a jump, and others run then:
+    // so nothing stays blocked.
+    unsafe {
+        let mut own = std::mem::MaybeUninit::<libc::sigset_t>::zeroed().assume_init();
+        libc::sigaddset(&raw mut own, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, std::ptr::null_mut());
+        let before = caller.enter(action, signal);
+        caller.run(action, info, context);
+        caller.thread.blocked.store(before, Ordering::SeqCst);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_nudge_bears_is_read_back() {
+        for bears in [
+            Bears::Timer(0, 0),
+            Bears::Timer(u32::MAX, 35),
+            Bears::Signal(7, 64),
+            Bears::Nothing,
+        ] {
+            assert_eq!(Bears::of(bears.word()), bears);
+        }
+    }
+}

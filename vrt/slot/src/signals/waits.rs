@@ -1,0 +1,144 @@
+//! Waiting with signals, for those who suspend ranks or wait with their threads: what a signal ends, and what
+//! takes signals out.
+//!
+//! A wait that a signal may end looks like this: [`counts`]; wait until [`is_deliverable`]; [`deliver`]; was a
+//! handler called since? A rank that is suspended says by [`Look`] that it looks itself.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::kernel::system_call;
+use super::{Caller, caller, existing};
+
+/// How many handlers have run on the calling thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All.
+    pub handled: u32,
+    /// Those after which calls that could go on end all the same (no `SA_RESTART`).
+    pub interrupting: u32,
+}
+
+/// The handlers that have run on the calling thread so far; none where programs' signals are the process's.
+pub fn counts() -> Option<Counts> {
+    let caller = existing()?;
+    Some(Counts {
+        handled: caller.thread.handled.load(Ordering::Relaxed),
+        interrupting: caller.thread.interrupting.load(Ordering::Relaxed),
+    })
+}
+
+/// Whether the caller is a rank that runs an image, or a thread of one.
+pub fn are_own() -> bool {
+    super::slot_of_caller().is_some()
+}
+
+/// Whether something waits for the calling thread that it has not blocked.
+pub fn is_deliverable() -> bool {
+    existing().is_some_and(|caller| {
+        collect(caller);
+        caller.signals.is_deliverable(caller.thread)
+    })
+}
+
+fn collect(caller: Caller) {
+    caller.signals.locked(|| caller.signals.collect(caller.slot));
+}
+
+/// Runs the calling thread's handlers for what waits and is not blocked.
+pub fn deliver() {
+    if let Some(caller) = existing() {
+        caller.deliver(std::ptr::null_mut());
+    }
+}
+
+/// While it lives the calling thread looks for signals itself, and takes those of a set.
+#[derive(Debug)]
+pub struct Look(());
+
+impl Look {
+    /// It looks from now on.
+    pub fn begin(set: u64) -> Look {
+        if let Some(caller) = caller() {
+            caller.thread.waits_for.store(set, Ordering::SeqCst);
+            caller.thread.looks.store(true, Ordering::Relaxed);
+        }
+        Look(())
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        if let Some(caller) = existing() {
+            caller.thread.waits_for.store(0, Ordering::SeqCst);
+            caller.thread.looks.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes one signal of a set out of those that wait for the calling thread; its number. `info`, if it is there,
+/// gets what it bears.
+///
+/// # Safety
+/// `info` is null, or there is room for it.
+pub unsafe fn take(set: u64, info: *mut libc::siginfo_t) -> Option<c_int> {
+    let taken = existing()?.take(set)?;
+    // SAFETY: as the caller promises.
+    if let Some(info) = unsafe { info.as_mut() } {
+        taken.write_to(info);
+    }
+    Some(taken.signal)
+}
+
+/// Whether one of a set waits for the calling thread.
+pub fn is_waiting(set: u64) -> bool {
+    existing().is_some_and(|caller| {
+        collect(caller);
+        caller.signals.waiting_for(caller.thread) & set != 0
+    })
+}
+
+/// A set of signals as a word.
+///
+/// # Safety
+/// Null, or a set.
+pub unsafe fn word(set: *const libc::sigset_t) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    unsafe { set.as_ref() }.map(super::word_of)
+}
+
+/// Gives the calling thread another mask; the one before.
+pub fn exchange_mask(mask: u64) -> u64 {
+    caller().map_or(0, |caller| caller.thread.blocked.swap(mask, Ordering::SeqCst))
+}
+
+/// How often something has come for the calling thread.
+pub fn came() -> u32 {
+    existing().map_or(0, |caller| caller.thread.came.load(Ordering::SeqCst))
+}
+
+/// Waits with the thread until something comes that was not counted in `seen`, for a while at most (in
+/// nanoseconds).
+pub fn wait_in_kernel(seen: u32, most: u64) {
+    let Some(caller) = existing() else { return };
+    let time = libc::timespec {
+        tv_sec: (most / 1_000_000_000) as libc::time_t,
+        tv_nsec: (most % 1_000_000_000) as libc::c_long,
+    };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let word = caller.thread.came.as_ptr();
+    let time = (&raw const time) as usize;
+    system_call(libc::SYS_futex, [word as usize, operation as usize, seen as usize, time]);
+}
+
+/// Wakes who waits there.
+pub(super) fn wake(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    let most = c_int::MAX as usize;
+    system_call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, most, 0]);
+}
+
+/// The calling thread's mask.
+pub fn mask() -> u64 {
+    existing().map_or(0, |caller| caller.thread.blocked.load(Ordering::SeqCst))
+}
