@@ -95,12 +95,8 @@ impl JobState {
     /// A rank has ended with a status other than 0, and the others run to their end. Whether it is the first such
     /// rank, whose status is the job's.
     pub fn fail(&self, status: i32) -> bool {
-        let first = self.failed.compare_exchange(
-            0,
-            status as u32,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let first =
+            self.failed.compare_exchange(0, status as u32, Ordering::Relaxed, Ordering::Relaxed);
         first.is_ok()
     }
 
