@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | all ranks return from `main` or call `exit(0)` | 0 | - |
 //! | a rank calls `exit(n)`, or its `main` fails | n | the rank |
+//! | the same after the C face's `MPI_Finalize`; all others run to their end | n of the first one | the rank |
 //! | a rank panics (also with a blocking call in a Drop then) | 101 | panic hook, with rank and PE |
 //! | stack overflow, fork, deadlock, no memory in the system | 70 | the PE or the supervisor |
 //! | a PE dies of signal s (134: abort, as Rust does when a heap is full) | 128 + s | the supervisor |

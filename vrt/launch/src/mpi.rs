@@ -8,7 +8,7 @@
 //!   memory; the others of the node open both through /proc
 //! all take the canary of PE 0
 //! ranks run
-//! all have ended: MPI_Finalize, status 0      otherwise: MPI_Abort(status): the launcher ends the rest
+//! all have ended: MPI_Finalize, status of the job      otherwise: MPI_Abort(status): the launcher ends the rest
 //! ```
 //!
 //! The launcher supervises: it reports a process that dies, ends the others, and returns a status
@@ -36,7 +36,7 @@ use crate::agree::{self, Fingerprint};
 use crate::config::{Config, ConfigError};
 use crate::monitor::{SeenNode, WaitingMonitor};
 use crate::parts::Parts;
-use crate::pe_process::{self, leave};
+use crate::pe_process::{self, flush, leave, leave_well};
 use crate::shares::Shares;
 use crate::supervisor::print_deadlock_table;
 use crate::trace::Trace;
@@ -67,8 +67,11 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let pe = world.build(config, &node, program, *memory_moves, waiting)?;
     let outcome = live(pe, config, &world);
     if let Outcome::Finished = outcome {
+        let status = crash::job().map_or(0, |job| job.final_status());
+        // A launcher may end the others when the first process has returned a status.
+        flush();
         world.processes.finish();
-        leave(0)
+        leave_well(status)
     }
     leave(STATUS_RUNTIME)
 }
@@ -98,7 +101,10 @@ fn live(mut pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
             Outcome::Ended(Ended::Deadlock)
         }
         Ok(Outcome::Panicked(rank, _)) => pe_process::end_after_panic(rank),
-        Ok(Outcome::Ended(_)) => leave(crash::job().map_or(STATUS_RUNTIME, |job| job.status())),
+        Ok(Outcome::Ended(_)) => {
+            pe_process::tell_of_ended_job(config);
+            leave(crash::job().map_or(STATUS_RUNTIME, |job| job.status()))
+        }
         Err(error) => {
             report::say(format_args!("PE {}: {error}", world.id));
             report::end_job(STATUS_RUNTIME)

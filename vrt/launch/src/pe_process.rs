@@ -83,7 +83,10 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
             leave(STATUS_RUNTIME)
         }
         Ok(Outcome::Panicked(rank, _)) => end_after_panic(rank),
-        Ok(Outcome::Ended(_)) => leave(shared.job().status()),
+        Ok(Outcome::Ended(_)) => {
+            tell_of_ended_job(config);
+            leave(shared.job().status())
+        }
         Err(error) => {
             report::say(format_args!("PE {id}: {error}"));
             report::end_job(STATUS_RUNTIME)
@@ -113,6 +116,16 @@ pub(super) fn tell_what_was_done(config: &Config) {
     });
 }
 
+/// What a PE has to tell when the job was ended before all its ranks had.
+pub(super) fn tell_of_ended_job(config: &Config) {
+    pe::with_in_loop(|pe| {
+        if let Some(balancer) = pe.engine.find::<Balancer>() {
+            balancer.write_dump();
+            balancer.tell_totals(config.prints_statistics());
+        }
+    });
+}
+
 /// Ends the whole job with a status, from one of its PEs.
 pub(super) fn end_job(status: i32) -> ! {
     hooks::use_heap(std::ptr::null_mut());
@@ -124,18 +137,28 @@ pub(super) fn end_job(status: i32) -> ! {
 
 /// Ends this process, and says what it still had to say.
 pub(super) fn leave(status: i32) -> ! {
-    hooks::use_heap(std::ptr::null_mut());
-    trace::finish();
-    let _ = std::io::stdout().flush();
-    let _ = std::io::stderr().flush();
+    flush();
     #[cfg(feature = "mpi")]
     vrt_net_mpi::abort_unless_well(status);
+    leave_well(status)
+}
+
+/// Ends this process, whose MPI has been finalized if it had one.
+pub(super) fn leave_well(status: i32) -> ! {
     // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
     // image.
     unsafe {
         libc::fflush(std::ptr::null_mut());
         libc::_exit(status & 0xff)
     }
+}
+
+/// Writes out what this process has not written yet.
+pub(super) fn flush() {
+    hooks::use_heap(std::ptr::null_mut());
+    trace::finish();
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stderr().flush();
 }
 
 /// What the ranks of this PE wait for, in lines.

@@ -87,6 +87,9 @@ impl Drop for Release {
     }
 }
 
+/// How long PEs may take to leave a job that has ended.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// How long a PE that has crashed may take to write its core after the job has ended.
 const CORE_LIMIT: Duration = Duration::from_secs(120);
 
@@ -111,11 +114,13 @@ impl Job<'_> {
                 break;
             }
             if status.is_some() && deadline.is_none() {
-                // PEs see that the job has ended and leave by themselves; this is for those that
-                // are busy in user code.
-                let deadlock = self.shared.job().ended() == Ended::Deadlock;
-                let grace = Duration::from_millis(if deadlock { 500 } else { 0 });
-                deadline = Some(Instant::now() + grace);
+                // PEs that know that the job has ended leave by themselves, and tell what they have to tell;
+                // the others are busy in user code.
+                let told = self.shared.job().ended() != Ended::Not;
+                if told {
+                    self.monitor.looker().wake_all();
+                }
+                deadline = Some(Instant::now() + if told { GRACE } else { Duration::ZERO });
             }
             if let Some(deadline) = deadline {
                 let now = Instant::now();
@@ -138,7 +143,7 @@ impl Job<'_> {
                 }
             }
         }
-        let status = status.unwrap_or(0);
+        let status = status.unwrap_or_else(|| self.shared.job().final_status());
         if self.shared.job().ended() == Ended::Deadlock {
             self.print_deadlock();
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! image made -> private libc's early initialisation -> constructors -> _start -> __libc_start_main
 //!     -> main -> exit: functions registered with atexit, the last first -> destructors -> streams flushed
-//!     -> the rank ends (status 0), or the job does
+//!     -> the rank ends (status 0, or after MPI_Finalize), or the job does
 //! ```
 
 use std::cell::RefCell;
@@ -11,6 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::rc::Rc;
 use std::sync::Once;
 
+use vrt_core::pe;
 use vrt_load::{Entry, Plan};
 use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
 
@@ -175,10 +176,20 @@ fn end(status: c_int) -> ! {
         ));
         report::end_job(report::STATUS_RUNTIME);
     }
-    if status != 0 {
-        let rank = hooks::current_rank().unwrap_or_default();
-        report::say(format_args!("rank {rank} exited with status {status}; ending the job"));
+    if status == 0 {
+        rank::exit_rank(0);
     }
+    let rank = hooks::current_rank().unwrap_or_default();
+    if Process::current().is_some_and(Process::is_finalized) {
+        // Nobody waits for it any more, and others may have more to do.
+        if pe::with(|pe| pe.engine.rank_fails(status)) {
+            report::say(format_args!(
+                "rank {rank} exited with status {status}, which is the job's when all ranks have ended"
+            ));
+        }
+        rank::exit_rank(0);
+    }
+    report::say(format_args!("rank {rank} exited with status {status}; ending the job"));
     rank::exit_rank(status)
 }
 

@@ -69,6 +69,8 @@ pub struct JobState {
     contexts: AtomicU32,
     /// The process of the PE that was the first to crash, or 0.
     crashed: AtomicU32,
+    /// The status of the first rank that has failed while the job goes on, or 0.
+    failed: AtomicU32,
     /// How often somebody has asked what PEs do.
     pub(crate) asked: AtomicU32,
 }
@@ -88,6 +90,19 @@ impl JobState {
     /// The process of the PE that was the first to crash, if one has.
     pub fn crashed(&self) -> Option<u32> {
         NonZeroU32::new(self.crashed.load(Ordering::Relaxed)).map(NonZeroU32::get)
+    }
+
+    /// A rank has ended with a status other than 0, and the others run to their end. Whether it is the first such
+    /// rank, whose status is the job's.
+    pub fn fail(&self, status: i32) -> bool {
+        let first =
+            self.failed.compare_exchange(0, status as u32, Ordering::Relaxed, Ordering::Relaxed);
+        first.is_ok()
+    }
+
+    /// The status of a job whose ranks have all ended: that of the first one that has failed, or 0.
+    pub fn final_status(&self) -> i32 {
+        self.failed.load(Ordering::Relaxed) as i32
     }
 
     /// The first of `n` sets of contexts that no communicator of the job has had.

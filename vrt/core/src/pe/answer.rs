@@ -43,6 +43,13 @@ impl Looker {
         asked
     }
 
+    /// Wakes all PEs that sleep, so that they see that the job has ended.
+    pub fn wake_all(&self) {
+        for pe in (0..self.shared.pes()).filter(|pe| self.sees(*pe)) {
+            Neighbour { block: self.shared.pe(pe), event: self.events[pe] }.wake();
+        }
+    }
+
     /// Whether a PE has answered a request, or a later one.
     pub fn has_answered(&self, pe: usize, request: u32) -> bool {
         !self.sees(pe) || self.shared.pe_entry(pe).answered().wrapping_sub(request) as i32 >= 0

@@ -72,6 +72,11 @@ impl Neighbour {
 
     fn signal(self, signals: u64) {
         self.block.signals.fetch_or(signals, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Wakes the PE if it sleeps.
+    pub fn wake(self) {
         match self.block.doorbell.ring() {
             None => {}
             Some(Sleep::Futex) => self.block.doorbell.wake(),

@@ -75,6 +75,16 @@ enum NextStep {
     Over(Outcome),
 }
 
+/// What it means for the job that a rank has stopped running.
+enum Stopped {
+    /// It goes on.
+    GoesOn,
+    /// The rank has panicked.
+    Panicked,
+    /// The rank has ended it.
+    EndsJob,
+}
+
 /// What comes after a rank with an image that has suspended.
 enum After {
     /// A step of the loop, which books it.
@@ -176,8 +186,10 @@ impl Pe {
     fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> NextStep {
         let engine = &mut self.engine;
         if let Some((rank, slot, resumed)) = done {
-            if engine.end_resume(rank, slot, resumed) {
-                return NextStep::Panicked(rank);
+            match engine.end_resume(rank, slot, resumed) {
+                Stopped::GoesOn => {}
+                Stopped::Panicked => return NextStep::Panicked(rank),
+                Stopped::EndsJob => return NextStep::Over(Outcome::Ended(Ended::Status)),
             }
             if engine.is_due(engine.stamp) {
                 engine.do_what_is_due();
@@ -337,7 +349,8 @@ impl Engine {
         if next.status != Status::Ready || unsafe { !Body::has_image(next.slot) } {
             return After::Look;
         }
-        self.end_resume(rank, this.slot, Resumed::Suspended);
+        // It has suspended, and does not exit: the job goes on.
+        let _: Stopped = self.end_resume(rank, this.slot, Resumed::Suspended);
         self.resumes = resumes;
         match self.is_due(self.stamp) || self.look_is_due(resumes) {
             true => After::Booked,
@@ -347,9 +360,9 @@ impl Engine {
         }
     }
 
-    /// Books the time and sees what the rank has become; true when it has panicked.
+    /// Books the time and sees what the rank has become.
     #[inline(always)]
-    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> bool {
+    fn end_resume(&mut self, rank: u32, slot: *mut SlotHeader, resumed: Resumed) -> Stopped {
         let stamp = cycles::now();
         let elapsed = cycles_between(self.stamp, stamp);
         self.stamp = stamp;
@@ -372,23 +385,35 @@ impl Engine {
                 // SAFETY: the slot of a rank of this PE, which has just suspended.
                 unsafe { vrt_slot::check::scan_stack(rank, slot) };
             }
-            return false;
+            return Stopped::GoesOn;
         }
         match (resumed, self.exiting.take()) {
             (Resumed::Returned(status), _) | (Resumed::Suspended, Some(status)) => {
                 self.rank_returned(rank, slot, status)
             }
-            (Resumed::Suspended, None) => false,
+            (Resumed::Suspended, None) => Stopped::GoesOn,
         }
     }
 
-    /// A rank has returned from its program or called `exit`; true when it has panicked.
-    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> bool {
-        if status != 0 && status != rank::PANICKED {
-            report::end_job(status);
+    /// A rank has returned from its program or called `exit`.
+    fn rank_returned(&mut self, rank: u32, slot: *mut SlotHeader, status: i32) -> Stopped {
+        match status {
+            0 => {
+                self.end_rank(rank, slot);
+                Stopped::GoesOn
+            }
+            rank::PANICKED => {
+                self.end_rank(rank, slot);
+                Stopped::Panicked
+            }
+            status if self.options.local => report::end_job(status),
+            status => {
+                // The loop ends as on other PEs, so that this one tells what it has to tell, too.
+                self.shared.job().end(Ended::Status, status);
+                self.wake_all();
+                Stopped::EndsJob
+            }
         }
-        self.end_rank(rank, slot);
-        status == rank::PANICKED
     }
 
     /// A rank is over: its slot is given back unless something is left in it. Its state stays while

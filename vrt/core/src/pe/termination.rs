@@ -37,8 +37,10 @@ const PERIOD: u64 = 50_000_000;
 pub(super) enum ControlMessage {
     /// A rank has ended.
     RankEnded,
-    /// The last one has.
-    Over,
+    /// A rank ends with this status, which is not 0, and the job goes on.
+    Failed(i32),
+    /// The last one has ended; the job's status.
+    Over(i32),
     Ask {
         wave: u32,
     },
@@ -112,6 +114,16 @@ impl Pe {
 }
 
 impl Core {
+    /// A rank of this PE ends with a status other than 0, and the others run to their end: the job's status is that of
+    /// the first such rank. Whether it is the first one that this node knows of.
+    pub fn rank_fails(&mut self, status: i32) -> bool {
+        let first = self.shared.job().fail(status);
+        if first && self.shared.is_spread() && !self.shared.is_near(0) {
+            self.tell_job(0, ControlMessage::Failed(status));
+        }
+        first
+    }
+
     /// A rank has ended, of this PE or one that PE 0 was told of.
     pub(crate) fn count_ended(&mut self) {
         if self.shared.is_spread() && !self.shared.is_near(0) {
@@ -121,7 +133,7 @@ impl Core {
             return;
         }
         if self.shared.is_spread() {
-            self.tell_others(ControlMessage::Over);
+            self.tell_others(ControlMessage::Over(self.shared.job().final_status()));
         }
         self.wake_all();
     }
@@ -131,7 +143,13 @@ impl Core {
         self.termination.heard += 1;
         match control {
             ControlMessage::RankEnded => self.count_ended(),
-            ControlMessage::Over => {
+            ControlMessage::Failed(status) => {
+                let _: bool = self.shared.job().fail(status);
+            }
+            ControlMessage::Over(status) => {
+                if status != 0 {
+                    let _: bool = self.shared.job().fail(status);
+                }
                 self.shared.job().ranks_left.store(0, Ordering::Release);
                 self.wake_all();
             }

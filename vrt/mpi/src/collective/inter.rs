@@ -21,8 +21,10 @@ use crate::op::Reduction;
 use crate::turns::Turn;
 
 /// One operation between two groups.
+///
+/// Dropped when the operation is over on the rank: so long it lasts in traces, as `both` does.
 struct Between<'a> {
-    comm: &'a CommunicatorHandle,
+    both: Collective,
     local: &'a CommunicatorHandle,
     number: u32,
     site: Site,
@@ -36,8 +38,9 @@ impl<'a> Between<'a> {
         let turn = comm.turns.take(site).await;
         let engine = &comm.engine;
         let local = engine.remote.as_ref().map_or(engine, |remote| &remote.local);
-        let number = Collective::begin(engine, site).number();
-        Ok(Between { comm: engine, local, number, site, _turn: turn })
+        let both = Collective::begin(engine, site);
+        let number = both.number();
+        Ok(Between { both, local, number, site, _turn: turn })
     }
 
     fn tag(&self, phase: u32) -> i32 {
@@ -46,9 +49,9 @@ impl<'a> Between<'a> {
 
     fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
-            context: self.comm.context + 1,
-            to: self.comm.partners().get(to),
-            source: self.comm.rank,
+            context: self.both.comm.context + 1,
+            to: self.both.comm.partners().get(to),
+            source: self.both.comm.rank,
             tag: self.tag(phase),
             data: data.0,
             len: data.1,
@@ -58,7 +61,7 @@ impl<'a> Between<'a> {
     }
 
     fn pattern(&self, phase: u32, from: usize) -> Pattern {
-        let context = self.comm.context + 1;
+        let context = self.both.comm.context + 1;
         Pattern { context, source: from as i32, tag: self.tag(phase) }
     }
 
@@ -87,7 +90,7 @@ impl<'a> Between<'a> {
     }
 
     fn is_first(&self) -> bool {
-        self.comm.rank == 0
+        self.both.comm.rank == 0
     }
 
     fn here(&self) -> Collective {

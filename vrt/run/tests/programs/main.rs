@@ -10,6 +10,7 @@ mod collectives;
 mod communicators;
 mod cpp;
 mod descriptors;
+mod endings;
 mod globals;
 mod libc_state;
 mod linked;

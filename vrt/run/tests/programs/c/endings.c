@@ -1,0 +1,57 @@
+/* What ranks do after MPI_Finalize, and how they end; the case is the first argument. */
+#include "check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int is_there(const char *name) { return access(name, F_OK) == 0; }
+static void touch(const char *name) { close(open(name, O_CREAT | O_WRONLY, 0600)); }
+static void wait_for(const char *name) {
+    while (!is_there(name)) usleep(1000);
+}
+static void touch_gone(void) { touch("gone"); }
+
+int main(int argc, char **argv) {
+    const char *what = argv[1];
+    begin(&argc, &argv);
+    int sum = 0;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d has the sum %d\n", rank, sum);
+    if (strcmp(what, "without_finalize") == 0) {
+        if (rank == 1) return 6;
+        for (;;) MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (strcmp(what, "well") == 0) return finish("endings");
+    MPI_Finalize();
+    if (strcmp(what, "all_fail") == 0) return 1;
+    if (strcmp(what, "one_fails") == 0) {
+        /* Rank 3 is gone with its status before the others write what they have. */
+        if (rank == 3) {
+            atexit(touch_gone);
+            return 3;
+        }
+        wait_for("gone");
+        usleep(50000);
+        char name[32];
+        sprintf(name, "rank%d", rank);
+        FILE *file = fopen(name, "w");
+        for (int line = 0; line < 1000; line++) fprintf(file, "line %d\n", line);
+        fclose(file);
+        printf("rank %d: last words\n", rank);
+        return 0;
+    }
+    if (strcmp(what, "two_fail") == 0) {
+        if (rank == 2) {
+            atexit(touch_gone);
+            exit(22);
+        }
+        wait_for("gone");
+        exit(rank == 1 ? 11 : 0);
+    }
+    if (strcmp(what, "at_once") == 0) {
+        fflush(stdout);
+        _exit(rank == 1 ? 5 : 0);
+    }
+    return 99;
+}

@@ -1,0 +1,91 @@
+//! How jobs end: ranks that have finalized run to their end, whatever status another one returns.
+
+use std::fs;
+
+use tempfile::TempDir;
+use vrt_tests::job::Job;
+
+use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, Place, STILL};
+use crate::program::Program;
+
+const ENDINGS: Program = Program::new("endings.c");
+const RANKS: usize = 4;
+const PLACES: [Place; 4] = [STILL, MOVING, BETWEEN_NODES, ON_ONE_PE];
+
+/// Does one thing in a folder of its own, which is then looked at.
+fn in_place(place: Place, case: &str, look: impl FnOnce(&TempDir)) -> Job {
+    let folder = TempDir::new().unwrap();
+    let mut command = ENDINGS.job(&place.with(RANKS), case);
+    command.current_dir(folder.path());
+    let job = Job::of(command);
+    look(&folder);
+    job
+}
+
+/// What each rank printed before `MPI_Finalize`.
+#[track_caller]
+fn says_all_sums(job: &Job) {
+    for rank in 0..RANKS {
+        let line = format!("rank {rank} has the sum 6");
+        assert_eq!(job.out.lines().filter(|said| *said == line).count(), 1, "{line:?}: {job}");
+    }
+}
+
+#[test]
+fn all_ranks_fail() {
+    for place in PLACES {
+        let job = in_place(place, "all_fail", |_| ());
+        assert_eq!(job.status, Some(1), "{job}");
+        says_all_sums(&job);
+        // Once for all of them.
+        assert_eq!(job.err.matches("exited with status 1").count(), 1, "{job}");
+    }
+}
+
+#[test]
+fn the_others_run_to_their_end() {
+    for place in PLACES {
+        let job = in_place(place, "one_fails", |folder| {
+            for rank in 0..3 {
+                let text = fs::read_to_string(folder.path().join(format!("rank{rank}")));
+                assert_eq!(text.unwrap_or_default().lines().count(), 1000, "rank {rank}");
+            }
+        });
+        assert_eq!(job.status, Some(3), "{job}");
+        says_all_sums(&job);
+        for rank in 0..3 {
+            assert!(job.out.contains(&format!("rank {rank}: last words\n")), "{job}");
+        }
+        assert!(job.err.contains("rank 3 exited with status 3"), "{job}");
+    }
+}
+
+/// Those of two ranks of one PE come in an order that the program makes.
+#[test]
+fn the_first_status_is_the_jobs() {
+    let job = in_place(ON_ONE_PE, "two_fail", |_| ());
+    assert_eq!(job.status, Some(22), "{job}");
+    says_all_sums(&job);
+    let job = in_place(STILL, "at_once", |_| ());
+    assert_eq!(job.status, Some(5), "{job}");
+    says_all_sums(&job);
+}
+
+#[test]
+fn who_ends_without_finalizing_ends_the_job() {
+    for place in PLACES {
+        let job = in_place(place, "without_finalize", |_| ());
+        assert_eq!(job.status, Some(6), "{job}");
+        assert!(job.err.contains("rank 1 exited with status 6; ending the job"), "{job}");
+        assert!(job.out.contains("rank 1 has the sum 6\n"), "{job}");
+    }
+}
+
+/// What the balancer has done is said.
+#[test]
+fn the_balancer_says_what_it_did() {
+    for case in ["all_fail", "without_finalize"] {
+        let job = in_place(MOVING, case, |_| ());
+        assert!(job.err.contains("load balancing: random"), "{job}");
+    }
+}
