@@ -216,7 +216,6 @@ impl Config {
             vrt_balance::expect_learned(file, self.lb.as_deref())?;
         }
         if let Some(address) = &self.monitor {
-            network::expect_json("--monitor", address)?;
             network::page_address(address)?;
         }
         self.exchanges()?;

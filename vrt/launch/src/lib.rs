@@ -24,11 +24,7 @@ mod launcher;
 mod local;
 mod local_slots;
 mod memory_kills;
-#[cfg(feature = "json")]
 pub mod monitor;
-#[cfg(not(feature = "json"))]
-#[path = "no_monitor.rs"]
-mod monitor;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod parts;
