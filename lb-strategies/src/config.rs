@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
+use crate::similar::did_you_mean;
 use crate::strategy::Strategy;
 
 /// Something that a user may set, as `name=value`.
@@ -67,6 +68,14 @@ impl Domain {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
             Self::Choice { of, .. } => format!("one of {}", of.join(", ")),
+        }
+    }
+
+    /// What may have been meant by a value that is not allowed, as the end of a message.
+    fn meant(&self, text: &str) -> String {
+        match self {
+            Self::Choice { of, .. } => did_you_mean(text, of.iter().copied()),
+            _ => String::new(),
         }
     }
 
@@ -160,14 +169,14 @@ impl Config {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
         let Some(index) = self.values.iter().position(|(it, _)| it.name == name) else {
             let names: Vec<_> = self.values.iter().map(|(it, _)| it.name).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(ConfigError::Unknown { name: name.to_owned(), known });
+            return Err(ConfigError::Unknown { name: name.to_owned(), known: names });
         };
         let (parameter, slot) = &mut self.values[index];
         *slot = parameter.domain.parse(value).ok_or_else(|| ConfigError::Value {
             name: parameter.name,
             value: value.to_owned(),
             allowed: parameter.domain.allowed(),
+            meant: parameter.domain.meant(value),
         })?;
         Ok(())
     }
@@ -226,15 +235,19 @@ pub enum ConfigError {
         part: String,
     },
     /// The strategy has no such parameter.
-    #[error("no parameter `{name}`; parameters: {known}")]
+    #[error(
+        "no parameter `{name}`; parameters: {}{}",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+        did_you_mean(name, known.iter().copied())
+    )]
     Unknown {
         /// The name that was given.
         name: String,
         /// The names that there are.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The value is not one of those allowed.
-    #[error("{name}={value}: allowed is {allowed}")]
+    #[error("{name}={value}: allowed is {allowed}{meant}")]
     Value {
         /// The parameter.
         name: &'static str,
@@ -242,6 +255,8 @@ pub enum ConfigError {
         value: String,
         /// What is allowed, in words.
         allowed: String,
+        /// What may have been meant, as the end of the message.
+        meant: String,
     },
 }
 

@@ -105,6 +105,7 @@ pub mod refine;
 pub mod registry;
 pub mod replay;
 pub mod scale;
+mod similar;
 pub mod strategy;
 mod ties;
 
@@ -114,4 +115,5 @@ pub use config::{Config, ConfigError, Domain, Parameter};
 pub use gain::{Gain, gain};
 pub use model::{Edge, LoadModel, LoadModelError, MoveCost, Object, Pe};
 pub use registry::{Balancer, CreateError, UnknownStrategy, create, find, list, strategies};
+pub use similar::{did_you_mean, similar};
 pub use strategy::Strategy;

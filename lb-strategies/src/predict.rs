@@ -35,6 +35,7 @@ use std::{
 use crate::{
     config::{Config, ConfigError, Domain, Parameter},
     registry::describe,
+    similar::did_you_mean,
 };
 use thiserror::Error;
 
@@ -111,7 +112,7 @@ pub fn predictors() -> &'static [Predictor] {
 pub fn find(name: &str) -> Result<&'static Predictor, UnknownPredictor> {
     PREDICTORS.iter().find(|it| it.name == name).ok_or_else(|| UnknownPredictor {
         name: name.to_owned(),
-        known: PREDICTORS.iter().map(|it| it.name).collect::<Vec<_>>().join(", "),
+        known: PREDICTORS.iter().map(|it| it.name).collect(),
     })
 }
 
@@ -278,10 +279,14 @@ fn linear(loads: &VecDeque<f64>) -> f64 {
 
 /// There is no predictor of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no load predictor `{name}`; predictors: {known}")]
+#[error(
+    "no load predictor `{name}`; predictors: {}{}",
+    known.join(", "),
+    did_you_mean(name, known.iter().copied())
+)]
 pub struct UnknownPredictor {
     name: String,
-    known: String,
+    known: Vec<&'static str>,
 }
 
 /// Why a predictor could not be created.

@@ -19,6 +19,7 @@ use crate::{
     null::Null,
     orb::Orb,
     refine::Refine,
+    similar::did_you_mean,
     strategy::Strategy,
 };
 use thiserror::Error;
@@ -54,7 +55,7 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
 pub fn find(name: &str) -> Result<&'static dyn Strategy, UnknownStrategy> {
     strategies().iter().find(|it| it.name() == name).copied().ok_or_else(|| UnknownStrategy {
         name: name.to_owned(),
-        known: strategies().iter().map(|it| it.name()).collect::<Vec<_>>().join(", "),
+        known: strategies().iter().map(|it| it.name()).collect(),
     })
 }
 
@@ -164,10 +165,23 @@ fn entry(text: &mut String, indent: usize, name: &str, help: &str) {
 
 /// There is no strategy of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no load-balancing strategy `{name}`; strategies: {known}")]
+#[error(
+    "no load-balancing strategy `{name}`; strategies: {}{}",
+    known.join(", "),
+    did_you_mean(name, known.iter().copied())
+)]
 pub struct UnknownStrategy {
     name: String,
-    known: String,
+    known: Vec<&'static str>,
+}
+
+impl UnknownStrategy {
+    /// Where another name is allowed, too, which comes first among them.
+    #[must_use]
+    pub fn or(mut self, name: &'static str) -> Self {
+        self.known.insert(0, name);
+        self
+    }
 }
 
 /// Why a strategy could not be created.
@@ -201,6 +215,10 @@ mod tests {
         let start =
             "no load-balancing strategy `gready`; strategies: null, rotate, random, pile, greedy, ";
         assert!(error.starts_with(start), "{error}");
+        assert!(error.ends_with("; did you mean `greedy`?"), "{error}");
+        let error = find("aut").map(Strategy::name).expect_err("no such strategy").or("auto");
+        let error = error.to_string();
+        assert!(error.contains("strategies: auto, null") && error.ends_with("`auto`?"), "{error}");
     }
 
     #[test]

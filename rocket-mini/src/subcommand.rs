@@ -150,6 +150,8 @@ fn end<S: Subcommand>(
 pub fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
     subcommand.report(run);
     if subcommand.verifies() {
+        // Advice of a trace is about what comes before.
+        let _region = mpi::region("verification");
         return verdict(subcommand.verify(run));
     }
     let is_refused = subcommand.common().no_verify;

@@ -114,6 +114,9 @@ impl Job {
     pub fn moved(&self) -> u64 {
         let moved = self.err.lines().find_map(|line| {
             let (_, numbers) = line.split_once("load balancing: ")?;
+            if numbers.contains("no step was taken") {
+                return Some(0);
+            }
             let words: Vec<&str> = numbers.split_whitespace().collect();
             let at = words.iter().position(|word| word.starts_with("rank"))?;
             words.get(at.checked_sub(1)?)?.parse().ok()

@@ -76,7 +76,13 @@ fn auto_says_what_it_tried_and_what_came_of_it() {
     assert!(err.contains(&format!("tried {tried} placement")), "{err}");
     let told = err.lines().find(|line| line.contains("load balancing: auto: ")).unwrap();
     assert!(!told.contains(" 0 ranks moved"), "{err}");
-    assert!(err.contains("s gained (+- "), "{err}");
+    assert!(err.contains("s gained (+- ") || err.contains("s lost (+- "), "{err}");
+    // Each trial has one outcome.
+    let account = err.lines().find(|line| line.contains(&format!("tried {tried} placement")));
+    let numbers = account.unwrap().split(&[' ', ',', ':'][..]);
+    let numbers: Vec<u32> = numbers.filter_map(|word| word.parse().ok()).collect();
+    let undecided = u32::from(account.unwrap().contains("1 was not decided yet"));
+    assert_eq!(numbers[1..4].iter().sum::<u32>() + undecided, numbers[0], "{err}");
 }
 
 /// Ranks that call `migrate` go on at once, and are moved where they are.

@@ -465,8 +465,10 @@ impl Auto {
     fn judge(&mut self, sample: &Sample, trial: Trial) -> Step {
         let Some(change) = Change::between(&trial.points, &self.points, !spans_nodes(sample.model))
         else {
-            self.phase = Phase::Watching;
-            return Step::default();
+            // Objects have done nothing before or since.
+            self.account.unclear += 1;
+            let news = Some(News::CannotTell { name: trial.name });
+            return Step { orders: Vec::new(), news };
         };
         let verdict = change.verdict();
         let samples = self.points.len();

@@ -30,6 +30,11 @@ pub enum News {
         /// It seems no worse, and stays; else all go back.
         stays: bool,
     },
+    /// Nothing was done before or since, so nobody can tell; all stay where they are.
+    CannotTell {
+        /// Who has found the placement.
+        name: String,
+    },
     /// A placement was worse by so much: all go back.
     TakesBack {
         /// Who had found it.
@@ -57,6 +62,12 @@ impl fmt::Display for News {
                 write!(
                     f,
                     "no gain by {name} that can be told from noise: {gain:+.1}% +- {spread:.1}{goes}"
+                )
+            }
+            Self::CannotTell { name } => {
+                write!(
+                    f,
+                    "no gain by {name} that can be told, as the job has done nothing meanwhile"
                 )
             }
             Self::TakesBack { name, change } => {

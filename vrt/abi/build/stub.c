@@ -42,12 +42,27 @@ static size_t command_line(char **text)
     return 0;
 }
 
-/* Starts this program again, as one rank if nobody says of how many. What it wrote so far and did not flush is forgotten, and
+/* How many processes a launcher has started; where there is none, one rank if nobody says how many. NULL: somebody has. */
+static const char *ranks(void)
+{
+    const char *said[] = {"VRTRUN", "VRT_RANKS", "VRT_PES"};
+    const char *started[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    size_t i;
+    for (i = 0; i < sizeof said / sizeof *said; i++)
+        if (getenv(said[i]) && *getenv(said[i]))
+            return NULL;
+    for (i = 0; i < sizeof started / sizeof *started; i++)
+        if (getenv(started[i]))
+            return getenv(started[i]);
+    return "1";
+}
+
+/* Starts this program again. What it wrote so far and did not flush is forgotten, and
  * it will write that again. */
 static __attribute__((noreturn, cold, noinline)) void start_again(const char *function)
 {
     static char program[PATH_MAX];
-    const char *vrtrun = getenv("VRTRUN");
+    const char *vrtrun = getenv("VRTRUN"), *number;
     char *text;
     size_t length, at, count = 0;
     char **arguments;
@@ -62,9 +77,10 @@ static __attribute__((noreturn, cold, noinline)) void start_again(const char *fu
     /* A script that vrtrun has started: what it was told is in the environment. */
     count = 0;
     arguments[count++] = "vrtrun";
-    if (!vrtrun) {
+    number = ranks();
+    if (number) {
         arguments[count++] = "--ranks";
-        arguments[count++] = "1";
+        arguments[count++] = (char *)number;
     }
     arguments[count++] = "--";
     arguments[count++] = program;

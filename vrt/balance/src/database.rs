@@ -244,8 +244,13 @@ fn advice(model: &LoadModel, assignment: &Assignment, ranks: &[u32]) -> Option<S
     let heaviest = there
         .into_iter()
         .max_by(|a, b| model.seconds_on(*a, busiest).total_cmp(&model.seconds_on(*b, busiest)))?;
-    let alone = model.seconds_on(heaviest, busiest) / mean;
-    (alone > 0.25).then(|| {
+    // By its load: that a PE is slow, because something else runs there, is no rank's.
+    let load = |object: usize| model.objects()[object].load;
+    let all: f64 = (0..ranks.len()).map(load).sum();
+    let alone = load(heaviest) / (all / loads.len() as f64);
+    // What one rank does while all others are done, or wait for it to check the result, is no iteration.
+    let is_iteration = load(heaviest) < 0.95 * all;
+    (alone > 0.25 && is_iteration).then(|| {
         format!(
             "rank {} alone is {:.0}% of what a PE should do: with more ranks, work would be \
              spread more evenly",

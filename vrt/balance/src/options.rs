@@ -97,7 +97,7 @@ pub fn strategy(name: &str, arguments: &[String]) -> Result<Chosen, ConfigError>
             true => "; between `--lb` and a program stands `auto`, or another option",
             false => "",
         };
-        ConfigError::Option(format!("--lb: {error}{hint}"))
+        ConfigError::Option(format!("--lb: {}{hint}", error.or(auto::NAME)))
     })?;
     let config = Config::parse(strategy, &arguments.join(",")).map_err(|error| wrong(&error))?;
     Ok(Chosen { strategy, config, auto: None })

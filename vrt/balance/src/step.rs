@@ -16,7 +16,7 @@ use crate::stopwatch::Stopwatch;
 use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::{self, Core, Event, Placed};
-use vrt_slot::report;
+use vrt_slot::report::{self, count};
 
 /// Pinned ranks of which a PE tells the reason in a step.
 pub(crate) const PINNED_TOLD: usize = 4;
@@ -313,7 +313,7 @@ impl Step {
              {:.1} us{remark}",
             self.number,
             self.balancing.name(),
-            ranks(u64::from(outcome.moved)),
+            count(outcome.moved, "rank"),
             outcome.nanoseconds as f64 / 1e3
         ));
         if let Some(advice) = advice {
@@ -324,6 +324,19 @@ impl Step {
     /// Some lines about all steps.
     pub fn tell_totals(&self) {
         let Totals { steps, not_worth_it, moved, ref stayed, bytes, seconds, .. } = self.totals;
+        if steps == 0 {
+            let why = match self.balancing.is_periodic() {
+                true => "the job was over before the first one",
+                false => {
+                    "one is taken when all ranks have called `migrate`, and they never did; \
+                     --lb-period 200ms takes steps by time"
+                }
+            };
+            return report::say(format_args!(
+                "load balancing: {}: no step was taken: {why}",
+                self.balancing.name()
+            ));
+        }
         let mean = |sum: f64| sum / f64::from(steps.max(1));
         let bytes = match bytes {
             0 => String::new(),
@@ -335,13 +348,14 @@ impl Step {
         };
         let stayed = match stayed.all() {
             0 => String::new(),
-            number => format!("; {number} orders not followed: {stayed}"),
+            number => format!("; {} not followed: {stayed}", count(number, "order")),
         };
         report::say(format_args!(
-            "load balancing: {}: {steps} steps{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
+            "load balancing: {}: {}{not_worth_it}, {} moved{bytes} in {seconds:.3} s; \
              imbalance on average {:.3} before a step and {:.3} after{stayed}",
             self.balancing.name(),
-            ranks(moved),
+            count(steps, "step"),
+            count(moved, "rank"),
             mean(self.totals.before),
             mean(self.totals.after),
         ));
@@ -352,7 +366,7 @@ impl Step {
             report::say(format_args!("  pinned: rank {rank}: {why}"));
         }
         if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
-            report::say(format_args!("  pinned: {} more", ranks(more as u64)));
+            report::say(format_args!("  pinned: {} more", count(more as u64, "rank")));
         }
         if let Some(advice) = self.totals.lasting_advice() {
             report::say(format_args!("  advice: {advice}"));
@@ -383,11 +397,6 @@ fn placed(reports: &[Loads], orders: &[Vec<Order>]) -> Vec<Placed> {
             Placed { rank, at, to, seconds, bytes, pinned }
         })
         .collect()
-}
-
-/// A number of ranks for people.
-fn ranks(number: u64) -> String {
-    if number == 1 { "1 rank".to_owned() } else { format!("{number} ranks") }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lb_strategies::auto::{Account, Auto, MessageCost, PeState, Placed, Sample};
 use lb_strategies::{Assignment, LoadModel};
 use rustc_hash::FxHashMap;
+use vrt_slot::report::count;
 
 use crate::Balancing;
 use crate::database::Verdict;
@@ -140,28 +141,41 @@ impl Trials {
 
     /// What has come of all trials, in words.
     pub fn account(&self) -> String {
-        let Account { tried, kept, unclear, taken_back, gained, spread, .. } = *self.auto.account();
-        if tried == 0 {
-            return "tried nothing: no placement promised a gain".to_owned();
-        }
-        let kept_last = match &self.auto.account().last_kept {
-            Some(name) => format!(" (at last {name})"),
-            None => String::new(),
-        };
-        let error = self.auto.account().median_error();
-        let error = error.map_or_else(String::new, |error| {
-            format!(
-                "; the rate that came differs from the promised one by {:.1}% (median)",
-                100.0 * error
-            )
-        });
-        let placements = if tried == 1 { "placement" } else { "placements" };
-        let were = if taken_back == 1 { "was" } else { "were" };
-        format!(
-            "tried {tried} {placements}: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
-             {taken_back} {were} taken back; about {gained:.2} s gained (+- {spread:.2}){error}"
-        )
+        told(self.auto.account())
     }
+}
+
+/// What has come of all trials, in words.
+fn told(account: &Account) -> String {
+    let Account { tried, kept, unclear, taken_back, gained, spread, .. } = *account;
+    if tried == 0 {
+        return "tried nothing: no placement promised a gain".to_owned();
+    }
+    let kept_last = match &account.last_kept {
+        Some(name) => format!(" (at last {name})"),
+        None => String::new(),
+    };
+    let error = account.median_error();
+    let error = error.map_or_else(String::new, |error| {
+        format!(
+            "; the rate that came differs from the promised one by {:.1}% (median)",
+            100.0 * error
+        )
+    });
+    let were = if taken_back == 1 { "was" } else { "were" };
+    let undecided = match tried.saturating_sub(kept + unclear + taken_back) {
+        0 => String::new(),
+        1 => ", 1 was not decided yet".to_owned(),
+        some => format!(", {some} were not decided yet"),
+    };
+    // Trials that were taken back cost more than the others have brought.
+    let what = if gained < 0.0 { "lost" } else { "gained" };
+    format!(
+        "tried {}: {kept} helped{kept_last}, of {unclear} no gain could be told from noise, \
+         {taken_back} {were} taken back{undecided}; about {:.2} s {what} (+- {spread:.2}){error}",
+        count(tried, "placement"),
+        gained.abs()
+    )
 }
 
 /// What messages between nodes take: seconds that PEs were in the transport, by least squares over all steps so far.
@@ -223,6 +237,23 @@ mod tests {
     use super::*;
     use crate::measure::PeLoad;
     use lb_strategies::{Edge, Object, Pe};
+
+    /// All trials are told of, each once.
+    #[test]
+    fn what_was_lost_is_called_lost_and_what_is_not_decided_is_said() {
+        let mut account =
+            Account { tried: 3, kept: 1, taken_back: 1, gained: -3.84, ..Account::default() };
+        let text = told(&account);
+        assert!(text.starts_with("tried 3 placements: 1 helped, of 0 no gain"), "{text}");
+        assert!(
+            text.contains("1 was taken back, 1 was not decided yet; about 3.84 s lost"),
+            "{text}"
+        );
+        (account.unclear, account.gained) = (1, 0.5);
+        let text = told(&account);
+        assert!(text.contains("1 was taken back; about 0.50 s gained (+- "), "{text}");
+        assert!(told(&Account::default()).starts_with("tried nothing"));
+    }
 
     #[test]
     fn a_run_that_finds_nothing_leaves_what_was_learned() {

@@ -38,6 +38,7 @@ pub mod pe;
 pub mod rma;
 
 pub use error::{Class, Error, Site};
+pub use vrt_slot::report::count;
 
 /// Number of a rank in a communicator.
 pub type Rank = i32;

@@ -10,6 +10,7 @@
 mod cli;
 mod entry;
 mod network;
+mod notes;
 mod table;
 
 use std::ffi::OsString;
@@ -94,9 +95,13 @@ impl Config {
         self.watchdog.map_or(Some(Duration::from_secs(10)), |watch| watch.0)
     }
 
-    /// The number of PEs.
+    /// The number of PEs: if that was not said, one per available core, but no more than ranks.
     pub fn pes(&self) -> u32 {
-        self.pes.map_or_else(|| available_cores() as u32, NonZeroU32::get)
+        let usual = || {
+            let cores = available_cores() as u32;
+            self.ranks.map_or(cores, |ranks| ranks.get().min(cores))
+        };
+        self.pes.map_or_else(usual, NonZeroU32::get)
     }
 
     /// The number of ranks.
@@ -211,16 +216,22 @@ impl Config {
             vrt_balance::expect_learned(file, self.lb.as_deref())?;
         }
         if let Some(address) = &self.monitor {
-            network::expect_json("--monitor", address)?;
             network::page_address(address)?;
         }
         self.exchanges()?;
         self.balancing().map(|_| ())
     }
 
-    /// Whether the user wants to see what can be given to `--exchange`.
-    pub(crate) fn asks_for_protocols(&self) -> bool {
-        self.exchange.as_deref() == Some("list")
+    /// What can be given to an option whose value is `list`, if there is one.
+    pub fn asked_list(&self) -> Option<String> {
+        let asks = |option: &Option<String>| option.as_deref() == Some("list");
+        if asks(&self.lb) {
+            return Some(lb_strategies::registry::list());
+        }
+        if asks(&self.lb_predict) {
+            return Some(lb_strategies::predict::list());
+        }
+        asks(&self.exchange).then(vrt_core::exchange::list)
     }
 
     /// How sparse exchanges go.
@@ -232,11 +243,6 @@ impl Config {
     /// Whether ranks are moved by a strategy.
     pub fn balances(&self) -> bool {
         self.lb.is_some()
-    }
-
-    /// Whether the user wants to see what can be given to `--lb`.
-    pub(crate) fn asks_for_strategies(&self) -> bool {
-        self.lb.as_deref() == Some("list")
     }
 
     /// The strategy that moves ranks, if there is one.
@@ -422,6 +428,11 @@ mod tests {
             ("VRT_STACK", "8X", "invalid value '8X' for '--stack <SIZE>': a number of bytes"),
             ("VRT_NO_PIN", "maybe", "invalid value 'maybe' for '--no-pin': true, yes, on or 1"),
             ("VRT_MOVE", "by-foot", "invalid value 'by-foot' for '--move <HOW>'\n  [possible"),
+            (
+                "VRT_MOVE",
+                "stat",
+                "invalid value 'stat' for '--move <HOW>'\n  [possible values: memory, state, in-place]\n  tip: a similar value exists: 'state'",
+            ),
         ] {
             let refused = from_variables(&[(variable, text)]).unwrap_err().to_string();
             assert!(refused.starts_with(words), "{refused}");

@@ -9,6 +9,13 @@ const SIGNS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_
 /// Set by `vrtrun`.
 const STARTED: &str = "VRTRUN";
 
+/// Whether this process says what is to be said once: it is alone, or the first one of a launcher.
+pub fn is_first_process() -> bool {
+    const NUMBERS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+    let number = NUMBERS.iter().find_map(|name| std::env::var(name).ok());
+    number.is_none_or(|number| number.trim() == "0")
+}
+
 /// Whether this process is a PE that a launcher has started.
 ///
 /// # Errors
@@ -27,10 +34,19 @@ pub(super) fn starts_pes(config: &Config) -> Result<bool, ConfigError> {
             }
             _ => "--net mpi".to_owned(),
         };
-        return Err(ConfigError::Option(format!(
-            "{why}: this program was built without MPI; build it with `--features mpi`, or give \
-             --net local to run a job of its own"
-        )));
+        let advice = match vrt_slot::image::plan() {
+            // The program is as it is; what was built without MPI is what loads it.
+            Some(_) => {
+                "this vrtrun was built without MPI. On one machine no launcher is needed: \
+                 `vrtrun --ranks N PROGRAM`; for several install vrtrun with `--features mpi` and start \
+                 `mpirun -n PES vrtrun --ranks N PROGRAM`"
+            }
+            None => {
+                "this program was built without MPI; build it with `--features mpi`, or give \
+                 --net local to run a job of its own"
+            }
+        };
+        return Err(ConfigError::Option(format!("{why}: {advice}")));
     }
     Ok(by_launcher)
 }

@@ -25,11 +25,7 @@ mod launcher;
 mod local;
 mod local_slots;
 mod memory_kills;
-#[cfg(feature = "json")]
 pub mod monitor;
-#[cfg(not(feature = "json"))]
-#[path = "no_monitor.rs"]
-mod monitor;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod parts;
@@ -43,6 +39,7 @@ mod waits;
 mod watchdog;
 
 pub use config::{Config, ConfigError, Core, Net};
+pub use launcher::is_first_process;
 use local::is_local;
 pub use local::run_local;
 pub use vrt_balance::{LbReport, MovePinned};
@@ -130,11 +127,8 @@ impl LaunchError {
 /// Must be called before any thread is started. It returns in the calling process when the job
 /// has ended; errors have been printed then.
 pub fn launch(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
-    if config.asks_for_strategies() {
-        return print(&lb_strategies::registry::list().to_string());
-    }
-    if config.asks_for_protocols() {
-        return print(&vrt_core::exchange::list().to_string());
+    if let Some(list) = config.asked_list() {
+        return print_list(&list);
     }
     report::set_end(end_job);
     // PEs run the program until the process ends, so it lives as long.
@@ -177,8 +171,8 @@ pub fn begin_world_of_one() -> bool {
     }
 }
 
-/// Prints what the user has asked for; the status for that.
-fn print(text: &str) -> ExitCode {
+/// Prints a list that the user has asked for; the status for that.
+pub fn print_list(text: &str) -> ExitCode {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

@@ -62,6 +62,9 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let world = MpiWorld { id: processes.id(), pes: processes.count(), processes };
     let config = &config.for_started_pes(world.pes)?;
     config.check()?;
+    if world.id == 0 {
+        config.tell_what_does_nothing();
+    }
     let (config, memory_moves) = &world.compare(config, fingerprint);
     let node = world.node_of_this(config)?;
     let pe = world.build(config, &node, program, *memory_moves, waiting)?;

@@ -27,6 +27,7 @@ use vrt_slot::{Arena, answers, exit_guard, search};
 /// Runs a job; returns its exit status.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
     config.check()?;
+    config.tell_what_does_nothing();
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     if threads > 1 {
         return Err(LaunchError::Threads(threads));

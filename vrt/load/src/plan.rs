@@ -380,6 +380,18 @@ impl Plan {
         }
     }
 
+    /// Whether the program or a private library refers to a function of one of these names.
+    pub fn refers_to_any(&self, names: &[&str]) -> bool {
+        let refers = |elf: &Elf| {
+            let mut references =
+                elf.symbols().iter().filter(|symbol| symbols::is_reference(symbol));
+            references.any(|symbol| {
+                elf.name(symbol).is_ok_and(|name| names.iter().any(|it| it.as_bytes() == name))
+            })
+        };
+        self.files.iter().any(|file| Elf::parse(file).is_ok_and(|elf| refers(&elf)))
+    }
+
     /// The offset of a symbol that a private module defines, in its default version; of several the
     /// first module's. Thread-locals and indirect functions have none. It is looked for in tables
     /// of thousands, so keep what is found.

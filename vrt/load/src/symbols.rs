@@ -320,7 +320,8 @@ pub(crate) fn refers_to_refused(library: &Elf, options: &Options) -> Result<bool
     Ok(false)
 }
 
-fn is_reference(symbol: &Symbol) -> bool {
+/// Whether a symbol is one that another module defines.
+pub(crate) fn is_reference(symbol: &Symbol) -> bool {
     symbol.st_shndx(ENDIAN) == elf::SHN_UNDEF && symbol.st_bind() != elf::STB_LOCAL
 }
 

@@ -54,3 +54,4 @@ mod turns;
 mod window;
 
 pub use program::{Program, ProgramError, has_function, run};
+pub use vrt_load::LoadError;

@@ -1,6 +1,6 @@
 //! A program becomes a job: what it is bound to, which libraries are each rank's own.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -13,7 +13,7 @@ use vrt_core::{blocking, pe};
 use vrt_launch::Config;
 use vrt_load::{LoadError, Options, Plan, ReserveError};
 use vrt_slot::external::carried;
-use vrt_slot::image;
+use vrt_slot::{image, report};
 
 use crate::{collective, datatype, debugger, environment, libraries, life};
 
@@ -40,8 +40,13 @@ pub enum ProgramError {
     #[error(transparent)]
     Reserve(#[from] ReserveError),
     /// Neither it nor a library of its uses MPI.
-    #[error("{} does not use MPI", .0.display())]
-    WithoutMpi(PathBuf),
+    #[error("{} does not use MPI", path.display())]
+    WithoutMpi {
+        /// The program's file.
+        path: PathBuf,
+        /// It, or a library of its, can start or load something that may.
+        starts_others: bool,
+    },
     /// An argument cannot be given to it.
     #[error("the argument {0:?} has a zero byte in it")]
     Argument(OsString),
@@ -150,10 +155,53 @@ pub(crate) fn ranks_leave_nodes() -> bool {
     IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared.nodes() > 1)
 }
 
+/// What a process starts others with, or loads what is not linked.
+const STARTS_OTHERS: [&str; 17] = [
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execveat",
+    "execvp",
+    "execvpe",
+    "fexecve",
+    "posix_spawn",
+    "posix_spawnp",
+    "popen",
+    "system",
+    "syscall",
+    "dlopen",
+    "dlmopen",
+    "wordexp",
+];
+
+/// Says which libraries were to be shared that the program has not; it needs the others.
+fn tell_what_is_not_shared(shared: &[String], needed: &[String]) {
+    if !vrt_launch::is_first_process() {
+        return;
+    }
+    for library in shared.iter().filter(|it| !needed.iter().any(|name| name.starts_with(*it))) {
+        report::say(format_args!(
+            "note: --share {library}: the program has no such library; it has {}",
+            needed.join(", ")
+        ));
+    }
+}
+
 /// Works out what an image of the program is.
 fn plan(program: &Program) -> Result<Plan, ProgramError> {
-    let shared = |name: &str| program.shared.iter().any(|prefix| name.starts_with(prefix.as_str()));
-    let own_libc = !shared("libc.so.6");
+    let is_shared =
+        |name: &str| program.shared.iter().any(|prefix| name.starts_with(prefix.as_str()));
+    let own_libc = !is_shared("libc.so.6");
+    // The libraries that are needed, each once.
+    let asked = RefCell::new(Vec::<String>::new());
+    let shared = |name: &str| {
+        if !asked.borrow().iter().any(|known| known == name) {
+            asked.borrow_mut().push(name.to_owned());
+        }
+        is_shared(name)
+    };
     let in_front = vrt_slot::in_front()
         .chain(blocking::in_front())
         .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
@@ -177,8 +225,12 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
     };
     let plan = Plan::open(&program.path, &options)?;
     if !uses_mpi.get() {
-        return Err(ProgramError::WithoutMpi(program.path.clone()));
+        return Err(ProgramError::WithoutMpi {
+            path: program.path.clone(),
+            starts_others: plan.refers_to_any(&STARTS_OTHERS),
+        });
     }
+    tell_what_is_not_shared(&program.shared, &asked.into_inner());
     Ok(plan)
 }
 

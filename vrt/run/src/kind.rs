@@ -3,10 +3,11 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::FileHeader;
-use object::{Endianness, elf};
+use object::{Endianness, Object, ObjectSymbol, elf};
 
 /// A kind of program, which decides how it becomes ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,9 @@ pub(crate) enum KindError {
     /// It is none that the system could run.
     #[error("cannot run {}: it is no program and no script", .0.display())]
     NoProgram(PathBuf),
+    /// Nobody may execute it.
+    #[error("cannot run {}: it is not executable (chmod +x)", .0.display())]
+    NotExecutable(PathBuf),
 }
 
 /// The section by which a program says that it becomes a job by itself.
@@ -60,6 +64,10 @@ impl Kind {
         let failed = |source| KindError::Read { path: path.to_path_buf(), source };
         let mut bytes = Vec::new();
         File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
+        let is_program = bytes.starts_with(b"#!") || bytes.starts_with(&elf::ELFMAG);
+        if is_program && !is_executable(path) {
+            return Err(KindError::NotExecutable(path.to_path_buf()));
+        }
         if bytes.starts_with(b"#!") {
             return Ok(Kind::Script);
         }
@@ -84,6 +92,20 @@ fn has_mark(bytes: &[u8]) -> bool {
     sections().unwrap_or(false)
 }
 
+/// Whether anybody may execute a file.
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a program has functions of MPI in it, or refers to some. One that cannot be read may.
+pub(crate) fn mentions_mpi(path: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(path) else { return true };
+    let Ok(file) = object::File::parse(&*bytes) else { return true };
+    let is_mpis = |name: &str| name.starts_with("MPI_") || name.starts_with("PMPI_");
+    let mut symbols = file.symbols().chain(file.dynamic_symbols());
+    symbols.any(|symbol| symbol.name().is_ok_and(is_mpis))
+}
+
 /// The program's file: as it is named, or in the search path.
 pub(crate) fn find(program: &Path) -> PathBuf {
     if program.components().count() > 1 {
@@ -92,7 +114,7 @@ pub(crate) fn find(program: &Path) -> PathBuf {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&directories)
         .map(|directory| directory.join(program))
-        .find(|candidate| candidate.is_file())
+        .find(|candidate| is_executable(candidate))
         .unwrap_or_else(|| program.to_path_buf())
 }
 

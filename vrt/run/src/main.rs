@@ -10,10 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use clap::Parser;
-use vrt_mpi::{Program, ProgramError};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use vrt_mpi::{LoadError, Program, ProgramError};
 
-use kind::Kind;
+use kind::{Kind, KindError};
 
 /// Runs a program as many virtual ranks on a few processes
 ///
@@ -46,8 +47,48 @@ struct Arguments {
     verbose: bool,
 
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    // Not required: there is none where a list is asked for.
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
+}
+
+/// What the command line is parsed with: launchers of other MPIs call the number of ranks `-n`, too.
+fn command() -> clap::Command {
+    let command = Arguments::command().override_usage("vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...");
+    command.mut_arg("ranks", |ranks| ranks.short('n').visible_alias("np"))
+}
+
+/// The words, with `-np N` as `--np N`: to the parser these would be two options of one letter.
+fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let command = command();
+    let takes_value = |word: &str| {
+        command.get_arguments().any(|option| {
+            let names = option.get_long_and_visible_aliases().unwrap_or_default();
+            let is_it = word.strip_prefix("--").is_some_and(|long| names.contains(&long))
+                || option.get_short().is_some_and(|short| word == format!("-{short}"));
+            is_it && option.get_action().takes_values()
+        })
+    };
+    let mut all = Vec::new();
+    let mut words = words.peekable();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        if !text.starts_with('-') || text == "--" {
+            // The program; what follows is its own.
+            all.push(word);
+            break;
+        }
+        let is_np = text == "-np";
+        all.push(if is_np { "--np".into() } else { word });
+        if is_np || takes_value(&text) {
+            // `--lb` may stand alone.
+            all.extend(
+                words.next_if(|next| text != "--lb" || !next.as_encoded_bytes().starts_with(b"-")),
+            );
+        }
+    }
+    all.extend(words);
+    all
 }
 
 /// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
@@ -58,16 +99,25 @@ fn main() -> ExitCode {
     if let Some(name) = words.next().filter(|word| COMMANDS.iter().any(|it| word == it)) {
         return become_command(&name, words);
     }
-    let arguments = Arguments::parse();
+    let own_name = std::env::args_os().next().unwrap_or_else(|| "vrtrun".into());
+    let words = std::iter::once(own_name).chain(spelled_out(std::env::args_os().skip(1)));
+    let matches = command().get_matches_from(words);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Some(list) = arguments.vrt.asked_list() {
+        return vrt_launch::print_list(&list);
+    }
     let Some((program, rest)) = arguments.command.split_first() else {
-        return ExitCode::from(USAGE);
+        let text = "there is no program: vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...; `--lb` and a program need \
+                    `auto`, or another option, between them";
+        command().error(ErrorKind::MissingRequiredArgument, text).exit()
     };
     let path = kind::find(Path::new(program));
     let kind = match Kind::of(&path) {
         Ok(kind) => kind,
         Err(error) => {
             eprintln!("vrtrun: {error}");
-            return ExitCode::from(NOT_RUN);
+            let is_forbidden = matches!(error, KindError::NotExecutable(_));
+            return ExitCode::from(if is_forbidden { FORBIDDEN } else { NOT_RUN });
         }
     };
     if arguments.verbose {
@@ -98,6 +148,8 @@ fn become_command(name: &OsStr, rest: impl Iterator<Item = OsString>) -> ExitCod
 const USAGE: u8 = 2;
 /// The program cannot be run.
 const NOT_RUN: u8 = 127;
+/// The same, because its file is not executable.
+const FORBIDDEN: u8 = 126;
 
 /// Executes a program that becomes a job by itself.
 fn become_it(path: &Path, kind: Kind, rest: &[OsString], arguments: &Arguments) -> ExitCode {
@@ -116,6 +168,12 @@ fn become_it(path: &Path, kind: Kind, rest: &[OsString], arguments: &Arguments) 
         Command::new(path).args(rest).envs(arguments.vrt.to_env()).env("VRTRUN", own).exec();
     eprintln!("vrtrun: cannot run {}: {error}", path.display());
     ExitCode::from(NOT_RUN)
+}
+
+/// Whether the program has been started before, as it is, and has called a function of MPI: then the library
+/// that it is linked with has started this.
+fn calls_mpi_all_the_same() -> bool {
+    std::env::var_os("VRT_STARTED_AGAIN").is_some()
 }
 
 /// Loads a program for each rank. One that does not use MPI starts a program that does, as a script would:
@@ -142,10 +200,34 @@ fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
     };
     match vrt_mpi::run(config, &program) {
         Ok(status) => status,
-        Err(ProgramError::WithoutMpi(_)) => {
-            if arguments.verbose {
+        Err(ProgramError::WithoutMpi { .. }) if calls_mpi_all_the_same() => {
+            eprintln!(
+                "vrtrun: {} is not linked with MPI, but loads a library that is while it runs, which ranks \
+                 cannot: link it with -lmpi_abi (vrtcc does)",
+                path.display()
+            );
+            ExitCode::from(NOT_RUN)
+        }
+        Err(ProgramError::WithoutMpi { starts_others, .. }) => {
+            if !starts_others {
+                eprintln!(
+                    "vrtrun: note: {} does not use MPI, and runs once: programs become ranks that are compiled \
+                     with vrtcc or vrtcxx, or use vrt from Rust",
+                    path.display()
+                );
+            } else if arguments.verbose {
                 eprintln!("vrtrun: {} does not use MPI: what it starts may", path.display());
             }
+            become_it(path, Kind::Starter, rest, arguments)
+        }
+        // One that could not be loaded, but need not be.
+        Err(ProgramError::Load(
+            LoadError::FixedAddress { .. }
+            | LoadError::Static { .. }
+            | LoadError::StaticPie { .. }
+            | LoadError::ThirtyTwoBit { .. }
+            | LoadError::Refused { .. },
+        )) if !calls_mpi_all_the_same() && !kind::mentions_mpi(path) => {
             become_it(path, Kind::Starter, rest, arguments)
         }
         Err(error) => {

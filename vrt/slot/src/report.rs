@@ -90,6 +90,12 @@ fn may_try_again() -> bool {
     )
 }
 
+/// A number of things for people, such as "1 rank" or "3 ranks"; `thing` is the word for one, and takes an s.
+pub fn count(number: impl Into<u64>, thing: &str) -> String {
+    let number = number.into();
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A number of bytes for people.
 pub fn human_bytes(bytes: u64) -> String {
     match bytes {

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use rustc_hash::FxHashMap;
+use vrt_core::count;
 
+use crate::iterations::Iterations;
 use crate::read::{Message, Then, Trace, What};
 use crate::statistics::Statistics;
 
@@ -20,6 +22,8 @@ const SMALL: f64 = 1024.0;
 const APART: f64 = 0.3;
 /// Waiting for late senders, as a part of the time of PEs, that is worth talking about.
 const LATE: f64 = 0.1;
+/// Waiting for a core, as a part of the time of a PE, that is worth talking about.
+const PREEMPTED: f64 = 0.1;
 
 /// A fault, with what it is measured by.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +77,13 @@ pub enum Advice {
         /// Why, if it was said.
         why: String,
     },
+    /// Something else runs on the core of a PE.
+    Preempted {
+        /// The PE for which that is worst.
+        pe: u32,
+        /// For which part of the time it has waited for its core.
+        part: f64,
+    },
     /// Ranks wait for messages that are sent late, while their PEs have nothing to do.
     Late {
         /// Time that PEs were idle though receives waited for messages not yet sent, as a part of all their
@@ -119,18 +130,26 @@ impl fmt::Display for Advice {
             Advice::Uneven { pe, imbalance, possible, steps } => write!(
                 f,
                 "uneven: PE {pe} has {:.0}% more to do than the mean, and {:.0}% would be possible, in spite \
-                 of {steps} balancing steps: take them more often (--lb-period), or by another strategy (--lb)",
+                 of {}: take them more often (--lb-period), or by another strategy (--lb)",
                 100.0 * imbalance,
-                100.0 * possible
+                100.0 * possible,
+                count(*steps, "balancing step")
             ),
             Advice::Pinned { ranks, rank, why } => {
                 let why = if why.is_empty() { "it was said during the job why" } else { why };
                 write!(
                     f,
-                    "pinned: {ranks} ranks could not move, rank {rank} with most work among them ({why}): let \
-                     go of that before `migrate`, or move by state (--move state)"
+                    "pinned: {} could not move, rank {rank} with most work among them ({why}): let \
+                     go of that before `migrate`, or move by state (--move state)",
+                    count(*ranks as u64, "rank")
                 )
             }
+            Advice::Preempted { pe, part } => write!(
+                f,
+                "preempted: PE {pe} has waited for its core for {:.0}% of the time, while something else ran \
+                 there: take fewer PEs (--pes), free the core, or let ranks leave it (--lb auto)",
+                100.0 * part
+            ),
             Advice::Late { part, rank, seconds, call } => write!(
                 f,
                 "late sender: for {:.0}% of the PEs' time there was nothing to do while receives waited; \
@@ -148,13 +167,15 @@ pub fn advise(trace: &Trace, statistics: &Statistics) -> Vec<Advice> {
     let giant = all.giant();
     // Other places do not help against one rank that is too large.
     let uneven = if giant.is_none() { all.uneven() } else { None };
-    let found = [all.pinned(), giant, uneven, all.late(), all.apart(), all.fine()];
+    let found = [all.pinned(), all.preempted(), giant, uneven, all.late(), all.apart(), all.fine()];
     found.into_iter().flatten().collect()
 }
 
 struct Work<'a> {
     trace: &'a Trace,
     all: &'a Statistics,
+    /// What of that counts as load.
+    iterations: Iterations,
     pes: f64,
     busy: f64,
     ratio: f64,
@@ -163,26 +184,29 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn of(trace: &'a Trace, all: &'a Statistics) -> Work<'a> {
         let pes = f64::from(trace.pes.max(1));
-        let busy = all.pes.values().map(|pe| pe.busy).sum();
-        Work { trace, all, pes, busy, ratio: f64::from(trace.ranks) / pes }
+        let iterations = Iterations::of(trace);
+        let busy = iterations.busy.values().sum();
+        Work { trace, all, iterations, pes, busy, ratio: f64::from(trace.ranks) / pes }
     }
 
     /// Time that PEs were idle, as a part of all their time.
     fn idle(&self) -> f64 {
-        let idle: f64 = self.all.pes.values().map(|pe| pe.idle).sum();
-        idle / (self.all.seconds * self.pes).max(f64::MIN_POSITIVE)
+        self.iterations.idle / (self.iterations.seconds * self.pes).max(f64::MIN_POSITIVE)
+    }
+
+    fn preempted(&self) -> Option<Advice> {
+        let records = self.trace.records.iter();
+        let worst = records.max_by(|a, b| a.preempted.total_cmp(&b.preempted))?;
+        let part = worst.preempted / self.all.seconds.max(f64::MIN_POSITIVE);
+        (part > PREEMPTED).then_some(Advice::Preempted { pe: worst.pe, part })
     }
 
     fn giant(&self) -> Option<Advice> {
-        let (rank, largest) = self
-            .all
-            .ranks
-            .iter()
-            .max_by(|a, b| a.1.run.total_cmp(&b.1.run))
-            .map(|it| (it.0, it.1.run))?;
+        let (rank, largest) =
+            self.iterations.run.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|it| (it.0, *it.1))?;
         let part = largest * self.pes / self.busy.max(f64::MIN_POSITIVE);
         // With few ranks a PE each of them is a large part; a giant stands out among them.
-        let mean = self.busy / self.all.ranks.len().max(1) as f64;
+        let mean = self.busy / self.iterations.run.len().max(1) as f64;
         let is_giant =
             part > GIANT && largest > 3.0 * mean && self.pes > 1.0 && self.idle() > UNEVEN;
         is_giant.then_some(Advice::Giant { rank: *rank, part, ratio: self.ratio })
@@ -210,10 +234,10 @@ impl<'a> Work<'a> {
     }
 
     fn uneven(&self) -> Option<Advice> {
-        let (pe, _) = self.all.pes.iter().max_by(|a, b| a.1.busy.total_cmp(&b.1.busy))?;
-        let imbalance = self.all.imbalance();
+        let (pe, _) = self.iterations.busy.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        let imbalance = self.iterations.imbalance();
         let mut loads = vec![0.0f64; self.trace.pes.max(1) as usize];
-        let mut ranks: Vec<f64> = self.all.ranks.values().map(|rank| rank.run).collect();
+        let mut ranks: Vec<f64> = self.iterations.run.values().copied().collect();
         ranks.sort_by(|a, b| b.total_cmp(a));
         // The longest first, each where there is least: at most a third above the best (Graham 1969).
         for run in ranks {

@@ -12,7 +12,7 @@
 //! | 24..28, 28..32 | bytes behind the header; their CRC-32 |
 //! | 32..40, 40..48 | the cycle counter when the block was written, and nanoseconds since 1970 then |
 //! | 48..56 | events that the PE has left out so far |
-//! | 56..60, 60..64 | nothing; CRC-32 of the bytes before |
+//! | 56..60, 60..64 | how long the PE has waited for a core so far, in units of 100 us; CRC-32 of the bytes before |
 //!
 //! A *record* is four words of 64 bits: time (cycles of the PE's counter), what and whose, and two that
 //! depend on it; [`code`] has the kinds. All numbers are little-endian.
@@ -23,6 +23,8 @@ pub(crate) const MAGIC: [u8; 8] = *b"vrtrace1";
 pub(crate) const HEADER: usize = 64;
 /// Length of a record in bytes.
 pub(crate) const RECORD: usize = 32;
+/// The unit of [`Header::preempted`], in nanoseconds.
+pub(crate) const PREEMPTED: u64 = 100_000;
 /// The longest name that is recorded whole, in bytes.
 pub(crate) const LONGEST_NAME: usize = 255;
 
@@ -103,6 +105,7 @@ pub(crate) struct Header {
     pub(crate) stamp: u64,
     pub(crate) nanoseconds: u64,
     pub(crate) dropped: u64,
+    pub(crate) preempted: u32,
 }
 
 impl Header {
@@ -122,6 +125,7 @@ impl Header {
         bytes[32..40].copy_from_slice(&self.stamp.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.nanoseconds.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.dropped.to_le_bytes());
+        bytes[56..60].copy_from_slice(&self.preempted.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -147,7 +151,8 @@ impl Header {
         };
         let (pe, number, len, crc) = (word(8), long(16), word(24), word(28));
         let (stamp, nanoseconds, dropped) = (long(32), long(40), long(48));
-        Some(Header { pe, kind, number, len, crc, stamp, nanoseconds, dropped })
+        let preempted = word(56);
+        Some(Header { pe, kind, number, len, crc, stamp, nanoseconds, dropped, preempted })
     }
 }
 
@@ -172,6 +177,7 @@ mod tests {
             stamp: u64::MAX - 5,
             nanoseconds: 1,
             dropped: 12,
+            preempted: 77,
         };
         let mut bytes = header.write();
         assert_eq!(Header::read(&bytes), Some(header));

@@ -20,6 +20,7 @@
 //! | `read` | a trace, put together again |
 //! | `clocks` | cycle counters become one time |
 //! | `statistics` | what a job has done, in numbers |
+//! | `iterations` | what of that is about the program's iterations |
 //! | `summary`, `advise`, `convert` | what `vrt-trace` says of it |
 
 #[cfg(feature = "tools")]
@@ -29,6 +30,8 @@ mod clocks;
 #[cfg(feature = "tools")]
 pub mod convert;
 mod format;
+#[cfg(feature = "tools")]
+mod iterations;
 #[cfg(feature = "tools")]
 pub mod read;
 mod record;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 
 use crate::clocks::{Clock, Crossing, corrections};
-use crate::format::{HEADER, Header, Kind, MAGIC, NO_PARTNER, RECORD, Record, code, then};
+use crate::format::{
+    HEADER, Header, Kind, MAGIC, NO_PARTNER, PREEMPTED, RECORD, Record, code, then,
+};
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +45,7 @@ pub struct Trace {
 }
 
 /// What a PE has recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PeTrace {
     /// Number of the PE.
     pub pe: u32,
@@ -57,6 +59,8 @@ pub struct PeTrace {
     pub complete: bool,
     /// Blocks that are missing in between.
     pub gaps: u64,
+    /// Seconds for which it has waited for a core, because something else ran there.
+    pub preempted: f64,
     /// Nanoseconds of a cycle of its counter.
     cycle: f64,
     machine: String,
@@ -339,6 +343,7 @@ impl Trace {
             dropped: 0,
             complete: false,
             gaps: 0,
+            preempted: 0.0,
             cycle: 1.0,
             machine: String::new(),
         };
@@ -351,6 +356,7 @@ impl Trace {
             said.gaps += header.number.saturating_sub(expected);
             expected = header.number + 1;
             said.dropped = header.dropped;
+            said.preempted = f64::from(header.preempted) * PREEMPTED as f64 / 1e9;
             match header.kind {
                 Kind::End => said.complete = true,
                 Kind::Job => self.hear_of_job(&mut said, &String::from_utf8_lossy(body)),

@@ -130,13 +130,16 @@ impl Statistics {
             all.pes.insert(records.pe, OfPe::default());
         }
         // What ranks do between two runs needs all PEs in the order of time.
-        let mut runs: FxHashMap<u32, Vec<(i64, i64, Then)>> = FxHashMap::default();
+        let mut runs: FxHashMap<u32, Vec<Run>> = FxHashMap::default();
+        let mut causes = Causes::default();
         let mut sent_from: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         for (pe, event) in trace.events() {
             all.add(pe, event);
+            causes.add(pe, event);
             match event.what {
                 What::Ran { rank, then, .. } => {
-                    runs.entry(rank).or_default().push((event.began(), event.at, then));
+                    let run = Run { began: event.began(), stopped: event.at, then, pe };
+                    runs.entry(rank).or_default().push(run);
                 }
                 What::Sent(it) => {
                     sent_from.insert((it.from, it.to, it.sequence), pe);
@@ -152,11 +155,13 @@ impl Statistics {
                 all.pairs.entry((it.from, it.to)).or_default().between_pes += 1;
             }
         }
+        causes.sort();
         for (rank, mut runs) in runs {
-            runs.sort_by_key(|(began, ..)| *began);
+            runs.sort_by_key(|run| run.began);
             for pair in runs.windows(2) {
-                let ((_, stopped, then), (next, ..)) = (pair[0], pair[1]);
-                all.add_gap(rank, stopped, (next - stopped).max(0) as f64 / 1e9, then);
+                let (before, after) = (pair[0], pair[1]);
+                let ready_since = causes.of_end(rank, before.stopped, after);
+                all.add_gap(rank, before, after, ready_since);
             }
         }
         for of_pe in all.pes.values_mut() {
@@ -225,14 +230,19 @@ impl Statistics {
         }
     }
 
-    /// What a rank does from when it stops to when it runs again.
-    fn add_gap(&mut self, rank: u32, stopped: i64, seconds: f64, then: Then) {
+    /// What a rank does from when it stops to when it runs again; what it waited for may have been there before.
+    fn add_gap(&mut self, rank: u32, before: Run, after: Run, ready_since: Option<i64>) {
         let of_rank = self.ranks.entry(rank).or_default();
-        match then {
-            Then::Ready => of_rank.ready += seconds,
-            Then::Looks => of_rank.waited += seconds,
+        let (stopped, next) = (before.stopped, after.began);
+        let seconds = |from: i64, to: i64| (to - from).max(0) as f64 / 1e9;
+        match before.then {
+            Then::Ready => of_rank.ready += seconds(stopped, next),
+            Then::Looks => of_rank.waited += seconds(stopped, next),
             Then::Waits(call, _) => {
-                of_rank.waited += seconds;
+                let ready_since = ready_since.unwrap_or(next);
+                of_rank.waited += seconds(stopped, ready_since);
+                of_rank.ready += seconds(ready_since, next);
+                let seconds = seconds(stopped, next);
                 let of_call = self.waits.entry(call).or_default();
                 of_call.times += 1;
                 of_call.seconds += seconds;
@@ -250,10 +260,106 @@ impl Statistics {
     }
 }
 
+/// A rank has run.
+#[derive(Clone, Copy)]
+struct Run {
+    began: i64,
+    stopped: i64,
+    then: Then,
+    pe: u32,
+}
+
+/// What makes a rank that waits ready, as far as a trace says: a message that gets its receive, and the end of a
+/// collective operation, at which all of a PE's ranks are ready that wait in it. Times are sorted.
+#[derive(Default)]
+struct Causes {
+    matched: FxHashMap<u32, Vec<i64>>,
+    /// Ends of collective operations, by rank with their contexts, and by PE and context.
+    ends: FxHashMap<u32, Vec<(i64, u32)>>,
+    ends_on: FxHashMap<(u32, u32), Vec<i64>>,
+}
+
+impl Causes {
+    fn add(&mut self, pe: u32, event: &Timed) {
+        match event.what {
+            What::Matched(it) => self.matched.entry(it.to).or_default().push(event.at),
+            What::CollectiveEnds { rank, context, .. } => {
+                self.ends.entry(rank).or_default().push((event.at, context));
+                self.ends_on.entry((pe, context)).or_default().push(event.at);
+            }
+            _ => {}
+        }
+    }
+
+    fn sort(&mut self) {
+        self.matched.values_mut().for_each(|it| it.sort_unstable());
+        self.ends.values_mut().for_each(|it| it.sort_unstable());
+        self.ends_on.values_mut().for_each(|it| it.sort_unstable());
+    }
+
+    /// When a rank was ready that had stopped to wait, before it ran again.
+    fn of_end(&self, rank: u32, stopped: i64, after: Run) -> Option<i64> {
+        if let Some(matched) = self.matched.get(&rank) {
+            // Of several that it waited for the last one counts.
+            let behind = matched.partition_point(|at| *at <= after.began);
+            if let Some(at) = matched[..behind].last().filter(|at| **at >= stopped) {
+                return Some(*at);
+            }
+        }
+        let ends = self.ends.get(&rank)?;
+        let (at, context) = ends.get(ends.partition_point(|(at, _)| *at < after.began))?;
+        let on_pe = self.ends_on.get(&(after.pe, *context)).filter(|_| *at <= after.stopped)?;
+        let first = on_pe.get(on_pe.partition_point(|at| *at < stopped))?;
+        (*first <= after.began).then_some(*first)
+    }
+}
+
 /// The largest over the mean, less 1.
 pub(crate) fn imbalance(loads: impl Iterator<Item = f64> + Clone) -> f64 {
     let (count, sum) =
         loads.clone().fold((0u32, 0.0), |(count, sum), load| (count + 1, sum + load));
     let mean = sum / f64::from(count.max(1));
     if mean > 0.0 { loads.fold(0.0, f64::max) / mean - 1.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Message, PeTrace};
+
+    const MS: i64 = 1_000_000;
+
+    fn ran(rank: u32, from: i64, to: i64) -> Timed {
+        let nanoseconds = ((to - from) * MS) as f64;
+        Timed { at: to * MS, what: What::Ran { rank, nanoseconds, then: Then::Waits(0, None) } }
+    }
+
+    /// Time in which what it waited for was there, but another rank ran, is none in which it waited.
+    #[test]
+    fn a_rank_is_ready_from_when_its_message_is_there() {
+        let message = Message { from: 1, to: 0, sequence: 0, tag: 0, bytes: 8, is_internal: false };
+        let matched = Timed { at: 3 * MS, what: What::Matched(message) };
+        let events = vec![ran(0, 0, 1), matched, ran(1, 1, 9), ran(0, 9, 10)];
+        let records = vec![PeTrace { events, ..PeTrace::default() }];
+        let all = Statistics::of(&Trace { records, ..Trace::default() });
+        let OfRank { waited, ready, .. } = all.ranks[&0];
+        assert!((waited - 2e-3).abs() < 1e-9 && (ready - 6e-3).abs() < 1e-9, "{waited} {ready}");
+    }
+
+    #[test]
+    fn ranks_are_ready_from_when_a_collective_operation_is_over_for_the_first() {
+        let end = |rank: u32, at: i64| Timed {
+            at: at * MS,
+            what: What::CollectiveEnds { rank, call: 0, context: 5 },
+        };
+        // Rank 2 comes last, has its end at once, and goes on.
+        let mut events = vec![ran(0, 0, 1), ran(1, 1, 2), end(2, 4), ran(2, 2, 10)];
+        events.extend([end(0, 10), ran(0, 10, 12), end(1, 12), ran(1, 12, 13)]);
+        let records = vec![PeTrace { events, ..PeTrace::default() }];
+        let all = Statistics::of(&Trace { records, ..Trace::default() });
+        for (rank, waited, ready) in [(0, 3e-3, 6e-3), (1, 2e-3, 8e-3)] {
+            let it = all.ranks[&rank];
+            assert!((it.waited - waited).abs() < 1e-9 && (it.ready - ready).abs() < 1e-9, "{it:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use vrt_core::pe::cycle_counter;
 
-use crate::format::{HEADER, Header, Kind, RECORD};
+use crate::format::{HEADER, Header, Kind, PREEMPTED, RECORD};
 use crate::record::Recorder;
 use crate::ring::Ring;
 
@@ -96,6 +96,7 @@ impl Writer {
             file: append,
             path: file.path.clone(),
             pe,
+            scheduling: scheduling_of_this_thread(),
             number: 0,
             bytes: Vec::with_capacity(HEADER + BLOCK as usize * RECORD),
         };
@@ -154,6 +155,8 @@ struct Output {
     file: File,
     path: PathBuf,
     pe: u32,
+    /// What the system says of the PE's thread.
+    scheduling: PathBuf,
     /// Blocks written so far.
     number: u64,
     /// The next one.
@@ -178,6 +181,7 @@ impl Output {
             stamp,
             nanoseconds,
             dropped,
+            preempted: preempted(&self.scheduling),
         };
         self.bytes[..HEADER].copy_from_slice(&header.write());
         self.number += 1;
@@ -195,6 +199,19 @@ impl Output {
         self.bytes.extend_from_slice(text.as_bytes());
         self.end(Kind::Job, 0)
     }
+}
+
+/// The file in which the system says how the calling thread was scheduled.
+fn scheduling_of_this_thread() -> PathBuf {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    Path::new("/proc").join(thread).join("schedstat")
+}
+
+/// How long a thread could have run and had no core; 0 where the system does not say.
+fn preempted(scheduling: &Path) -> u32 {
+    let text = std::fs::read_to_string(scheduling).unwrap_or_default();
+    let nanoseconds = text.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+    u32::try_from(nanoseconds.unwrap_or_default() / PREEMPTED).unwrap_or(u32::MAX)
 }
 
 /// What tells a machine from others, and this run of it from others: PEs that say the same have the same

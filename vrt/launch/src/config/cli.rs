@@ -30,7 +30,7 @@ impl Config {
         <Config as clap::Args>::augment_args(alone)
             .try_get_matches_from(arguments)
             .and_then(|matches| Config::from_arg_matches(&matches))
-            .map_err(|error| ConfigError::Option(first_line(&error.to_string())))
+            .map_err(|error| ConfigError::Option(what_is_wrong(&error.to_string())))
     }
 }
 
@@ -120,10 +120,12 @@ impl Entry {
     }
 }
 
-/// What is wrong, without the usage that `clap` prints behind it.
-fn first_line(text: &str) -> String {
-    let end = text.find("\n\n").unwrap_or(text.len());
-    text[..end].trim_start_matches("error: ").trim_end().to_owned()
+/// What is wrong, and what may have been meant, without the usage that `clap` prints behind it.
+fn what_is_wrong(text: &str) -> String {
+    let mut parts = text.trim_start_matches("error: ").split("\n\n");
+    let first = parts.next().unwrap_or_default().trim_end();
+    let tips = parts.filter(|part| part.starts_with("  tip: a similar"));
+    tips.fold(first.to_owned(), |all, tip| all + "\n" + tip.lines().next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -192,7 +194,8 @@ mod tests {
             (["--ranks", "0"], ["'0'", "--ranks"]),
             (["--pes", "two"], ["'two'", "--pes"]),
             (["--stack", "8X"], ["'8X'", "K, M, G or T"]),
-            (["--rank", "3"], ["'--rank'", "unexpected"]),
+            (["--rank", "3"], ["'--rank'", "'--ranks'"]),
+            (["--move", "stat"], ["'stat'", "  tip: a similar value exists: 'state'"]),
         ] {
             let text = parse(&arguments).unwrap_err().to_string();
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");

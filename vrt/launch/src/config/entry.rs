@@ -116,8 +116,11 @@ impl Entry {
             None => self.usage.to_owned(),
         };
         let between = if matches!(error, ValueError::Choice(_)) { "\n  " } else { ": " };
-        let text = text.display();
-        ConfigError::Option(format!("invalid value '{text}' for '{usage}'{between}{error}"))
+        let names = self.choices.iter().map(|choice| choice.name);
+        let meant = text.to_str().and_then(|text| lb_strategies::similar(text, names));
+        let tip = meant.map(|name| format!("\n  tip: a similar value exists: '{name}'"));
+        let (text, tip) = (text.display(), tip.unwrap_or_default());
+        ConfigError::Option(format!("invalid value '{text}' for '{usage}'{between}{error}{tip}"))
     }
 }
 

@@ -5,12 +5,16 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use lb_strategies::did_you_mean;
 use vrt_core::exchange::{Exchanges, LogGp, Protocol};
 use vrt_core::options::ConfigError;
 
 /// The protocol of `--exchange`.
 pub(super) fn protocol(name: &str) -> Result<Protocol, ConfigError> {
-    name.parse().map_err(|error| ConfigError::Option(format!("--exchange: {error}")))
+    name.parse().map_err(|error| {
+        let meant = did_you_mean(name, Protocol::all().map(Protocol::name));
+        ConfigError::Option(format!("--exchange: {error}{meant}"))
+    })
 }
 
 /// Exchanges by a protocol, which is chosen for the network in the file of `--loggp`.

@@ -20,8 +20,9 @@ config_options! {
     pub struct Config {
         pes: Option<NonZeroU32> {
             "--pes N", "VRT_PES";
-            "Processing elements: processes that run ranks [default: one per available core]";
-            /// Sets the number of PEs; 0 means one per available core.
+            "Processing elements: processes that run ranks [default: one per available core, no more than ranks]";
+            /// Sets the number of PEs; 0 means one per available core,
+            /// but no more than ranks.
             with_pes(pes: u32) = NonZeroU32::new(pes)
         }
 
@@ -114,7 +115,7 @@ config_options! {
         lb_predict: Option<String> {
             "--lb-predict NAME", "VRT_LB_PREDICT";
             "Predict loads from earlier ones: last, mean, median or linear, with arguments behind a \
-             colon, such as median:n=5 [default: last]";
+             colon, such as median:n=5; `list` shows all [default: last]";
             /// Sets how loads are predicted from earlier ones: `last`, `mean`, `median` or `linear`,
             /// with arguments behind a colon, such as `median:n=5`.
             with_lb_predict(name: impl Into<String>) = Some(name.into())

@@ -1,7 +1,9 @@
 //! Which jobs run on this machine, and what one says of itself.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
@@ -14,12 +16,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
     /// There is none, or it is over.
-    #[error("no job has process {0}, or it was built without the feature `json` of `vrt`")]
+    #[error("no job has process {0}")]
     NoJob(u32, #[source] std::io::Error),
+    /// It belongs to somebody else, to whom alone it tells what it does.
+    #[error(
+        "the job of process {0} is another user's (number {1}): it tells its own user and root alone"
+    )]
+    OtherUser(u32, u32),
     /// It has ended.
     #[error("the job is over")]
     Over,
-    /// It does not answer, or is another user's.
+    /// It does not answer.
     #[error("the job of process {0} does not answer: {1}")]
     Silent(u32, #[source] std::io::Error),
     /// It was built from another version.
@@ -36,7 +43,18 @@ pub struct RunningJob {
     pub command: String,
 }
 
-/// The jobs of this machine that can be looked at, those of other users too.
+/// The user of a process, if there is one.
+fn user_of(process: impl Display) -> Option<u32> {
+    Some(std::fs::metadata(format!("/proc/{process}")).ok()?.uid())
+}
+
+/// The user to whom a process belongs who may not be looked at by this one, if that is so.
+fn other_user(process: u32) -> Option<u32> {
+    let (own, other) = (user_of("self")?, user_of(process)?);
+    (own != 0 && own != other).then_some(other)
+}
+
+/// The jobs of this machine that this user can look at.
 pub fn running_jobs() -> Vec<RunningJob> {
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let mut processes: Vec<u32> = sockets
@@ -49,6 +67,7 @@ pub fn running_jobs() -> Vec<RunningJob> {
         let bytes = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim_end_matches('\0').replace('\0', " ")
     };
+    processes.retain(|process| other_user(*process).is_none());
     processes.into_iter().map(|process| RunningJob { process, command: command(process) }).collect()
 }
 
@@ -68,6 +87,9 @@ impl Connection {
         let connected = SocketAddr::from_abstract_name(format!("{SOCKET}{process}"))
             .and_then(|address| UnixStream::connect_addr(&address));
         let stream = connected.map_err(|error| LookError::NoJob(process, error))?;
+        if let Some(user) = other_user(process) {
+            return Err(LookError::OtherUser(process, user));
+        }
         let patient = stream.set_read_timeout(Some(PATIENCE));
         patient.map_err(|error| LookError::Silent(process, error))?;
         Ok(Connection { process, stream: BufReader::new(stream) })

@@ -3,25 +3,27 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use tiny_http::{Header, Method, Request, Response, Server};
-
-use super::Web;
+use super::http::{Answer, Request, serve};
 use super::snapshot::Looking;
+use super::{Web, json};
 use crate::waits;
 use vrt_core::pe::Looker;
-use vrt_slot::report::say;
 
 const PAGE: &str = include_str!("page.html");
 /// Several who look get the same within this time.
 const FRESH: Duration = Duration::from_millis(200);
 
+/// How many of this user's programs may look at a time; those that come then see the job end.
+const LOOKERS: usize = 64;
+
 /// Somebody wants to know.
 enum Question {
-    Browser(Box<Request>),
-    Socket(Sender<String>),
+    Shot(Sender<String>),
     /// The table of who waits for what is to be printed.
     Signal,
 }
@@ -57,12 +59,9 @@ pub(super) fn live(
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     }
     let (questions, asked) = channel();
-    let token = web.as_ref().map(|web| web.token.clone()).unwrap_or_default();
-    if let Some(Web { listener, .. }) = web {
-        match Server::from_listener(listener, None) {
-            Ok(server) => serve_browsers(server, questions.clone()),
-            Err(error) => say(format_args!("--monitor: {error}")),
-        }
+    if let Some(Web { listener, token }) = web {
+        let questions = questions.clone();
+        serve(listener, move |request| answer_to(request, &token, || ask(&questions)));
     }
     if let Some(signals) = signals {
         serve_signals(signals, questions.clone());
@@ -73,19 +72,16 @@ pub(super) fn live(
     let command: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let print = || waits::print(looker);
-    answer(Looking::at(looker.clone(), supervisor, command.join(" ")), print, &token, &asked);
+    answer(Looking::at(looker.clone(), supervisor, command.join(" ")), print, &asked);
     // SAFETY: destructors would be those of the supervisor's image.
     unsafe { libc::_exit(0) }
 }
 
-fn serve_browsers(server: Server, questions: Sender<Question>) {
-    std::thread::spawn(move || {
-        for request in server.incoming_requests() {
-            if questions.send(Question::Browser(Box::new(request))).is_err() {
-                return;
-            }
-        }
-    });
+/// What the job does now; `None`: it is over.
+fn ask(questions: &Sender<Question>) -> Option<String> {
+    let (reply, replied) = channel();
+    questions.send(Question::Shot(reply)).ok()?;
+    replied.recv().ok()
 }
 
 fn serve_signals(mut signals: UnixStream, questions: Sender<Question>) {
@@ -98,9 +94,17 @@ fn serve_signals(mut signals: UnixStream, questions: Sender<Question>) {
 
 fn serve_socket(socket: UnixListener, questions: Sender<Question>) {
     std::thread::spawn(move || {
+        let open = Arc::new(AtomicUsize::new(0));
         for stream in socket.incoming().flatten().filter(is_of_this_user) {
-            let questions = questions.clone();
-            std::thread::spawn(move || serve_stream(&stream, &questions));
+            if open.load(Ordering::Relaxed) >= LOOKERS {
+                continue;
+            }
+            open.fetch_add(1, Ordering::Relaxed);
+            let (questions, open) = (questions.clone(), Arc::clone(&open));
+            std::thread::spawn(move || {
+                serve_stream(&stream, &questions);
+                open.fetch_sub(1, Ordering::Relaxed);
+            });
         }
     });
 }
@@ -108,11 +112,10 @@ fn serve_socket(socket: UnixListener, questions: Sender<Question>) {
 /// A line of JSON for each line that comes.
 fn serve_stream(stream: &UnixStream, questions: &Sender<Question>) {
     for line in BufReader::new(stream).lines() {
-        let (reply, replied) = channel();
-        if line.is_err() || questions.send(Question::Socket(reply)).is_err() {
+        if line.is_err() {
             return;
         }
-        let Ok(text) = replied.recv() else { return };
+        let Some(text) = ask(questions) else { return };
         let mut stream = stream;
         if stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(b"\n")).is_err() {
             return;
@@ -137,7 +140,7 @@ fn is_of_this_user(stream: &UnixStream) -> bool {
     }
 }
 
-fn answer(mut looking: Looking, print: impl Fn(), token: &str, asked: &Receiver<Question>) {
+fn answer(mut looking: Looking, print: impl Fn(), asked: &Receiver<Question>) {
     let mut last: Option<(Instant, String)> = None;
     let mut look = || {
         if let Some((at, text)) = &last
@@ -145,15 +148,14 @@ fn answer(mut looking: Looking, print: impl Fn(), token: &str, asked: &Receiver<
         {
             return text.clone();
         }
-        let text = serde_json::to_string(&looking.look()).unwrap_or_default();
+        let text = json::text(&looking.look());
         last = Some((Instant::now(), text.clone()));
         text
     };
     for question in asked {
         // Whoever has gone meanwhile misses nothing.
         let _ = match question {
-            Question::Socket(reply) => reply.send(look()).map_err(|_| ()),
-            Question::Browser(request) => reply_to(*request, token, &mut look).map_err(|_| ()),
+            Question::Shot(reply) => reply.send(look()).map_err(|_| ()),
             Question::Signal => {
                 print();
                 Ok(())
@@ -162,34 +164,20 @@ fn answer(mut looking: Looking, print: impl Fn(), token: &str, asked: &Receiver<
     }
 }
 
-fn reply_to(
-    request: Request,
-    token: &str,
-    look: &mut impl FnMut() -> String,
-) -> std::io::Result<()> {
-    let wanted = request.url().strip_prefix('/').and_then(|path| path.split_once('/'));
+fn answer_to(request: &Request, token: &str, look: impl Fn() -> Option<String>) -> Answer {
+    let wanted = request.path.strip_prefix('/').and_then(|path| path.split_once('/'));
     let (status, kind, text) = match wanted {
         Some((given, _)) if given != token => (403, "text/plain", REFUSED.to_owned()),
         None => (403, "text/plain", REFUSED.to_owned()),
-        _ if *request.method() != Method::Get => (405, "text/plain", "only GET\n".to_owned()),
+        _ if request.method != "GET" => (405, "text/plain", "only GET\n".to_owned()),
         Some((_, "")) => (200, "text/html", PAGE.to_owned()),
-        Some((_, "snapshot")) => (200, "application/json", look()),
+        Some((_, "snapshot")) => match look() {
+            Some(text) => (200, "application/json", text),
+            None => (503, "text/plain", "the job is over\n".to_owned()),
+        },
         Some(_) => (404, "text/plain", "there is no such page\n".to_owned()),
     };
-    let kind = format!("{kind}; charset=utf-8");
-    let headers = [
-        ("Content-Type", kind.as_str()),
-        ("Cache-Control", "no-store"),
-        ("Referrer-Policy", "no-referrer"),
-        ("X-Content-Type-Options", "nosniff"),
-    ];
-    let mut response = Response::from_string(text).with_status_code(status);
-    for (name, value) in headers {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
-    }
-    request.respond(response)
+    Answer { status, kind, text }
 }
 
 const REFUSED: &str =

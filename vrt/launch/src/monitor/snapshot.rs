@@ -115,6 +115,18 @@ pub struct MoveSeen {
     pub times: u32,
 }
 
+impl Snapshot {
+    /// Each rank is on the PE that has answered for it last. PEs answer one after the other: what they say of how
+    /// many they have counts a rank that moves meanwhile twice, or not at all.
+    fn count_ranks_of_pes(&mut self) {
+        for seen in &mut self.pes {
+            let here = || self.ranks.iter().filter(|rank| rank.pe == seen.pe);
+            seen.ranks = here().count() as u32;
+            seen.ready = here().filter(|rank| rank.state != "waits").count() as u32;
+        }
+    }
+}
+
 /// What was seen of a rank: when, that, and what has come of both.
 struct Known {
     at: Instant,
@@ -172,6 +184,7 @@ impl Looking {
         for rank in 0..self.looker.ranks() {
             self.look_at_rank(rank, now, seconds, &mut shot);
         }
+        shot.count_ranks_of_pes();
         shot.left_out = shot.ranks.len().saturating_sub(RANKS);
         if shot.left_out > 0 {
             shot.ranks.sort_by(|a, b| b.load.total_cmp(&a.load));
@@ -201,8 +214,6 @@ impl Looking {
         seen.busy = booked * (1.0 - own);
         // What is booked to nobody is the runtime's, too.
         seen.overhead = (looks > 0).then(|| (1.0 - seen.busy - seen.idle).max(0.0));
-        seen.ranks = view.ranks;
-        seen.ready = view.ready;
         let switches = view.switches.saturating_sub(before.switches) as f64;
         seen.switch_rate = switches / time.as_secs_f64().max(1e-9);
         (*at, *before) = (now, view);
@@ -265,5 +276,25 @@ impl Looking {
             byte_rate: known.byte_rate,
             moves: view.moves,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rank_is_counted_on_one_pe() {
+        let pes = (0..2).map(|pe| PeSeen { pe, ..PeSeen::default() }).collect();
+        let rank = |rank: u32| RankSeen {
+            rank,
+            pe: u32::from(rank > 4),
+            state: if rank.is_multiple_of(2) { "waits" } else { "runs" }.to_owned(),
+            ..RankSeen::default()
+        };
+        let mut shot = Snapshot { pes, ranks: (0..8).map(rank).collect(), ..Snapshot::default() };
+        shot.count_ranks_of_pes();
+        let counted: Vec<_> = shot.pes.iter().map(|pe| (pe.ranks, pe.ready)).collect();
+        assert_eq!(counted, [(5, 2), (3, 2)]);
     }
 }

@@ -97,6 +97,28 @@ fn the_first_call_starts_the_program_again() {
     assert_eq!(shown(&many), format!("{begin}{}", format!("<{long}>\n").repeat(12)));
 }
 
+/// One rank is what any MPI makes of a program that is started alone; who says more gets more.
+#[test]
+fn a_program_that_is_started_alone_has_the_ranks_that_were_asked_for() {
+    let place = Place::new();
+    let program = place.program("begin", BEGIN);
+    place.script("path/vrtrun", "echo $*; exit 3");
+    let path = format!("{}:/usr/bin:/bin", place.join("path").display());
+    for (variable, value, options) in [
+        ("NOTHING", "", "--ranks 1 -- "),
+        ("VRT_RANKS", "", "--ranks 1 -- "),
+        ("VRT_RANKS", "4", "-- "),
+        ("VRT_PES", "2", "-- "),
+        ("OMPI_COMM_WORLD_SIZE", "2", "--ranks 2 -- "),
+        ("PMI_SIZE", "3", "--ranks 3 -- "),
+    ] {
+        let mut command = place.command(&program);
+        let output = command.env("PATH", &path).env(variable, value).output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.starts_with(options), "{variable}={value}: {shown}");
+    }
+}
+
 #[test]
 fn a_program_does_not_start_itself_for_ever() {
     let place = Place::new();

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -95,6 +97,7 @@ fn check(shot: &Snapshot, pid: u32) {
     assert_eq!(shot.messages, shot.ranks.iter().map(|it| it.messages).sum::<u64>());
     // A message is two numbers.
     assert_eq!(shot.bytes, 16 * shot.messages);
+    assert_eq!(shot.pes.iter().map(|pe| pe.ranks).sum::<u32>(), RANKS, "{shot:?}");
     for pe in &shot.pes {
         let parts = pe.busy + pe.idle + pe.overhead.unwrap_or_default();
         // What is booked to nobody is known to be the runtime's only when that is measured.
@@ -190,6 +193,34 @@ fn top_asks_any_job() {
     assert!(none.err.contains(&format!("no job has process {pid}")), "{none}");
     let wrong = top(&["--every", "0"]);
     assert!(wrong.status == Some(2) && wrong.err.contains("from 0.1 to 3600"), "{wrong}");
+}
+
+/// Those who may not look are told that, not that there is no job.
+#[test]
+fn a_job_of_another_user() {
+    let me = fs::metadata("/proc/self").unwrap().uid();
+    if me != 0 {
+        // Nobody else can become another user; what such a one is told is the same as of the first process.
+        return;
+    }
+    let job = Running::start("");
+    let pid = job.child.id();
+    until("the job", || Connection::to(pid).is_ok());
+    // A copy that anybody may execute.
+    let place = TempDir::new().unwrap();
+    let top = place.path().join("vrtrun-top");
+    fs::copy(std::path::Path::new(VRTRUN).with_file_name("vrtrun-top"), &top).unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(&top);
+    command.arg(pid.to_string()).uid(65534);
+    let other = Job::of(command);
+    assert_eq!(other.status, Some(1), "{other}");
+    assert!(other.err.contains(&format!("process {pid} is another user's (number 0)")), "{other}");
+    let mut command = Command::new(&top);
+    command.uid(65534);
+    let none = Job::of(command);
+    assert!(none.status == Some(1) && none.err.contains("no job of yours runs"), "{none}");
+    job.end();
 }
 
 #[test]

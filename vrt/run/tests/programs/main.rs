@@ -6,6 +6,7 @@
 mod places;
 mod program;
 
+mod asked;
 mod collectives;
 mod communicators;
 mod cpp;

@@ -60,7 +60,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Why nothing is shown.
 #[derive(Debug, thiserror::Error)]
 enum TopError {
-    #[error("no job runs")]
+    #[error("no job of yours runs on this machine")]
     NoJob,
     #[error("several jobs run; say which:\n{}", list(.0))]
     Several(Vec<RunningJob>),

@@ -1,0 +1,44 @@
+//! What somebody may have meant who has misspelt a name.
+
+/// How like two texts have to be, from 0 to 1 by Jaro's measure. It is what `clap` asks of flags.
+const LIKE: f64 = 0.7;
+
+/// The one of `known` that is most like `text`, if one is like it at all.
+pub fn similar<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    let likeness = |name: &str| strsim::jaro(&text, &name.to_lowercase());
+    known
+        .into_iter()
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness > LIKE)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, name)| name)
+}
+
+/// The same as the end of a message, such as "; did you mean `greedy`?".
+#[must_use]
+pub fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    similar(text, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_nearly_right_are_found() {
+        let known = ["null", "greedy", "greedy-refine", "refine", "hilbert"];
+        for (text, meant) in [
+            ("gready", Some("greedy")),
+            ("greedy_refine", Some("greedy-refine")),
+            ("Refine", Some("refine")),
+            ("hillbert", Some("hilbert")),
+            ("magic", None),
+            ("", None),
+        ] {
+            assert_eq!(similar(text, known), meant, "{text}");
+        }
+        assert_eq!(did_you_mean("nul", known), "; did you mean `null`?");
+        assert_eq!(did_you_mean("x", known), "");
+    }
+}
