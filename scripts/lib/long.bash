@@ -171,6 +171,20 @@ for nodes in "" "--node-size 1"; do
     everyday names-by-state "$every_ms --move state $nodes"
 done
 
+step "100,000 random datatypes and 10,000 rounds of random one-sided access: ranks stay, move, move between nodes"
+# Other ones each time; what fails says its seed.
+seed=$((EPOCHSECONDS * 100))
+for source in random_types random_access; do
+    try $programs/vrtcc -O2 vrt/run/tests/programs/c/$source.c -o $programs/$source -lm
+done
+for moves in "" "$every_ms" "$every_ms --node-size 1"; do
+    for ((i = 0; i < 4; i++)); do
+        job 600 $programs/vrtrun --pes 2 --ranks $((2 + i)) $moves $programs/random_types $seed 8400
+        job 600 $programs/vrtrun --pes 2 --ranks $((2 + i)) $moves $programs/random_access $seed 840
+        seed=$((seed + 8400))
+    done
+done
+
 for library in openmpi mpich; do
     step "more jobs whose PEs are MPI processes: $library"
     on_mpi $library

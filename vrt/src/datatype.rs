@@ -266,7 +266,10 @@ equivalent! {
 equivalent! { usize => U64, isize => I64 }
 #[cfg(feature = "complex")]
 equivalent! { num_complex::Complex32 => C32, num_complex::Complex64 => C64 }
-equivalent! { Located<f32> => F32At, Located<f64> => F64At, Located<i32> => I32At, Located<i64> => I64At }
+equivalent! {
+    Located<f32> => F32At, Located<f64> => F64At,
+    Located<i16> => I16At, Located<i32> => I32At, Located<i64> => I64At,
+}
 
 /// Something that has a datatype.
 ///

@@ -296,7 +296,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// before (section 12.3.4).
     ///
     /// # Panics
-    /// As [`put`](Self::put), and when values have more than 8 bytes.
+    /// As [`put`](Self::put), and when values have more than 8 bytes, or gaps between their fields.
     #[track_caller]
     pub fn compare_and_swap(&self, rank: Rank, at: usize, expected: T, value: T) -> T {
         let site = site!("compare_and_swap");
@@ -305,6 +305,18 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 "rank {} in {}: values of {} bytes cannot be compared and swapped",
                 self.comm.rank,
                 site,
+                size_of::<T>()
+            );
+        }
+        // What is in a gap is nobody's: equal values may differ there.
+        let data = T::equivalent_datatype().datatype_ref().size();
+        if data != size_of::<T>() {
+            panic!(
+                "rank {} in {}: {} cannot be compared and swapped: {} of its {} bytes are gaps",
+                self.comm.rank,
+                site,
+                std::any::type_name::<T>(),
+                size_of::<T>() - data,
                 size_of::<T>()
             );
         }

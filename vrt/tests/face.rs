@@ -457,6 +457,56 @@ fn pairs_are_folded_in_windows_too() {
     });
 }
 
+#[test]
+fn pairs_of_every_type_are_folded_in_windows_and_reductions() {
+    macro_rules! check {
+        ($world:expr, $($ty:ty),*) => {{$({
+            let (me, n) = ($world.rank(), $world.size());
+            let pair = |value: i8, at: i32| Located::new(<$ty>::from(value), at);
+            let before = [pair(2, 9), pair(-1, 9), pair(9, 9)];
+            let window = $world.allocate_window(before.to_vec());
+            let mine = [pair(me as i8, me), pair(-2 - me as i8, me), pair(9, me)];
+            let right = (me + 1) % n;
+            window.fence();
+            let mut was = [pair(0, 0); 3];
+            window.get_accumulate(right, 0, &mine, &mut was, SystemOperation::max_location());
+            window.fence();
+            assert_eq!(was, before);
+            let left = (me + n - 1) % n;
+            let mut now = [pair(0, 0); 3];
+            window.get(me, 0, &mut now);
+            let first = if left < 2 { pair(2, 9) } else { pair(left as i8, left) };
+            assert_eq!(now, [first, pair(-1, 9), pair(9, left)]);
+            window.fence();
+            let was = window.fetch_and_op(right, 1, pair(-7, me), SystemOperation::min_location());
+            assert_eq!(was, pair(-1, 9));
+            window.fence();
+            assert_eq!(window.load(1), pair(-7, left));
+            let (mut low, mut sums) = ([pair(0, 0); 3], [pair(0, 0); 3]);
+            $world.all_reduce_into(&mine, &mut low, SystemOperation::min_location());
+            assert_eq!(low, [pair(0, 0), pair(-1 - n as i8, n - 1), pair(9, 0)]);
+            $world.scan_into(&mine, &mut sums, SystemOperation::max_location());
+            assert_eq!(sums, [pair(me as i8, me), pair(-2, 0), pair(9, 0)]);
+        })*}};
+    }
+    vrt::run_local(5, |world| check!(world, i16, i32, i64, f32, f64));
+}
+
+#[test]
+fn values_with_gaps_are_not_compared() {
+    vrt::run_local(1, |world| {
+        let window = world.allocate_window(vec![Located::new(0i16, 0)]);
+        window.fence();
+        let (old, new) = (Located::new(0i16, 0), Located::new(1, 1));
+        let swap = || window.compare_and_swap(0, 0, old, new);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(swap)).unwrap_err();
+        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(message.contains("2 of its 8 bytes are gaps"), "{message}");
+        window.fence();
+        assert_eq!(window.load(0), old);
+    });
+}
+
 /// A rank that looks again and again, and has its PE for itself, still lets timers of others end.
 #[test]
 fn polls_leave_turns_to_timers() {

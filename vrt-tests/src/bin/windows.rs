@@ -1,6 +1,7 @@
 //! One-sided access in every form, checked after every round: in one node or between nodes, still
 //! or while ranks are moved.
 
+use std::fmt::Debug;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -52,10 +53,13 @@ fn run(arguments: &Arguments) {
     let mut memory = vec![0u64; n as usize + long];
     let window = world.create_window(&mut memory);
     let counters = world.allocate_window(vec![0i64; 4]);
-    let best = world.allocate_window(vec![Located { value: -1.0f64, location: -1 }]);
+    // The one type has its gap behind the location, the other one in front of it.
+    let best = world.allocate_window(vec![Located::new(-1.0f64, -1); 3]);
+    let short = world.allocate_window(vec![Located::new(-1i16, -1); 3]);
     window.fence();
     counters.fence();
     best.fence();
+    short.fence();
     for round in 0..arguments.rounds {
         let (right, left) = ((me + 1) % n, (me + n - 1) % n);
         for rank in 0..n {
@@ -74,11 +78,13 @@ fn run(arguments: &Arguments) {
             theirs.iter().enumerate().all(|(at, value)| *value == mark(before_left, round, at))
         );
         window.fence();
-        count(&world, &counters, &best, round);
+        count(&world, &counters, round);
+        find(&best, round);
+        find(&short, round);
         access_at_once(&world, round);
         moves.look();
     }
-    drop((window, counters, best));
+    drop((window, counters, best, short));
     moves.report(&world, arguments.rounds);
 }
 
@@ -97,27 +103,18 @@ fn access_at_once(world: &SimpleCommunicator, round: usize) {
 }
 
 /// All ranks fold, swap and lock the same places.
-fn count(
-    world: &SimpleCommunicator,
-    counters: &Window<'_, i64>,
-    best: &Window<'_, Located<f64>>,
-    round: usize,
-) {
+fn count(world: &SimpleCommunicator, counters: &Window<'_, i64>, round: usize) {
     let (me, n) = (world.rank(), world.size());
     let keeper = (round as i32 * 7) % n;
     if me == keeper {
         (0..4).for_each(|at| counters.store(at, 0));
-        best.store(0, Located { value: -1.0, location: -1 });
     }
     counters.fence();
     // Tickets: each number once.
     let ticket = counters.fetch_and_op(keeper, 0, 1, SystemOperation::sum());
     counters.accumulate(keeper, 0, &[1000], SystemOperation::sum());
     let won = counters.compare_and_swap(keeper, 1, 0, i64::from(me) + 1) == 0;
-    let here = Located { value: f64::from((me * 31) % n), location: me };
-    best.accumulate(keeper, 0, &[here], SystemOperation::max_location());
     counters.last_fence();
-    best.fence();
     let (mut tickets, mut winners) = (0, 0);
     world.all_reduce_into(&(ticket % 1000), &mut tickets, SystemOperation::sum());
     world.all_reduce_into(&i32::from(won), &mut winners, SystemOperation::sum());
@@ -141,11 +138,33 @@ fn count(
     if me == keeper {
         assert_eq!([counters.load(0), counters.load(2)], [n64 * 1001, n64]);
         assert!((1..=n64).contains(&counters.load(1)));
-        let largest = (0..n).map(|rank| (rank * 31) % n).max().unwrap_or_default();
-        assert_eq!(best.load(0).value, f64::from(largest));
     }
     counters.fence();
-    best.fence();
+}
+
+/// All ranks fold pairs into the same places.
+fn find<T>(window: &Window<'_, Located<T>>, round: usize)
+where
+    T: From<i16> + Copy + PartialEq + Debug,
+    Located<T>: Equivalence,
+{
+    let world = world();
+    let (me, n) = (world.rank(), world.size());
+    let keeper = (round as i32 * 7) % n;
+    let pair = |value: i32, rank| Located::new(T::from(value as i16), rank);
+    if me == keeper {
+        (0..3).for_each(|at| window.store(at, pair(-1, -1)));
+    }
+    window.fence();
+    let mine = [pair((me * 31) % n, me), pair(-me, me), pair(7, me)];
+    window.accumulate(keeper, 0, &mine, SystemOperation::max_location());
+    window.fence();
+    let mut found = [pair(0, 0); 3];
+    window.get(keeper, 0, &mut found);
+    let largest = (0..n).map(|rank| (rank * 31) % n).max().unwrap_or_default();
+    let first = (0..n).find(|rank| (rank * 31) % n == largest).unwrap_or_default();
+    assert_eq!(found, [pair(largest, first), pair(0, 0), pair(7, 0)]);
+    window.fence();
 }
 
 async fn run_async(arguments: Arguments) {

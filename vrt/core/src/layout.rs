@@ -94,9 +94,14 @@ impl Layout {
         }
     }
 
+    /// Whether it has neither data nor bounds.
+    fn is_nothing(&self) -> bool {
+        self.size == 0 && !self.has_set_bounds
+    }
+
     /// `count` elements, `stride` bytes apart.
     pub fn repeat(&self, count: usize, stride: isize) -> Layout {
-        if count == 0 {
+        if count == 0 || self.is_nothing() {
             return Layout::empty();
         }
         let last = stride * (count as isize - 1);
@@ -135,7 +140,7 @@ impl Layout {
         let (mut any, mut any_data) = (false, false);
         let mut have_set_bounds = true;
         for (at, part) in parts {
-            if *part == Layout::empty() {
+            if part.is_nothing() {
                 continue;
             }
             let (lower, upper) = (part.lower + at, part.upper + at);
@@ -407,6 +412,14 @@ mod tests {
         let back = number.repeat(3, -8);
         assert_eq!((back.lower_bound(), back.extent()), (-16, 20));
         assert_eq!(pieces(&back, 1), [(0, 4), (-8, 4), (-16, 4)]);
+    }
+
+    #[test]
+    fn nothing_stays_nothing_however_often_and_far_apart() {
+        assert_eq!(Layout::empty().repeat(3, 5), Layout::empty());
+        // Unless it has bounds.
+        let resized = Layout::empty().resized(0, 0).repeat(3, 5);
+        assert_eq!((resized.lower_bound(), resized.extent(), resized.size()), (0, 10, 0));
     }
 
     #[test]

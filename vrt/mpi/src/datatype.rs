@@ -11,10 +11,12 @@
 //! | `ask` | sizes, extents, envelopes and contents |
 //! | `elements` | the basic elements of a type, one after the other |
 //! | `pack` | packing, also as `external32` |
+//! | `long_double` | C's `long double` in `external32` |
 
 mod ask;
 mod darray;
 mod elements;
+mod long_double;
 mod make;
 mod pack;
 

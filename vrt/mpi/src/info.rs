@@ -30,6 +30,11 @@ impl Info {
         self.0.borrow().iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
     }
 
+    /// Whether a key says yes (MPI-4.1 section 10.1: `true` or `false`).
+    pub(crate) fn is_true(&self, key: &str) -> bool {
+        self.value(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+    }
+
     /// Sets what another one has.
     pub(crate) fn add_all(&mut self, other: &Info) {
         for (key, value) in other.0.borrow().iter() {

@@ -181,7 +181,12 @@ unsafe fn shared_query<A: crate::numbers::Whole>(
     base: *mut c_void,
 ) -> Outcome {
     let win = find(call, win)?;
-    if win.part.flavor != MPI_WIN_FLAVOR_SHARED && !win.one_node {
+    let is_shared = match win.part.flavor {
+        MPI_WIN_FLAVOR_SHARED => true,
+        MPI_WIN_FLAVOR_DYNAMIC => false,
+        _ => win.one_node,
+    };
+    if !is_shared {
         refuse!(MPI_ERR_RMA_FLAVOR, "the window is not one of shared memory");
     }
     // Of nobody: the first part that has something in it.
@@ -190,13 +195,11 @@ unsafe fn shared_query<A: crate::numbers::Whole>(
         _ => win.rank(rank)?,
     };
     let target = &win.targets[rank];
-    // Programs know a part of nothing by a null pointer.
-    let address = if target.len > 0 { target.address.address() } else { 0 };
     // SAFETY: the program gives room for two numbers and a pointer.
     unsafe {
         size.write(target.len as MPI_Aint);
         crate::numbers::give(win.units[rank] as i64, unit);
-        base.cast::<usize>().write(address);
+        base.cast::<usize>().write(target.address.address());
     }
     Ok(())
 }

@@ -54,16 +54,20 @@ pub fn apply_unpacked(
     right: &mut [u8],
     function: impl FnOnce(*mut u8, *mut u8, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let lower = layout.lower_bound().min(layout.true_lower_bound());
-    let upper = layout.true_lower_bound() + layout.true_extent();
-    let span = upper.max(layout.lower_bound() + layout.extent()) - lower;
-    let (size, extent) = (layout.size(), layout.extent());
+    let size = layout.size();
     if size == 0 || right.is_empty() {
         return Ok(());
     }
     let count = right.len() / size;
-    // Aligned for anything that elements are made of.
-    let bytes = (extent.max(0) as usize) * (count - 1) + span.max(0) as usize;
+    // From the first byte of the first or, if elements go backwards, of the last one to the end of the other.
+    let last = layout.extent() * (count as isize - 1);
+    let lower = layout.lower_bound().min(layout.true_lower_bound()) + last.min(0);
+    let upper = (layout.lower_bound() + layout.extent())
+        .max(layout.true_lower_bound() + layout.true_extent())
+        + last.max(0);
+    // Aligned for anything that elements are made of, which the address is that elements are counted from.
+    let lower = lower.div_euclid(16) * 16;
+    let bytes = (upper - lower).max(0) as usize;
     let mut memory = [vec![0u128; bytes.div_ceil(16)], vec![0u128; bytes.div_ceil(16)]];
     let [left_at, right_at] =
         memory.each_mut().map(|m| m.as_mut_ptr().cast::<u8>().wrapping_offset(-lower));
@@ -137,5 +141,37 @@ impl ReduceOp<'_> {
             blocks = above;
         }
         Ok(blocks.pop().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_gets_elements_where_their_bounds_put_them() {
+        let number = Layout::scalar(Scalar::I32);
+        for (lower, extent) in [(0, 4), (-3, 9), (4, 12), (0, -8), (2, -12), (-20, 0)] {
+            let count = if extent == 0 { 1 } else { 5 };
+            let layout = number.resized(lower, extent);
+            let packed = |first: i32| -> Vec<u8> {
+                (first..first + count).flat_map(i32::to_le_bytes).collect()
+            };
+            let (left, mut right) = (packed(1), packed(100));
+            let sum = |left: *mut u8, right: *mut u8, n: usize| {
+                assert_eq!((n as i32, left as usize % 16, right as usize % 16), (count, 0, 0));
+                for i in 0..n as isize {
+                    let (a, b) =
+                        (left.wrapping_offset(i * extent), right.wrapping_offset(i * extent));
+                    let (a, b) = (a.cast::<i32>(), b.cast::<i32>());
+                    // SAFETY: both are elements that the caller gives.
+                    unsafe { b.write_unaligned(a.read_unaligned() + b.read_unaligned()) };
+                }
+                Ok(())
+            };
+            apply_unpacked(&layout, &left, &mut right, sum).unwrap();
+            let sums: Vec<u8> = (0..count).flat_map(|i| (101 + 2 * i).to_le_bytes()).collect();
+            assert_eq!(right, sums, "{lower} {extent}");
+        }
     }
 }

@@ -154,6 +154,15 @@ impl Scalar {
         }
     }
 
+    /// Bytes from the first one of its data to the last one in memory.
+    #[inline(always)]
+    pub const fn span(self) -> usize {
+        match self.gap() {
+            Some(gap) => self.size() + (gap.end - gap.start),
+            None => self.size(),
+        }
+    }
+
     /// The bytes between a value and its location in memory, if they do not follow each other.
     pub(crate) const fn gap(self) -> Option<Range<usize>> {
         match self {

@@ -5,11 +5,14 @@
 //! are compare-and-swap loops on each element; what does not fit a word, or is not aligned, is
 //! folded under a lock in the owner's control block. So are several elements: MPI asks no more than that
 //! each element by itself is folded as a whole (MPI-4.1 section 12.7.1), but programs write a record
-//! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another.
+//! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another. Elements with gaps, as pairs of a
+//! value and its location may be, are folded without these: nothing in a gap is read or written.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::comm::operator::{Op, Operator};
+use crate::layout::Scalar;
 use crate::rma::control::Control;
 
 /// An address in the memory of another rank, as the ranks of a window keep it: reached only while
@@ -73,7 +76,8 @@ pub enum Access {
         /// Room for the elements.
         to: *mut u8,
     },
-    /// `fetched` gets what was there, if it is not null.
+    /// `fetched` gets what was there, if it is not null. All elements lie as far apart as those in the memory, with
+    /// the gaps of their type.
     Accumulate {
         /// The right operands; the left ones are the memory's elements, which become the results.
         from: *const u8,
@@ -128,10 +132,10 @@ unsafe fn accumulate(
     fetched: *mut u8,
     operator: Operator,
 ) {
-    let size = operator.scalar.size();
+    let (scalar, size) = (operator.scalar, operator.scalar.size());
     let len = count * size;
-    debug_assert!(each == size || count == 1, "elements with gaps come one by one");
-    let are_words = is_word(memory, size);
+    debug_assert_eq!(each, scalar.extent(), "elements lie as far apart as their type says");
+    let are_words = is_word(memory, size) && scalar.is_dense();
     let _lock = (count > 1 || !are_words).then(|| target.control().lock_elements());
     // SAFETY: as the caller promises, for all of the elements.
     unsafe {
@@ -149,18 +153,35 @@ unsafe fn accumulate(
                 }
             }
             _ => {
-                for at in (0..len).step_by(size) {
-                    let mut folded = [0u8; MOST];
-                    copy(memory.add(at), folded.as_mut_ptr(), size);
-                    if !fetched.is_null() {
-                        copy(folded.as_ptr(), fetched.add(at), size);
+                for at in (0..count * each).step_by(each) {
+                    let (mut folded, mut other) = ([0u8; MOST], [0u8; MOST]);
+                    for (there, here) in parts(scalar) {
+                        let (len, here) = (here.len(), here.start);
+                        copy(memory.add(at + there), folded.as_mut_ptr().add(here), len);
+                        if operator.op != Op::Nothing {
+                            copy(from.add(at + there), other.as_mut_ptr().add(here), len);
+                        }
+                        if !fetched.is_null() {
+                            copy(folded.as_ptr().add(here), fetched.add(at + there), len);
+                        }
                     }
-                    operator.fold(folded.as_mut_ptr(), from.add(at), size);
-                    copy(folded.as_ptr(), memory.add(at), size);
+                    operator.fold(folded.as_mut_ptr(), other.as_ptr(), size);
+                    for (there, here) in parts(scalar) {
+                        let (len, here) = (here.len(), here.start);
+                        copy(folded.as_ptr().add(here), memory.add(at + there), len);
+                    }
                 }
             }
         }
     }
+}
+
+/// The parts of an element that have data: where each lies in memory, and which bytes of the packed element it is.
+fn parts(scalar: Scalar) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let (size, gap) = (scalar.size(), scalar.gap());
+    let first = gap.as_ref().map_or(size, |gap| gap.start);
+    let second = gap.map(|gap| (gap.end, first..size));
+    std::iter::once((0, 0..first)).chain(second)
 }
 
 /// Folds the elements in a word of so many bytes; gives what they were.
@@ -335,7 +356,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Scalar;
+    use crate::layout::Located;
 
     fn target(memory: &mut [u64], control: &Control, offset: usize) -> Target {
         Target {
@@ -419,6 +440,65 @@ mod tests {
             assert_eq!(bytes[8 + offset..][..22], sums, "at {offset}");
             assert!(bytes[..8 + offset].iter().chain(&bytes[30 + offset..]).all(|byte| *byte == 1));
         }
+    }
+
+    /// Applies an operation to an array of pairs in another rank's memory; gives what is there afterwards, and what
+    /// was there before.
+    fn fold_pairs<T: Copy>(op: Op, scalar: Scalar, there: &[T], values: &[T]) -> (Vec<T>, Vec<T>) {
+        let control = Control::default();
+        let mut memory = vec![0u64; size_of_val(there).div_ceil(8)];
+        let target = target(&mut memory, &control, 0);
+        let mut before = values.to_vec();
+        let (count, each) = (there.len(), size_of::<T>());
+        // SAFETY: the vectors have room for as many elements.
+        unsafe {
+            let (from, fetched) = (there.as_ptr().cast(), std::ptr::null_mut());
+            let operator = Operator { op: Op::Replace, scalar };
+            access(&target, 0, count, each, Access::Accumulate { from, fetched, operator });
+            let (from, fetched) = (values.as_ptr().cast(), before.as_mut_ptr().cast());
+            let operator = Operator { op, scalar };
+            access(&target, 0, count, each, Access::Accumulate { from, fetched, operator });
+            let mut after = values.to_vec();
+            access(&target, 0, count, each, Access::Get { to: after.as_mut_ptr().cast() });
+            (after, before)
+        }
+    }
+
+    #[test]
+    fn pairs_are_folded_whatever_lies_between_them() {
+        macro_rules! check {
+            ($($ty:ty: $scalar:ident),*) => {$({
+                let pairs = |list: [(i8, i32); 4]| {
+                    list.map(|(value, location)| Located::new(<$ty>::from(value), location))
+                };
+                let there = pairs([(5, 1), (0, 2), (9, 3), (-3, 4)]);
+                let values = pairs([(4, 9), (1, 8), (9, 2), (-3, 7)]);
+                let expected = [
+                    (Op::MaxLocation, pairs([(5, 1), (1, 8), (9, 2), (-3, 4)])),
+                    (Op::MinLocation, pairs([(4, 9), (0, 2), (9, 2), (-3, 4)])),
+                    (Op::Replace, values),
+                    (Op::Nothing, there),
+                ];
+                for (op, after) in expected {
+                    let found = fold_pairs(op, Scalar::$scalar, &there, &values);
+                    assert_eq!(found, (after.to_vec(), there.to_vec()), "{op:?} of {}", stringify!($ty));
+                }
+            })*};
+        }
+        check!(i16: I16At, i32: I32At, i64: I64At, f32: F32At, f64: F64At);
+    }
+
+    #[test]
+    fn gaps_of_pairs_stay_as_they_are() {
+        let control = Control::default();
+        let mut memory = [u64::MAX; 2];
+        let target = target(&mut memory, &control, 0);
+        let operator = Operator { op: Op::Replace, scalar: Scalar::I16At };
+        let (from, fetched) = ([0u64; 2], std::ptr::null_mut());
+        let from = from.as_ptr().cast();
+        // SAFETY: the memory and the values have room for two elements.
+        unsafe { access(&target, 0, 2, 8, Access::Accumulate { from, fetched, operator }) };
+        assert_eq!(memory, [0xffff_0000; 2]);
     }
 
     /// A record that is replaced by one call is read as a whole by another.

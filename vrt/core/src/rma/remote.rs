@@ -240,7 +240,14 @@ impl Order<'_> {
     /// Whether the elements lie in a part of a window, and there are as many values as elements.
     fn fits(&self, part: &WindowPart) -> bool {
         let Some(len) = self.count.checked_mul(self.each) else { return false };
-        let inside = self.offset.checked_add(len).is_some_and(|end| end <= part.bytes);
+        // Behind the data of the last element there need be nothing.
+        let behind = match self.action {
+            Action::Accumulate { operator: Operator { scalar, .. }, .. } if self.count > 0 => {
+                self.each.saturating_sub(scalar.span())
+            }
+            _ => 0,
+        };
+        let inside = self.offset.checked_add(len - behind).is_some_and(|end| end <= part.bytes);
         inside
             && match self.action {
                 Action::Put(values) => values.len() == len,

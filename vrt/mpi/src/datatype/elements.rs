@@ -4,6 +4,7 @@
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
+use vrt_core::layout::Scalar;
 
 use super::{Type, TypeRef};
 use crate::fault::{Outcome, refuse};
@@ -55,8 +56,7 @@ fn of_made(made: &Type) -> Vec<Run> {
     };
     let mut all = Vec::new();
     let Some(first) = contents.types.first() else {
-        // Of a Fortran type by precision and range only the size is known.
-        return vec![(MPI_BYTE, made.datatype.layout().size())];
+        return vec![selected(made)];
     };
     if contents.combiner == MPI_COMBINER_STRUCT {
         for (at, part) in contents.types.iter().enumerate() {
@@ -70,6 +70,23 @@ fn of_made(made: &Type) -> Vec<Run> {
     let times = made.datatype.layout().size().checked_div(size).unwrap_or_default();
     append(first, times, &mut all);
     all
+}
+
+/// The predefined type that Fortran's precision and range have selected: its contents do not name it.
+fn selected(made: &Type) -> Run {
+    let layout = made.datatype.layout();
+    let named = match layout.scalar_kind() {
+        Some(Scalar::F32) => MPI_REAL4,
+        Some(Scalar::F64) => MPI_REAL8,
+        Some(Scalar::C32) => MPI_COMPLEX8,
+        Some(Scalar::C64) => MPI_COMPLEX16,
+        Some(Scalar::I8) => MPI_INTEGER1,
+        Some(Scalar::I16) => MPI_INTEGER2,
+        Some(Scalar::I32) => MPI_INTEGER4,
+        Some(Scalar::I64) => MPI_INTEGER8,
+        _ => return (MPI_BYTE, layout.size()),
+    };
+    (named, 1)
 }
 
 /// Bytes of a predefined type.

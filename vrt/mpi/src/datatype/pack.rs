@@ -8,7 +8,7 @@ use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
 
 use super::elements::{runs, size_of_named};
-use super::{TypeRef, Use};
+use super::{TypeRef, Use, long_double};
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
@@ -159,6 +159,12 @@ fn each_number(datatype: &TypeRef, count: usize, mut f: impl FnMut(MPI_Datatype,
     }
 }
 
+/// Whether it is C's `long double`, or made of such.
+fn is_long_double(handle: MPI_Datatype) -> bool {
+    let kind = NamedDatatype::of(handle).map(|named| named.kind);
+    matches!(kind, Some(Kind::LongDouble | Kind::LongDoubleComplex))
+}
+
 fn is_signed(handle: MPI_Datatype) -> bool {
     NamedDatatype::of(handle).is_some_and(|named| named.kind == Kind::Signed)
 }
@@ -186,6 +192,11 @@ unsafe fn pack_external<N: Whole, A: Whole>(
         each_number(&found, count, |of, inside, outside| {
             let (number, rest) = from.split_at(inside);
             from = rest;
+            if let (true, Ok(number)) = (is_long_double(of), number.try_into()) {
+                to.cast::<[u8; long_double::LEN]>().write(long_double::to_external(number));
+                to = to.add(outside);
+                return;
+            }
             // The lower bytes, the highest of them first.
             let fill = if is_signed(of) && number[outside - 1] & 0x80 != 0 { 0xff } else { 0 };
             if number[outside..].iter().any(|byte| *byte != fill) {
@@ -224,6 +235,12 @@ unsafe fn unpack_external<N: Whole, A: Whole>(
         let mut from = inbuf.cast::<u8>().add(at);
         let mut packed = Vec::with_capacity(inside * count);
         each_number(&found, count, |of, inside, outside| {
+            if is_long_double(of) {
+                let number = from.cast::<[u8; long_double::LEN]>().read();
+                packed.extend(long_double::from_external(number));
+                from = from.add(outside);
+                return;
+            }
             let negative = is_signed(of) && *from & 0x80 != 0;
             packed.extend((0..outside).rev().map(|i| *from.add(i)));
             packed.extend((outside..inside).map(|_| if negative { 0xff } else { 0u8 }));

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::operator::{Op, Operator};
-use vrt_core::layout::Scalar;
+use vrt_core::layout::{Layout, Scalar};
 use vrt_core::operation;
 use vrt_core::rma::access::{self, Access};
 use vrt_core::rma::remote;
@@ -97,6 +97,34 @@ impl Place {
         }
         all
     }
+
+    /// The built-in values that the elements are made of, in runs of those that lie side by side with their gaps
+    /// between them: where each run begins, and how many there are.
+    fn elements(&self, scalar: Scalar) -> Vec<(isize, usize)> {
+        let (size, extent) = (scalar.size(), scalar.extent());
+        let mut all: Vec<(isize, usize)> = Vec::new();
+        let mut add = |at: isize, count: usize| match all.last_mut() {
+            Some((first, n)) if *first + (*n * extent) as isize == at => *n += count,
+            _ => all.push((at, count)),
+        };
+        if size == extent {
+            self.pieces().into_iter().for_each(|(at, len)| add(at, len / size));
+            return all;
+        }
+        // A value may be several pieces, and a piece the end of one and the beginning of the next.
+        let mut rest = 0;
+        for (mut at, mut len) in self.pieces() {
+            while len > 0 {
+                if rest == 0 {
+                    add(at, 1);
+                    rest = size;
+                }
+                let part = rest.min(len);
+                (at, len, rest) = (at + part as isize, len - part, rest - part);
+            }
+        }
+        all
+    }
 }
 
 impl Window {
@@ -129,14 +157,20 @@ impl Window {
         access: Access,
     ) -> Outcome {
         let target = &self.targets[rank];
+        // Behind the data of the last element there need be nothing.
+        let len = match access {
+            Access::Accumulate { operator: Operator { scalar, .. }, .. } if count > 0 => {
+                (count - 1) * each + scalar.span()
+            }
+            _ => count * each,
+        };
         let inside = usize::try_from(at)
             .ok()
-            .filter(|at| at.checked_add(count * each).is_some_and(|end| end <= target.len));
+            .filter(|at| at.checked_add(len).is_some_and(|end| end <= target.len));
         let Some(at) = inside else {
             refuse!(
                 MPI_ERR_RMA_RANGE,
-                "{} bytes from byte {at} on do not lie in the window of rank {rank}, which has {}",
-                count * each,
+                "{len} bytes from byte {at} on do not lie in the window of rank {rank}, which has {}",
                 target.len
             );
         };
@@ -239,7 +273,7 @@ fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator
     Reduction::operator(call.process, op, scalar.or(any))
 }
 
-/// Folds packed elements into a rank's part; `fetched` gets what was there before, if it is given.
+/// Folds packed elements into a rank's part; `fetched` gets what was there before, packed, if it is given.
 unsafe fn fold(
     call: Call,
     win: &Window,
@@ -249,37 +283,47 @@ unsafe fn fold(
     fetched: Option<&mut [u8]>,
 ) -> Outcome {
     let (size, extent) = (operator.scalar.size(), operator.scalar.extent());
-    let mut fetched = fetched;
-    let mut done = 0;
-    for (at, len) in place.pieces() {
-        let count = len / size;
-        // Elements that have gaps come one by one, in memory as long as they are.
-        let steps = if size == extent {
-            vec![(at, count, len)]
-        } else {
-            (0..count).map(|i| (at + (i * size) as isize, 1, size)).collect()
-        };
-        for (at, count, len) in steps {
-            let (mut from, mut before) = ([0u8; 64], [0u8; 64]);
-            let part = &values[done..done + len];
-            let gaps = size != extent;
-            if gaps {
-                from[..len].copy_from_slice(part);
-            }
-            let to = match &mut fetched {
-                None => std::ptr::null_mut(),
-                Some(_) if gaps => before.as_mut_ptr(),
-                Some(all) => all[done..].as_mut_ptr(),
-            };
-            let from = if gaps { from.as_ptr() } else { part.as_ptr() };
-            let access = Access::Accumulate { from, fetched: to, operator };
-            // SAFETY: as the caller promises; all of these have room for the elements.
-            unsafe { win.touch(call, place.rank, at, (count, extent), access)? };
-            if let (true, Some(all)) = (gaps, &mut fetched) {
-                all[done..done + len].copy_from_slice(&before[..len]);
-            }
-            done += len;
+    if size == extent {
+        let fetched = fetched.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+        // SAFETY: as the caller promises.
+        return unsafe { fold_elements(call, win, place, operator, values.as_ptr(), fetched) };
+    }
+    // Elements with gaps are given as they lie in memory.
+    let (element, count) = (Layout::scalar(operator.scalar), place.len() / size);
+    let mut spread = vec![0u8; count * extent];
+    let mut before = vec![0u8; if fetched.is_some() { count * extent } else { 0 }];
+    // SAFETY: all of these have room for the elements.
+    unsafe {
+        element.unpack(values.as_ptr(), count * size, spread.as_mut_ptr(), count);
+        let to = if fetched.is_some() { before.as_mut_ptr() } else { std::ptr::null_mut() };
+        fold_elements(call, win, place, operator, spread.as_ptr(), to)?;
+        if let Some(fetched) = fetched {
+            element.pack(before.as_ptr(), count, fetched.as_mut_ptr());
         }
+    }
+    Ok(())
+}
+
+/// The same for elements that lie as in memory; `fetched` may be null.
+///
+/// # Safety
+/// `values` is readable, and `fetched` writable if it is there, for as many elements as the place has.
+unsafe fn fold_elements(
+    call: Call,
+    win: &Window,
+    place: &Place,
+    operator: Operator,
+    values: *const u8,
+    fetched: *mut u8,
+) -> Outcome {
+    let extent = operator.scalar.extent();
+    let mut done = 0;
+    for (at, count) in place.elements(operator.scalar) {
+        let fetched = if fetched.is_null() { fetched } else { fetched.wrapping_add(done) };
+        let access = Access::Accumulate { from: values.wrapping_add(done), fetched, operator };
+        // SAFETY: as the caller promises.
+        unsafe { win.touch(call, place.rank, at, (count, extent), access)? };
+        done += count * extent;
     }
     Ok(())
 }

@@ -181,7 +181,13 @@ unsafe fn allocate<D: Whole>(
     Ok(())
 }
 
-/// The parts of all ranks lie one behind the other, in the memory of the first one.
+/// Of a rank's part of shared memory, if the parts need not lie one behind the other: where it begins is a
+/// multiple of so many bytes.
+const APART: usize = 64;
+
+/// The parts of all ranks, in the memory of the first one: one directly behind the other, so that a rank finds
+/// any part by adding sizes (MPI-4.1 section 12.2.3), unless all ranks say by `alloc_shared_noncontig` that
+/// they do not need that.
 unsafe fn allocate_shared<D: Whole>(
     call: Call,
     size: MPI_Aint,
@@ -195,8 +201,9 @@ unsafe fn allocate_shared<D: Whole>(
     comm.expect_intra()?;
     let (engine, site) = (comm.engine.clone(), *call.site);
     let node = create::node_now() as i32;
+    let apart = Info::or_empty(call.process, info)?.is_true("alloc_shared_noncontig");
     let told = async move {
-        let mine = [node, size as u32 as i32, (size >> 32) as i32];
+        let mine = [node, size as u32 as i32, (size >> 32) as i32, apart.into()];
         create::all_gather(&engine, mine, site).await
     };
     let all = operation::drive(call.may_block(), told)?;
@@ -209,12 +216,22 @@ unsafe fn allocate_shared<D: Whole>(
     }
     let sizes: Vec<usize> = all
         .iter()
-        .map(|[_, low, high]| (*low as u32 as usize) | (*high as u32 as usize) << 32)
+        .map(|[_, low, high, _]| (*low as u32 as usize) | (*high as u32 as usize) << 32)
         .collect();
-    let aligned = |size: usize| size.next_multiple_of(64);
-    let total: usize = sizes.iter().map(|size| aligned(*size)).sum();
+    let apart = all.iter().all(|[.., apart]| *apart != 0);
+    // Where each part begins, and where the last one ends.
+    let mut starts = vec![0usize];
+    for size in sizes {
+        let end = starts[starts.len() - 1].checked_add(size);
+        let start =
+            if apart { end.and_then(|end| end.checked_next_multiple_of(APART)) } else { end };
+        match start {
+            Some(start) => starts.push(start),
+            None => refuse!(MPI_ERR_SIZE, "the sizes of the window are more than can be counted"),
+        }
+    }
     let me = comm.engine.rank as usize;
-    let before: usize = sizes[..me].iter().map(|size| aligned(*size)).sum();
+    let (before, total) = (starts[me], starts[starts.len() - 1]);
     // SAFETY: as the program promises, which gives room for a pointer, too.
     unsafe {
         let owned = if me == 0 { memory(total)? } else { std::ptr::null_mut() };
@@ -227,7 +244,8 @@ unsafe fn allocate_shared<D: Whole>(
         };
         let [low, high] = operation::drive(call.may_block(), told)?;
         let start = Elsewhere::from_word(u64::from(low) | u64::from(high) << 32).address();
-        let part = (start + before) as *mut c_void;
+        // A part of nothing that lies for itself lies nowhere.
+        let part = if apart && size == 0 { 0 } else { start + before } as *mut c_void;
         let flavor = MPI_WIN_FLAVOR_SHARED;
         let own = Own { base: part, size, unit: unit.wide(), flavor, owned };
         make(call, &comm, info, &own, win)?;

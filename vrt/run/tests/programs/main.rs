@@ -20,6 +20,7 @@ mod messages;
 mod misbehave;
 mod one_sided;
 mod own_library;
+mod random;
 mod stencil;
 mod surroundings;
 mod sweep;

@@ -344,6 +344,16 @@ static void not_commutative(void) {
         CHECK(in.value == most.value && in.index == most.index); \
         RUN(Allreduce, Iallreduce, &out, &in, 1, datatype, MPI_MINLOC); \
         CHECK(in.value == least.value && in.index == least.index); \
+        /* Several: what lies between them is not theirs. */ \
+        struct { type value; int index; } two[2] = {{out.value, out.index}, {(type)me, -me}}, got[2]; \
+        RUN(Allreduce, Iallreduce, two, got, 2, datatype, MPI_MAXLOC); \
+        CHECK(got[0].value == most.value && got[0].index == most.index); \
+        CHECK(got[1].value == (type)(all - 1) && got[1].index == 1 - all); \
+        RUN(Scan, Iscan, two, got, 2, datatype, MPI_MINLOC); \
+        CHECK(got[0].value <= two[0].value && got[1].value == 0 && got[1].index == 0); \
+        got[1].value = -1; \
+        RUN(Reduce, Ireduce, two, got, 2, datatype, MPI_MAXLOC, 0); \
+        if (me == 0) CHECK(got[1].value == (type)(all - 1) && got[1].index == 1 - all); \
     } while (0)
 
 static void operations(void) {

@@ -1,6 +1,8 @@
 /* Memory of other ranks: windows of all kinds, all ways to synchronise, all operations. */
 #include "check.h"
 
+#include <stddef.h>
+
 #define ROUNDS 40
 #define CELLS 32
 
@@ -170,6 +172,134 @@ static void requests(int round) {
     CHECK(cells[10] == previous_rank() * 5 + round && cells[11] == 2);
 }
 
+/* Pairs of a value and its location, with gaps or without, by every operation that takes them, in every form,
+ * where the target's elements are told by different datatypes. */
+enum { OF_PAIRS = 3, PLACE = 32 };
+struct pair { double value; int index; };
+
+static void fold_pairs(MPI_Win window, char *memory, MPI_Datatype type, MPI_Datatype there, int count,
+                       const struct pair *before, void (*store)(char *, struct pair),
+                       struct pair (*load)(const char *), MPI_Aint extent) {
+    static const struct pair given[OF_PAIRS] = {{5, 7}, {-2, 8}, {9, 2}};
+    MPI_Op ops[] = {MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+    for (int op = 0; op < 4; op++) {
+        struct pair after[OF_PAIRS];
+        for (int i = 0; i < OF_PAIRS; i++) {
+            int wins = op == 0 ? given[i].value > before[i].value : given[i].value < before[i].value;
+            int same = given[i].value == before[i].value && given[i].index < before[i].index;
+            int taken = op == 2 || (op < 2 && (wins || same));
+            after[i] = taken ? given[i] : before[i];
+        }
+        for (int form = 0; form < 5; form++) {
+            char from[OF_PAIRS * 32], to[OF_PAIRS * 32], place[PLACE + OF_PAIRS * 32];
+            memset(from, 0x55, sizeof from);
+            memset(to, 0x66, sizeof to);
+            memset(place, 0x77, sizeof place);
+            for (int i = 0; i < OF_PAIRS; i++) store(from + i * extent, given[i]);
+            for (int i = 0; i < OF_PAIRS; i++) store(place + PLACE + i * extent, before[i]);
+            memcpy(memory, place, sizeof place);
+            MPI_Win_sync(window);
+            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Request request = MPI_REQUEST_NULL;
+            int next = next_rank(), fetches = form >= 2;
+            if (op == 3 && !fetches) continue;
+            if (form == 0) {
+                MPI_Accumulate(from, OF_PAIRS, type, next, PLACE, count, there, ops[op], window);
+            } else if (form == 1) {
+                MPI_Raccumulate(from, OF_PAIRS, type, next, PLACE, count, there, ops[op], window, &request);
+            } else if (form == 2) {
+                MPI_Get_accumulate(from, OF_PAIRS, type, to, OF_PAIRS, type, next, PLACE, count, there, ops[op],
+                                   window);
+            } else if (form == 3) {
+                MPI_Rget_accumulate(from, OF_PAIRS, type, to, OF_PAIRS, type, next, PLACE, count, there, ops[op],
+                                    window, &request);
+            } else {
+                for (int i = 0; i < OF_PAIRS; i++) {
+                    MPI_Fetch_and_op(from + i * extent, to + i * extent, type, next, PLACE + i * extent, ops[op],
+                                     window);
+                }
+            }
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Win_flush(next, window);
+            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Win_sync(window);
+            for (int i = 0; i < OF_PAIRS; i++) {
+                struct pair found = load(memory + PLACE + i * extent), fetched = load(to + i * extent);
+                CHECK(found.value == after[i].value && found.index == after[i].index);
+                if (fetches) CHECK(fetched.value == before[i].value && fetched.index == before[i].index);
+                store(place + PLACE + i * extent, after[i]);
+            }
+            /* Nothing else was written. */
+            CHECK(memcmp(memory, place, PLACE + (OF_PAIRS - 1) * extent + extent / 2) == 0);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* By their parts, so that nothing else is touched; of a `long double` only ten bytes are its own. */
+#define PAIR(name, of, bytes) \
+    struct of_##name { of value; int index; }; \
+    static void store_##name(char *at, struct pair pair) { \
+        of value = (of)pair.value; \
+        memset(at, 0, sizeof value); \
+        memcpy(at, &value, bytes); \
+        memcpy(at + offsetof(struct of_##name, index), &pair.index, sizeof pair.index); \
+    } \
+    static struct pair load_##name(const char *at) { \
+        struct pair pair; \
+        of value; \
+        memcpy(&value, at, sizeof value); \
+        memcpy(&pair.index, at + offsetof(struct of_##name, index), sizeof pair.index); \
+        pair.value = (double)value; \
+        return pair; \
+    }
+PAIR(short, short, sizeof(short))
+PAIR(int, int, sizeof(int))
+PAIR(long, long, sizeof(long))
+PAIR(float, float, sizeof(float))
+PAIR(double, double, sizeof(double))
+PAIR(long_double, long double, 10)
+
+static void pairs(int round) {
+    static const struct pair before[OF_PAIRS] = {{1, 4}, {-2, 9}, {9, 1}};
+    struct {
+        MPI_Datatype type;
+        void (*store)(char *, struct pair);
+        struct pair (*load)(const char *);
+    } all[] = {{MPI_SHORT_INT, store_short, load_short},    {MPI_2INT, store_int, load_int},
+               {MPI_LONG_INT, store_long, load_long},       {MPI_FLOAT_INT, store_float, load_float},
+               {MPI_DOUBLE_INT, store_double, load_double},
+               {MPI_LONG_DOUBLE_INT, store_long_double, load_long_double}};
+    char *memory;
+    MPI_Win window;
+    MPI_Win_allocate(PLACE + OF_PAIRS * 32, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    MPI_Win_lock_all(0, window);
+    for (int i = 0; i < 6; i++) {
+        MPI_Aint lower, extent;
+        MPI_Type_get_extent(all[i].type, &lower, &extent);
+        MPI_Datatype there = all[i].type;
+        int ones[] = {1, 1, 1}, places[] = {0, 1, 2}, three = 3, zero = 0, count = 1;
+        MPI_Aint bytes[] = {0, extent, 2 * extent};
+        MPI_Datatype types[] = {there, there, there};
+        switch ((round + i) % 8) {
+        case 0: MPI_Type_dup(all[i].type, &there); count = 3; break;
+        case 1: MPI_Type_contiguous(3, all[i].type, &there); break;
+        case 2: MPI_Type_vector(3, 1, 1, all[i].type, &there); break;
+        case 3: MPI_Type_indexed(3, ones, places, all[i].type, &there); break;
+        case 4: MPI_Type_create_hindexed(3, ones, bytes, all[i].type, &there); break;
+        case 5: MPI_Type_create_struct(3, ones, bytes, types, &there); break;
+        case 6: MPI_Type_create_subarray(1, &three, &three, &zero, MPI_ORDER_C, all[i].type, &there); break;
+        case 7: MPI_Type_create_resized(all[i].type, 0, extent, &there); count = 3; break;
+        }
+        MPI_Type_commit(&there);
+        fold_pairs(window, memory, all[i].type, there, count, before, all[i].store, all[i].load, extent);
+        fold_pairs(window, memory, all[i].type, all[i].type, OF_PAIRS, before, all[i].store, all[i].load, extent);
+        MPI_Type_free(&there);
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+}
+
 /* What a window is, as it says itself. */
 static void about(MPI_Win window, int flavor, void *base) {
     int *asked = NULL, flag = 0;
@@ -223,6 +353,51 @@ static void created(int round) {
     MPI_Win_free(&window);
 }
 
+/* Parts of shared memory lie one directly behind the other unless the program says that they need not. */
+static void parts(MPI_Comm node, int own, int all, int round) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    for (int noncontiguous = 0; noncontiguous < 2; noncontiguous++) {
+        MPI_Info_set(info, "alloc_shared_noncontig", noncontiguous ? "true" : "false");
+        int of_part[] = {4, 12, 64, 100}, unit = -1;
+        /* Every third part is one of nothing. */
+        MPI_Aint each = of_part[round % 4], own_size = own % 3 == 0 ? 0 : each * (1 + own % 2), length = -1;
+        char *mine = NULL, *first = NULL, *theirs = NULL, *next = NULL, *attribute = NULL;
+        MPI_Win window;
+        MPI_Win_allocate_shared(own_size, 4, noncontiguous || round % 2 ? info : MPI_INFO_NULL, node, &mine,
+                                &window);
+        int flag = 0;
+        MPI_Win_get_attr(window, MPI_WIN_BASE, &attribute, &flag);
+        CHECK(flag && attribute == mine);
+        MPI_Win_shared_query(window, own, &length, &unit, &theirs);
+        CHECK(length == own_size && unit == 4 && theirs == mine);
+        for (int of = 0; of < all; of++) {
+            MPI_Aint size_of = of % 3 == 0 ? 0 : each * (1 + of % 2);
+            MPI_Win_shared_query(window, of, &length, &unit, &theirs);
+            CHECK(length == size_of);
+            if (of == 0) first = next = theirs;
+            if (!noncontiguous) CHECK(theirs && theirs == next);
+            else CHECK(size_of > 0 ? theirs >= next : theirs == NULL);
+            if (theirs) next = theirs + size_of;
+        }
+        MPI_Win_shared_query(window, MPI_PROC_NULL, &length, &unit, &theirs);
+        CHECK(all == 1 ? length == 0 : length == 2 * each && theirs);
+        /* By addresses alone, as the standard lets programs do. */
+        MPI_Win_lock_all(0, window);
+        if (own_size) memset(mine, own + 1, own_size);
+        MPI_Win_sync(window);
+        MPI_Barrier(node);
+        MPI_Win_sync(window);
+        for (int of = 0; of < all && !noncontiguous; of++) {
+            for (int i = 0; of % 3 && i < each * (1 + of % 2); i++) CHECK(*first++ == of + 1);
+        }
+        MPI_Barrier(node);
+        MPI_Win_unlock_all(window);
+        MPI_Win_free(&window);
+    }
+    MPI_Info_free(&info);
+}
+
 /* The ranks of a node write to each other's memory. */
 static void shared(int round) {
     MPI_Comm node;
@@ -249,13 +424,7 @@ static void shared(int round) {
     MPI_Barrier(node);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
-    /* A part of nothing has no address. */
-    MPI_Win_allocate_shared(own == 0 ? 0 : 8, 1, MPI_INFO_NULL, node, &mine, &window);
-    MPI_Win_shared_query(window, 0, &length, &unit, &other);
-    CHECK(length == 0 && !other);
-    MPI_Win_shared_query(window, MPI_PROC_NULL, &length, &unit, &other);
-    CHECK(all == 1 || (length == 8 && other));
-    MPI_Win_free(&window);
+    parts(node, own, all, round);
     MPI_Comm_free(&node);
 }
 
@@ -278,6 +447,7 @@ int main(int argc, char **argv) {
         requests(round);
         dynamic(round);
         created(round);
+        if (round < 8) pairs(round);
     }
     MPI_Win_free(&win);
     return finish("one_sided");
