@@ -6,10 +6,12 @@
 mod places;
 mod program;
 
+mod arithmetic;
 mod collectives;
 mod communicators;
 mod cpp;
 mod descriptors;
+mod extremes;
 mod globals;
 mod libc_state;
 mod linked;
