@@ -27,7 +27,6 @@ use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
 use crate::topology::{Communicator, Rank};
-use epoch::Epoch;
 use vrt_core::comm::create;
 use vrt_core::comm::operator::Operator;
 use vrt_core::comm::{CommunicatorHandle, shape::Shape};
@@ -37,6 +36,7 @@ use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{self, Access, Elsewhere, Target};
 use vrt_core::rma::control::Control;
 pub use vrt_core::rma::control::LockKind;
+use vrt_core::rma::epoch::Epoch;
 use vrt_core::rma::remote;
 use vrt_slot::Arena;
 

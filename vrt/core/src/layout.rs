@@ -13,6 +13,8 @@
 //! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
 //! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
 
+#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod datatype;
 mod scalar;
 mod signature;
@@ -24,6 +26,11 @@ pub use scalar::Located;
 pub use scalar::Scalar;
 use signature::Content;
 pub use signature::Signature;
+
+/// Most bytes that elements may span, and the furthest that any of them may lie from where they begin. It is far
+/// more than there is memory, and so far from the largest number that sums of some of these do not wrap. What a
+/// constructor cannot count saturates, is beyond this, and is no datatype ([`Datatype::new`]).
+pub const LONGEST: usize = 1 << 60;
 
 /// A step of the program that packs one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,25 +111,25 @@ impl Layout {
         if count == 0 || self.is_nothing() {
             return Layout::empty();
         }
-        let last = stride * (count as isize - 1);
+        let last = stride.saturating_mul(signed(count).saturating_sub(1));
         let (low, high) = (last.min(0), last.max(0));
         // Where there is no data it lies nowhere.
         let (true_low, true_high) = if self.size == 0 { (0, 0) } else { (low, high) };
         let steps: Arc<[Step]> = match *self.steps {
             _ if count == 1 => Arc::clone(&self.steps),
             [] => Arc::new([]),
-            [Step::Copy { offset, len }] if len as isize == stride => {
-                Arc::new([Step::Copy { offset, len: len * count }])
+            [Step::Copy { offset, len }] if signed(len) == stride => {
+                Arc::new([Step::Copy { offset, len: len.saturating_mul(count) }])
             }
             _ => Arc::new([Step::Loop { offset: 0, count, stride, body: Arc::clone(&self.steps) }]),
         };
         Layout {
             steps,
-            size: self.size * count,
-            lower: self.lower + low,
-            upper: self.upper + high,
-            true_lower: self.true_lower + true_low,
-            true_upper: self.true_upper + true_high,
+            size: self.size.saturating_mul(count),
+            lower: self.lower.saturating_add(low),
+            upper: self.upper.saturating_add(high),
+            true_lower: self.true_lower.saturating_add(true_low),
+            true_upper: self.true_upper.saturating_add(true_high),
             content: self.content.clone(),
             ..*self
         }
@@ -143,7 +150,7 @@ impl Layout {
             if part.is_nothing() {
                 continue;
             }
-            let (lower, upper) = (part.lower + at, part.upper + at);
+            let (lower, upper) = (part.lower.saturating_add(*at), part.upper.saturating_add(*at));
             all.lower = if any { all.lower.min(lower) } else { lower };
             all.upper = if any { all.upper.max(upper) } else { upper };
             any = true;
@@ -152,18 +159,19 @@ impl Layout {
             if part.size == 0 {
                 continue;
             }
-            let (lower, upper) = (part.true_lower + at, part.true_upper + at);
+            let (lower, upper) =
+                (part.true_lower.saturating_add(*at), part.true_upper.saturating_add(*at));
             all.true_lower = if any_data { all.true_lower.min(lower) } else { lower };
             all.true_upper = if any_data { all.true_upper.max(upper) } else { upper };
             any_data = true;
-            all.size += part.size;
+            all.size = all.size.saturating_add(part.size);
             for step in part.steps.iter() {
                 let step = step.shifted(*at);
                 if let (Some(Step::Copy { offset, len }), Step::Copy { offset: next, len: more }) =
                     (steps.last_mut(), &step)
-                    && *offset + *len as isize == *next
+                    && offset.saturating_add(signed(*len)) == *next
                 {
-                    *len += more;
+                    *len = len.saturating_add(*more);
                 } else {
                     steps.push(step);
                 }
@@ -178,7 +186,8 @@ impl Layout {
 
     /// The same data with other bounds, which stay as they are set in what is made of it.
     pub fn resized(&self, lower: isize, extent: isize) -> Layout {
-        Layout { lower, upper: lower + extent, has_set_bounds: true, ..self.clone() }
+        let upper = lower.saturating_add(extent);
+        Layout { lower, upper, has_set_bounds: true, ..self.clone() }
     }
 
     /// The same with its end moved up to a multiple of its alignment, as C lays out structures. An end that
@@ -188,8 +197,9 @@ impl Layout {
         if self.has_set_bounds {
             return self.clone();
         }
-        let extent = (self.extent().max(0) as usize).next_multiple_of(self.align);
-        Layout { upper: self.lower + extent as isize, ..self.clone() }
+        let extent = self.extent().max(0).unsigned_abs();
+        let extent = extent.checked_next_multiple_of(self.align).unwrap_or(usize::MAX);
+        Layout { upper: self.lower.saturating_add(signed(extent)), ..self.clone() }
     }
 
     /// Bytes of data.
@@ -199,7 +209,7 @@ impl Layout {
 
     /// From the lower bound to the upper one: how far apart elements lie.
     pub fn extent(&self) -> isize {
-        self.upper - self.lower
+        self.upper.saturating_sub(self.lower)
     }
 
     /// Where an element begins, from the address of its buffer on; may be negative, and its data
@@ -215,7 +225,19 @@ impl Layout {
 
     /// From the first byte of data to the last.
     pub fn true_extent(&self) -> isize {
-        self.true_upper - self.true_lower
+        self.true_upper.saturating_sub(self.true_lower)
+    }
+
+    /// Whether all of it lies within [`LONGEST`].
+    fn is_bounded(&self) -> bool {
+        let bounds = [self.lower, self.upper, self.true_lower, self.true_upper, self.extent()];
+        self.size <= LONGEST && bounds.iter().all(|bound| bound.unsigned_abs() <= LONGEST)
+    }
+
+    /// Bytes of data of `count` elements, where these do not span more than [`LONGEST`].
+    pub fn bytes(&self, count: usize) -> Option<usize> {
+        let span = count.checked_mul(self.extent().unsigned_abs())?;
+        count.checked_mul(self.size).filter(|bytes| *bytes <= LONGEST && span <= LONGEST)
     }
 
     /// What all of it is made of, if that is one kind.
@@ -231,13 +253,21 @@ impl Layout {
         self.signature
     }
 
+    /// Where the data of `count` elements begins and ends; of more than [`bytes`](Self::bytes) allows it may be
+    /// anywhere.
+    pub fn reach(&self, count: usize) -> (isize, isize) {
+        let last = self.extent().saturating_mul(signed(count).saturating_sub(1));
+        let (low, high) = (last.min(0), last.max(0));
+        (self.true_lower.saturating_add(low), self.true_upper.saturating_add(high))
+    }
+
     /// If `count` elements lie in memory as they are packed: where they begin.
     pub fn direct(&self, count: usize) -> Option<isize> {
-        if self.size * count == 0 {
+        if self.size == 0 || count == 0 {
             return Some(0);
         }
         match *self.steps {
-            [Step::Copy { offset, len }] if count == 1 || len as isize == self.extent() => {
+            [Step::Copy { offset, len }] if count == 1 || signed(len) == self.extent() => {
                 Some(offset)
             }
             _ => None,
@@ -298,12 +328,22 @@ impl Layout {
 
     /// Calls `f` for all runs of `count` elements in their order, until it returns false.
     fn runs(&self, base: isize, count: usize, f: &mut impl FnMut(Run) -> bool) {
-        for i in 0..count as isize {
-            if !walk(&self.steps, base + i * self.extent(), f) {
+        if self.size == 0 {
+            return;
+        }
+        let mut at = base;
+        for _ in 0..count {
+            if !walk(&self.steps, at, f) {
                 return;
             }
+            at = at.wrapping_add(self.extent());
         }
     }
+}
+
+/// A length as a distance; what is none is further than any.
+fn signed(len: usize) -> isize {
+    isize::try_from(len).unwrap_or(isize::MAX)
 }
 
 /// Pieces of `len` bytes in memory, `stride` bytes apart.
@@ -319,7 +359,7 @@ impl Step {
     fn shifted(&self, by: isize) -> Step {
         let mut step = self.clone();
         let (Step::Copy { offset, .. } | Step::Loop { offset, .. }) = &mut step;
-        *offset += by;
+        *offset = offset.saturating_add(by);
         step
     }
 }
@@ -393,6 +433,27 @@ mod tests {
         assert_eq!(nested.direct(1000), Some(0));
         let parts = [(0, number.clone()), (4, number.contiguous(2)), (12, number.clone())];
         assert_eq!(Layout::concatenate(&parts).direct(9), Some(0));
+    }
+
+    #[test]
+    fn elements_without_data_have_no_runs_however_many_they_are() {
+        let nothing = Layout::scalar(Scalar::I32).repeat(0, 4).resized(0, 8);
+        assert_eq!((pieces(&nothing, usize::MAX), nothing.direct(usize::MAX)), (vec![], Some(0)));
+    }
+
+    #[test]
+    fn bytes_are_counted_or_refused() {
+        let number = Layout::scalar(Scalar::F64);
+        assert_eq!(number.bytes(1 << 40), Some(1 << 43));
+        let wide = number.resized(0, 1 << 40);
+        let still = number.resized(0, 0);
+        for count in [(1 << 61) + 1, 1 << 58, 1 << 57 | 1, usize::MAX, usize::MAX - 1] {
+            assert_eq!(number.bytes(count), None, "{count}");
+            assert_eq!(wide.bytes(count), None, "{count}");
+            assert_eq!(still.bytes(count), None, "{count}");
+        }
+        assert_eq!(wide.bytes(1 << 20), Some(1 << 23));
+        assert_eq!(wide.bytes(1 << 21), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::layout::Signature;
+use vrt_core::layout::{LONGEST, Signature};
 use vrt_core::pe::Room;
 
 use crate::datatype::{self, Use};
@@ -19,7 +19,7 @@ pub(crate) const UNTYPED: Signature = Signature::ANY;
 /// The bytes of so many elements of a predefined datatype without gaps; none of another datatype.
 ///
 /// # Errors
-/// The count is negative, or the buffer is missing.
+/// The count is negative or more than can be counted, or the buffer is missing.
 #[inline(always)]
 pub(crate) fn dense<N: Whole>(
     buf: *const c_void,
@@ -27,7 +27,10 @@ pub(crate) fn dense<N: Whole>(
     datatype: MPI_Datatype,
 ) -> Outcome<Option<usize>> {
     let Some(size) = datatype::dense(datatype) else { return Ok(None) };
-    let len = numbers::count(count)? * size;
+    let count = numbers::count(count)?;
+    let Some(len) = count.checked_mul(size).filter(|len| *len <= LONGEST) else {
+        return numbers::too_many(count, size);
+    };
     if buf.is_null() && len > 0 {
         return Err(missing(len));
     }
@@ -76,7 +79,7 @@ impl Outgoing {
         count: usize,
         datatype: &Use,
     ) -> Outcome<Outgoing> {
-        let len = datatype.size() * count;
+        let len = datatype.bytes(count)?;
         if let Some(begin) = datatype.direct(count) {
             let at = buf.wrapping_offset(begin);
             if at.is_null() && len > 0 {
@@ -85,7 +88,7 @@ impl Outgoing {
             return Ok(Outgoing { at, len, packed: None });
         }
         // SAFETY: as the caller promises.
-        let packed = unsafe { datatype.pack(buf, count) };
+        let packed = unsafe { datatype.pack(buf, count)? };
         Ok(Outgoing { at: packed.as_ptr(), len, packed: Some(packed) })
     }
 }
@@ -145,7 +148,7 @@ impl Incoming {
         count: usize,
         datatype: Use,
     ) -> Outcome<Incoming> {
-        let len = datatype.size() * count;
+        let len = datatype.bytes(count)?;
         if let Some(begin) = datatype.direct(count) {
             let at = buf.wrapping_offset(begin);
             if at.is_null() && len > 0 {
@@ -154,7 +157,7 @@ impl Incoming {
             let room = Room { buffer: at, capacity: len, signature: UNTYPED };
             return Ok(Incoming { room, unpack: None });
         }
-        let mut packed = vec![0u8; len];
+        let mut packed = numbers::zeroed(len)?;
         let room = Room { buffer: packed.as_mut_ptr(), capacity: len, signature: UNTYPED };
         let unpack = Unpack { packed, datatype, to: buf, count };
         Ok(Incoming { room, unpack: Some(Box::new(unpack)) })

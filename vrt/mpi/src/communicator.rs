@@ -399,7 +399,18 @@ unsafe fn split(
         0.. => Some(color as u32),
         _ => refuse!(MPI_ERR_ARG, "the color is {color}: 0 and more or MPI_UNDEFINED are allowed"),
     };
-    let (whole, site) = (Rc::clone(&comm), *call.site);
+    // SAFETY: as the program promises.
+    unsafe { split_by(call, &comm, color, key, new) }
+}
+
+unsafe fn split_by(
+    call: Call,
+    comm: &Rc<Comm>,
+    color: Option<u32>,
+    key: c_int,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let (whole, site) = (Rc::clone(comm), *call.site);
     let make = async move {
         if whole.is_inter() {
             let _turn = whole.turns.take(site).await;
@@ -407,8 +418,8 @@ unsafe fn split(
         }
         create::split(&whole.engine, color, key, Shape::Plain, site).await
     };
-    // SAFETY: as the program promises.
-    unsafe { made(call, &comm, make, new) }
+    // SAFETY: as the caller promises.
+    unsafe { made(call, comm, make, new) }
 }
 
 unsafe fn split_type(
@@ -420,13 +431,20 @@ unsafe fn split_type(
     new: *mut MPI_Comm,
 ) -> Outcome {
     let comm = call.process.comm(handle)?;
-    comm.expect_intra()?;
-    Info::or_empty(call.process, info)?;
+    let info = Info::or_empty(call.process, info)?;
+    // What shares memory is the one resource that is known by its name (section 7.4.2).
+    let split_type = match (split_type, info.value("mpi_hw_resource_type").as_deref()) {
+        (MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED, Some("mpi_shared_memory")) => {
+            MPI_COMM_TYPE_SHARED
+        }
+        _ => split_type,
+    };
     let color = match split_type {
         // Ranks of a node share memory now; where they may be moved to another one, they do not for long.
         MPI_COMM_TYPE_SHARED => match program::ranks_leave_nodes() {
             false => Some(create::node_now()),
-            true => Some(comm.engine.rank as u32),
+            // Of two groups there is nobody on both sides then.
+            true => (!comm.is_inter()).then_some(comm.engine.rank as u32),
         },
         // Of what a node is made is not told apart.
         MPI_COMM_TYPE_HW_UNGUIDED
@@ -435,9 +453,8 @@ unsafe fn split_type(
         | MPI_UNDEFINED => None,
         _ => refuse!(MPI_ERR_ARG, "{split_type} is no type by which communicators are split"),
     };
-    let make = create::split(&comm.engine, color, key, Shape::Plain, *call.site);
     // SAFETY: as the program promises.
-    unsafe { made(call, &comm, make, new) }
+    unsafe { split_by(call, &comm, color, key, new) }
 }
 
 unsafe fn of_group(call: Call, handle: MPI_Comm, group: MPI_Group, new: *mut MPI_Comm) -> Outcome {

@@ -27,11 +27,12 @@ use std::sync::OnceLock;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_abi::{DATATYPES, Kind, NamedDatatype};
-use vrt_core::layout::{Construction, Datatype, Layout, Scalar};
+use vrt_core::layout::{Construction, Datatype, LONGEST, Layout, Scalar};
 
 use crate::attribute::Attributes;
 use crate::call::Export;
 use crate::fault::{Outcome, refuse};
+use crate::numbers;
 use crate::process::Process;
 
 pub(crate) use elements::{basic_elements, bytes_of_elements};
@@ -261,6 +262,46 @@ impl Use {
         }
     }
 
+    /// Bytes of data of so many elements.
+    ///
+    /// # Errors
+    /// They are more than can be counted, or lie further apart.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, count: usize) -> Outcome<usize> {
+        let bytes = match self {
+            Use::Dense(size) => count.checked_mul(*size).filter(|bytes| *bytes <= LONGEST),
+            Use::Laid(layout) => layout.bytes(count),
+        };
+        match bytes {
+            Some(bytes) => Ok(bytes),
+            None => numbers::too_many(count, self.size()),
+        }
+    }
+
+    /// How far the `nth` element lies from the first.
+    ///
+    /// # Errors
+    /// Further than can be counted.
+    pub(crate) fn distance(&self, nth: i64) -> Outcome<isize> {
+        let distance = isize::try_from(nth).ok().and_then(|nth| nth.checked_mul(self.extent()));
+        match distance.filter(|distance| distance.unsigned_abs() <= LONGEST) {
+            Some(distance) => Ok(distance),
+            None => {
+                refuse!(MPI_ERR_ARG, "a displacement of {nth} elements is more than can be counted")
+            }
+        }
+    }
+
+    /// Where the data of so many elements begins and ends, in bytes from the address of the first one.
+    pub(crate) fn reach(&self, count: usize) -> (isize, isize) {
+        match self {
+            Use::Dense(size) => {
+                (0, isize::try_from(size.saturating_mul(count)).unwrap_or(isize::MAX))
+            }
+            Use::Laid(layout) => layout.reach(count),
+        }
+    }
+
     /// From one element to the next, in bytes.
     pub(crate) fn extent(&self) -> isize {
         match self {
@@ -280,10 +321,13 @@ impl Use {
 
     /// Packs elements.
     ///
+    /// # Errors
+    /// They are more than can be counted, or than there is memory.
+    ///
     /// # Safety
     /// They are readable.
-    pub(crate) unsafe fn pack(&self, from: *const u8, count: usize) -> Vec<u8> {
-        let mut packed = vec![0u8; self.size() * count];
+    pub(crate) unsafe fn pack(&self, from: *const u8, count: usize) -> Outcome<Vec<u8>> {
+        let mut packed = numbers::zeroed(self.bytes(count)?)?;
         // SAFETY: as the caller promises; the vector is as long.
         unsafe {
             match self {
@@ -293,7 +337,7 @@ impl Use {
                 Use::Laid(layout) => layout.pack(from, count, packed.as_mut_ptr()),
             }
         }
-        packed
+        Ok(packed)
     }
 
     /// Puts packed bytes into elements; the rest of these stays as it is.
@@ -301,7 +345,7 @@ impl Use {
     /// # Safety
     /// They are writable.
     pub(crate) unsafe fn unpack(&self, from: &[u8], to: *mut u8, count: usize) {
-        let len = from.len().min(self.size() * count);
+        let len = from.len().min(self.size().saturating_mul(count));
         // SAFETY: as the caller promises.
         unsafe {
             match self {

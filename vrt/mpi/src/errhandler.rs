@@ -10,6 +10,7 @@ use vrt_slot::report;
 
 use crate::call::{Call, On, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
+use crate::numbers;
 use crate::process::Process;
 use crate::text;
 
@@ -152,16 +153,23 @@ struct Added {
 impl Codes {
     const FIRST: c_int = MPI_ERR_LASTCODE + 1;
 
+    /// The codes of a class, without itself.
+    fn of_class(&self, class: c_int) -> usize {
+        let all = self.0.borrow();
+        let of_class = all.iter().flatten().filter(|added| added.class == class).count();
+        of_class.saturating_sub(1)
+    }
+
     fn add(&self, class: impl FnOnce(c_int) -> c_int) -> c_int {
         let mut all = self.0.borrow_mut();
-        let code = Codes::FIRST + all.len() as c_int;
+        let code = Codes::FIRST.saturating_add(numbers::int(all.len()));
         all.push(Some(Added { class: class(code), text: String::new() }));
         code
     }
 
     /// The highest one that is used.
     pub(crate) fn last_used(&self) -> c_int {
-        Codes::FIRST - 1 + self.0.borrow().len() as c_int
+        MPI_ERR_LASTCODE.saturating_add(numbers::int(self.0.borrow().len()))
     }
 
     fn with<R>(&self, code: c_int, f: impl FnOnce(&mut Option<Added>) -> R) -> Option<R> {
@@ -424,6 +432,16 @@ fn remove(call: Call, code: c_int, is_class: bool) -> Outcome {
         .with(code, |added| added.as_ref().is_some_and(|added| (added.class == code) == is_class));
     if fits != Some(true) {
         refuse!(MPI_ERR_ARG, "{code} is nothing that the program has added and not removed");
+    }
+    // MPI-4.1 section 9.5: a class goes after its codes, a code after its text.
+    match (is_class, codes.of_class(code), codes.text(code)) {
+        (true, left @ 1.., _) => {
+            refuse!(MPI_ERR_ARG, "{left} codes of the class {code} have to be removed first")
+        }
+        (false, _, text) if !text.is_empty() => {
+            refuse!(MPI_ERR_ARG, "the text of the code {code} has to be removed first: {text}")
+        }
+        _ => {}
     }
     codes.with(code, |added| *added = None);
     Ok(())

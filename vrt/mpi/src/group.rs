@@ -221,7 +221,7 @@ unsafe fn exclude(
 ///
 /// # Safety
 /// There are so many.
-unsafe fn in_ranges(count: c_int, ranges: *const [c_int; 3]) -> Outcome<Vec<i64>> {
+unsafe fn in_ranges(group: &Members, count: c_int, ranges: *const [c_int; 3]) -> Outcome<Vec<i64>> {
     let mut all = Vec::new();
     for at in 0..numbers::count(count)? {
         // SAFETY: as the caller promises.
@@ -229,8 +229,18 @@ unsafe fn in_ranges(count: c_int, ranges: *const [c_int; 3]) -> Outcome<Vec<i64>
         if stride == 0 {
             refuse!(MPI_ERR_ARG, "the stride of a range is 0");
         }
-        let steps = (last - first) / stride;
-        all.extend((0..=steps).map(|step| first + step * stride));
+        // All are differences of two `int`s, or less.
+        let distance = last.saturating_sub(first);
+        if distance != 0 && distance.signum() != stride.signum() {
+            continue;
+        }
+        let steps = distance.checked_div(stride).unwrap_or_default();
+        let end = first.saturating_add(steps.saturating_mul(stride));
+        // Both ends are ranks, so what lies between them is no more than there are.
+        for rank in [first, end] {
+            member(group, rank)?;
+        }
+        all.extend((0..=steps).map(|step| first.saturating_add(step.saturating_mul(stride))));
     }
     Ok(all)
 }
@@ -244,7 +254,7 @@ unsafe fn include_ranges(
 ) -> Outcome {
     let group = call.process.group(group)?;
     // SAFETY: the program gives so many ranges, and room for a handle.
-    unsafe { chosen(call, &group, &in_ranges(count, ranges)?, true, new) }
+    unsafe { chosen(call, &group, &in_ranges(&group, count, ranges)?, true, new) }
 }
 
 unsafe fn exclude_ranges(
@@ -256,7 +266,7 @@ unsafe fn exclude_ranges(
 ) -> Outcome {
     let group = call.process.group(group)?;
     // SAFETY: the program gives so many ranges, and room for a handle.
-    unsafe { chosen(call, &group, &in_ranges(count, ranges)?, false, new) }
+    unsafe { chosen(call, &group, &in_ranges(&group, count, ranges)?, false, new) }
 }
 
 unsafe fn free(call: Call, group: *mut MPI_Group) -> Outcome {

@@ -26,7 +26,8 @@ impl Info {
         }
     }
 
-    fn value(&self, key: &str) -> Option<String> {
+    /// The value of a key.
+    pub(crate) fn value(&self, key: &str) -> Option<String> {
         self.0.borrow().iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
     }
 

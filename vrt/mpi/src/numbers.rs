@@ -49,6 +49,57 @@ fn negative(value: i64) -> Outcome<usize> {
     refuse!(MPI_ERR_COUNT, "the count is {value}: negative")
 }
 
+/// Refuses so many elements: they have more bytes than can be counted.
+///
+/// # Errors
+/// Always.
+#[cold]
+pub(crate) fn too_many<T>(count: usize, each: usize) -> Outcome<T> {
+    refuse!(MPI_ERR_COUNT, "{count} elements of {each} bytes are more than can be counted")
+}
+
+/// The sum of counts.
+///
+/// # Errors
+/// It is no count.
+pub(crate) fn sum(counts: &[usize]) -> Outcome<usize> {
+    let sum = counts.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count));
+    match sum.filter(|sum| i64::try_from(*sum).is_ok()) {
+        Some(sum) => Ok(sum),
+        None => refuse!(MPI_ERR_COUNT, "the sum of the counts is more than can be counted"),
+    }
+}
+
+/// A number of the library's own, such as how many ranks there are, as an `int`.
+#[inline]
+pub(crate) fn int(number: usize) -> c_int {
+    c_int::try_from(number).unwrap_or(c_int::MAX)
+}
+
+/// So many zeroed bytes.
+///
+/// # Errors
+/// The rank has not so much memory.
+pub(crate) fn zeroed(len: usize) -> Outcome<Vec<u8>> {
+    let Ok(layout) = std::alloc::Layout::array::<u8>(len) else { return no_memory(len) };
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout has a size, and is that of a vector of so many bytes, all of them zero.
+    unsafe {
+        let at = std::alloc::alloc_zeroed(layout);
+        match at.is_null() {
+            true => no_memory(len),
+            false => Ok(Vec::from_raw_parts(at, len, len)),
+        }
+    }
+}
+
+#[cold]
+fn no_memory<T>(len: usize) -> Outcome<T> {
+    refuse!(MPI_ERR_NO_MEM, "there are no {len} bytes left for this rank")
+}
+
 /// An array of the program's, as the widest numbers.
 ///
 /// # Errors
@@ -65,6 +116,24 @@ pub(crate) unsafe fn list<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<
     }
     // SAFETY: as the caller promises.
     Ok(unsafe { std::slice::from_raw_parts(array, len) }.iter().map(|n| n.wide()).collect())
+}
+
+/// An array of plain integers of the program's.
+///
+/// # Errors
+/// It is missing.
+///
+/// # Safety
+/// As [`list`].
+pub(crate) unsafe fn ints(array: *const c_int, len: usize) -> Outcome<Vec<c_int>> {
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    if array.is_null() {
+        refuse!(MPI_ERR_ARG, "an array of {len} numbers is missing: the pointer is null");
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { std::slice::from_raw_parts(array, len) }.to_vec())
 }
 
 /// [`list`] of counts.

@@ -134,8 +134,8 @@ impl Op {
         let is_aligned = (left.as_ptr() as usize | right.as_ptr() as usize).is_multiple_of(16);
         match datatype {
             Use::Dense(size) if is_aligned => {
-                let count = right.len() / (*size).max(1);
-                self.call(left.as_ptr().cast_mut(), right.as_mut_ptr(), count, handle);
+                let elements = (right.len() / (*size).max(1), *size);
+                self.call(left.as_ptr().cast_mut(), right.as_mut_ptr(), elements, handle);
                 Ok(())
             }
             Use::Dense(size) => {
@@ -148,26 +148,40 @@ impl Op {
                     let other = at.add(16 * words);
                     std::ptr::copy_nonoverlapping(left.as_ptr(), at, left.len());
                     std::ptr::copy_nonoverlapping(right.as_ptr(), other, right.len());
-                    self.call(at, other, right.len() / (*size).max(1), handle);
+                    self.call(at, other, (right.len() / (*size).max(1), *size), handle);
                     std::ptr::copy_nonoverlapping(other, right.as_mut_ptr(), right.len());
                 }
                 Ok(())
             }
             Use::Laid(layout) => apply_unpacked(layout, left, right, |left, right, count| {
-                self.call(left, right, count, handle);
+                self.call(left, right, (count, layout.extent().unsigned_abs()), handle);
                 Ok(())
             }),
         }
     }
 
-    fn call(&self, left: *mut u8, right: *mut u8, count: usize, mut handle: MPI_Datatype) {
+    /// Applies it to elements, so many and so many bytes apart.
+    fn call(
+        &self,
+        left: *mut u8,
+        right: *mut u8,
+        (count, extent): (usize, usize),
+        mut handle: MPI_Datatype,
+    ) {
         // SAFETY: the program's own function, with elements of the type that it was called for.
         unsafe {
             match self.function {
                 Function::Plain(Some(function)) => {
                     // More elements than an `int` counts come in parts.
-                    let mut len = count as c_int;
-                    function(left.cast(), right.cast(), &raw mut len, &raw mut handle);
+                    let (mut left, mut right, mut rest) = (left, right, count);
+                    while rest > 0 {
+                        let mut len = numbers::int(rest);
+                        let part = rest.min(c_int::MAX.unsigned_abs() as usize);
+                        function(left.cast(), right.cast(), &raw mut len, &raw mut handle);
+                        let done = part.saturating_mul(extent);
+                        (left, right) = (left.wrapping_add(done), right.wrapping_add(done));
+                        rest = rest.saturating_sub(part);
+                    }
                 }
                 Function::Large(Some(function)) => {
                     let mut len = count as MPI_Count;
@@ -256,8 +270,8 @@ unsafe fn reduce_local<N: Whole>(
     let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
     // SAFETY: the program gives so many elements in both buffers.
     unsafe {
-        let left = datatype.pack(inbuf.cast(), count);
-        let mut right = datatype.pack(inoutbuf.cast(), count);
+        let left = datatype.pack(inbuf.cast(), count)?;
+        let mut right = datatype.pack(inoutbuf.cast(), count)?;
         reduction.as_engine().fold_right(&left, &mut right)?;
         datatype.unpack(&right, inoutbuf.cast(), count);
     }

@@ -201,6 +201,7 @@ unsafe fn recv_init<N: Whole>(
         return Ok(());
     };
     let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    datatype.bytes(count)?;
     let start = Box::new(move |_: Call| {
         // The request keeps the communicator.
         let _ = &comm;

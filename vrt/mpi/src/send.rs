@@ -217,7 +217,7 @@ unsafe fn bsend<N: Whole>(
 fn expect_room(call: Call, count: usize, datatype: MPI_Datatype, comm: MPI_Comm) -> Outcome {
     let of_comm = call.process.comm(comm)?.buffer.get();
     let (_, room) = if of_comm.1 > 0 { of_comm } else { call.process.buffer.get() };
-    let needed = Use::of(call.process, datatype)?.size() * count;
+    let needed = Use::of(call.process, datatype)?.bytes(count)?;
     if needed > room {
         refuse!(
             MPI_ERR_BUFFER,
@@ -484,16 +484,7 @@ unsafe fn copy_of<N: Whole>(
 ) -> Outcome<Outgoing> {
     let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
     // SAFETY: as the caller promises.
-    let packed = unsafe {
-        let at: *const u8 = buf.cast();
-        match datatype.direct(count) {
-            Some(begin) if datatype.size() * count > 0 => {
-                let at = at.wrapping_offset(begin);
-                std::slice::from_raw_parts(at, datatype.size() * count).to_vec()
-            }
-            _ => datatype.pack(at, count),
-        }
-    };
+    let packed = unsafe { datatype.pack(buf.cast(), count)? };
     Ok(Outgoing { at: packed.as_ptr(), len: packed.len(), packed: Some(packed) })
 }
 

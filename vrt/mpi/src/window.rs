@@ -26,6 +26,7 @@ use vrt_core::operation::Turns;
 use vrt_core::pe;
 use vrt_core::rma::access::Target;
 use vrt_core::rma::control::Control;
+use vrt_core::rma::epoch::Epoch;
 
 use crate::attribute::Attributes;
 use crate::call::{Call, Export, functions};
@@ -33,7 +34,6 @@ use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
 use crate::text;
-use epoch::Epoch;
 
 /// The functions on windows.
 pub(crate) const ALL: [&[Export]; 4] = [EXPORTS, make::EXPORTS, access::EXPORTS, epoch::EXPORTS];

@@ -6,6 +6,7 @@ use crate::operation::site;
 use crate::operation::{OrRefuse, try_block_on};
 use crate::topology::{Communicator, Rank, SimpleCommunicator};
 use vrt_core::comm::create;
+use vrt_core::comm::dims;
 use vrt_core::comm::{
     CommunicatorHandle,
     shape::{Grid, Shape},
@@ -30,40 +31,11 @@ pub struct CartesianCommunicator(pub(crate) SimpleCommunicator);
 /// (`MPI_Dims_create`, section 8.5.2). Dimensions that are not 0 stay as they are.
 ///
 /// # Panics
-/// When a dimension is negative, or the given ones do not divide the number of ranks.
+/// When there are no ranks, a dimension is negative, or the given ones do not divide the number of ranks.
 #[track_caller]
 pub fn dimensions(ranks: Rank, dims: &mut [Count]) {
-    assert!(dims.iter().all(|d| *d >= 0), "dimensions of {dims:?}");
-    let given: Count = dims.iter().filter(|d| **d > 0).product();
-    assert!(ranks > 0 && ranks % given == 0, "{ranks} ranks cannot fill a grid of {dims:?}");
-    let open = dims.iter().filter(|d| **d == 0).count();
-    let mut best: Vec<Count> = Vec::new();
-    factors(ranks / given, open, Count::MAX, &mut Vec::new(), &mut best);
-    assert!(open == 0 || !best.is_empty() || ranks == given, "{ranks} ranks in {dims:?}");
-    let mut best = best.into_iter();
-    for d in dims.iter_mut().filter(|d| **d == 0) {
-        *d = best.next().unwrap_or(1);
-    }
-}
-
-/// The decreasing list of `n` factors of `rest` whose first, then second, .. is smallest.
-fn factors(rest: Count, n: usize, most: Count, chosen: &mut Vec<Count>, best: &mut Vec<Count>) {
-    if n == 0 {
-        if rest == 1 && (best.is_empty() || *chosen < *best) {
-            best.clone_from(chosen);
-        }
-        return;
-    }
-    let mut d = 1;
-    while i64::from(d) * i64::from(d) <= i64::from(rest) {
-        for factor in [d, rest / d] {
-            if rest % d == 0 && factor <= most {
-                chosen.push(factor);
-                factors(rest / factor, n - 1, factor, chosen, best);
-                chosen.pop();
-            }
-        }
-        d += 1;
+    if let Err(error) = dims::fill(ranks, dims) {
+        panic!("{error}");
     }
 }
 
@@ -84,14 +56,11 @@ pub(crate) fn create(
     site: Site,
 ) -> Option<CartesianCommunicator> {
     expect_parallel(dims, periods);
-    let places = dims.iter().try_fold(1i32, |all, d| all.checked_mul(*d));
-    if dims.iter().any(|d| *d < 0) || places.is_none_or(|places| places > comm.size) {
-        panic!(
-            "rank {} in {}: a grid of {dims:?} does not fit {} ranks",
-            comm.rank, site, comm.size
-        );
-    }
-    let color = (comm.rank < places.unwrap_or_default()).then_some(0);
+    let places = match dims::places(dims, 0, comm.size) {
+        Ok(places) => places,
+        Err(error) => panic!("rank {} in {site}: {error}", comm.rank),
+    };
+    let color = (comm.rank < places).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
     let make = create::split(comm, color, comm.rank, shape, site);
     let handle = try_block_on(make, site)?;
@@ -185,8 +154,7 @@ impl CartesianCommunicator {
             "dimension {dimension} is out of range: 0 to {} are allowed",
             dimensions - 1
         );
-        let (grid, me, d) = (self.grid(), self.rank(), dimension as usize);
-        (grid.shifted(me, d, -displacement), grid.shifted(me, d, displacement))
+        self.grid().shift(self.rank(), dimension as usize, displacement)
     }
 
     /// The grid of the ranks that differ from this one in the retained dimensions only.
@@ -233,6 +201,7 @@ mod tests {
             (64, vec![0, 0, 0], vec![4, 4, 4]),
             (12, vec![0, 0, 0], vec![3, 2, 2]),
             (1, vec![0], vec![1]),
+            (360, vec![0, 0, 0], vec![10, 6, 6]),
         ] {
             let mut dims = given;
             dimensions(ranks, &mut dims);
@@ -244,5 +213,11 @@ mod tests {
     #[should_panic(expected = "7 ranks cannot fill a grid of [0, 3, 0]")]
     fn dimensions_that_do_not_divide_are_refused() {
         dimensions(7, &mut [0, 3, 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "4 ranks cannot fill a grid of [65536, 65536, 65536, 65536, 0]")]
+    fn dimensions_whose_product_is_beyond_all_numbers_are_refused() {
+        dimensions(4, &mut [65536, 65536, 65536, 65536, 0]);
     }
 }

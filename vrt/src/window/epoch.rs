@@ -20,21 +20,8 @@ use vrt_core::comm::handle::CommunicatorHandle;
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Mode, Outbound, Room};
 use vrt_core::rma::control::LockKind;
+use vrt_core::rma::epoch::{Epoch, Step};
 use vrt_core::rma::remote;
-
-/// What an access epoch allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Epoch {
-    None,
-    /// Everything, between two fences.
-    Fence,
-    /// The ranks of `start`.
-    Started,
-    /// The ranks that are locked.
-    Locked,
-    /// Everything.
-    LockedAll,
-}
 
 pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
     fence(Ordering::SeqCst);
@@ -84,7 +71,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn fence(&self) {
         let site = site!("fence");
-        self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
+        self.expect_epoch(Step::Fence, site);
         block_on_at(barrier(&self.comm, site), site);
         self.epoch.set(Epoch::Fence);
     }
@@ -98,7 +85,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn fence_async(&self) -> impl Future<Output = ()> {
         let site = site!("fence_async");
         async move {
-            self.expect_epoch(&[Epoch::None, Epoch::Fence], site);
+            self.expect_epoch(Step::Fence, site);
             let comm = self.comm.clone();
             background(async move { barrier(&comm, site).await }).await;
             self.epoch.set(Epoch::Fence);
@@ -143,7 +130,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn start(&self, group: &dyn Group) {
         let site = site!("start");
-        self.expect_epoch(&[Epoch::None], site);
+        self.expect_epoch(Step::Start, site);
         let ranks = self.ranks_of(group, site);
         block_on_at(hear(&self.comm, &ranks, POSTED, site), site);
         fence(Ordering::SeqCst);
@@ -158,7 +145,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn complete(&self) {
         let site = site!("complete");
-        self.expect_epoch(&[Epoch::Started], site);
+        self.expect_epoch(Step::Complete, site);
         self.epoch.set(Epoch::None);
         let ranks = std::mem::take(&mut *self.accessed.borrow_mut());
         fence(Ordering::SeqCst);
@@ -201,7 +188,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
-        self.expect_epoch(&[Epoch::None, Epoch::Locked], site);
+        self.expect_epoch(Step::Lock, site);
         self.comm.job_rank(rank).or_refuse(site!(""));
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
@@ -241,7 +228,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock_all(&self) {
         let site = site!("lock_all");
-        self.expect_epoch(&[Epoch::None], site);
+        self.expect_epoch(Step::LockAll, site);
         let acquire = async {
             for rank in 0..self.comm.size {
                 self.acquire(LockKind::Shared, rank, site).await;
@@ -258,7 +245,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn unlock_all(&self) {
         let site = site!("unlock_all");
-        self.expect_epoch(&[Epoch::LockedAll], site);
+        self.expect_epoch(Step::UnlockAll, site);
         self.epoch.set(Epoch::None);
         fence(Ordering::SeqCst);
         (0..self.comm.size).for_each(|rank| self.release(rank, site));
@@ -268,16 +255,24 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
     ///
     /// # Panics
-    /// Outside of an epoch that allows access to it.
+    /// When the rank is not locked by this one.
     #[track_caller]
     pub fn flush(&self, rank: Rank) {
-        self.expect_access(rank, site!("flush"));
+        let site = site!("flush");
+        self.comm.job_rank(rank).or_refuse(site);
+        self.expect_epoch(Step::Flush, site);
+        self.expect_access(rank, site);
         fence(Ordering::SeqCst);
         self.turns.count();
     }
 
-    /// [`flush`](Self::flush) for all ranks.
+    /// [`flush`](Self::flush) for all ranks that are locked.
+    ///
+    /// # Panics
+    /// When none is.
+    #[track_caller]
     pub fn flush_all(&self) {
+        self.expect_epoch(Step::Flush, site!("flush_all"));
         fence(Ordering::SeqCst);
         self.turns.count();
     }
@@ -331,20 +326,16 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         group.members().iter().map(place).collect()
     }
 
-    fn expect_epoch(&self, allowed: &[Epoch], site: Site) {
-        if !allowed.contains(&self.epoch.get()) {
-            self.refuse(&format!("this epoch does not allow it: {:?}", self.epoch.get()), site);
+    fn expect_epoch(&self, step: Step, site: Site) {
+        if let Err(error) = self.epoch.get().expect(step) {
+            self.refuse(&error.to_string(), site);
         }
     }
 
     #[inline]
     pub(super) fn expect_access(&self, rank: Rank, site: Site) {
-        let allowed = match self.epoch.get() {
-            Epoch::None => false,
-            Epoch::Fence | Epoch::LockedAll => true,
-            Epoch::Started | Epoch::Locked => self.accessed.borrow().contains(&rank),
-        };
-        if !allowed {
+        let listed = || self.accessed.borrow().contains(&rank);
+        if !self.epoch.get().lets_access(listed) {
             self.refuse_access(rank, site);
         }
     }

@@ -404,21 +404,23 @@ pub unsafe extern "C" fn select(
         return slept(left);
     }
     // What is left of the time stands there already when it is called again.
-    past_others_signals(None, |_| libcs!(
-        c"select",
-        fn(
-            c_int,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *mut libc::timeval,
-        ) -> c_int,
-        count,
-        read,
-        write,
-        except,
-        time
-    ))
+    past_others_signals(None, |_| {
+        libcs!(
+            c"select",
+            fn(
+                c_int,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *mut libc::timeval,
+            ) -> c_int,
+            count,
+            read,
+            write,
+            except,
+            time
+        )
+    })
 }
 
 /// POSIX `pselect`. A rank that selects among nothing for a time is suspended for it.

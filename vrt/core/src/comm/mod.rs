@@ -8,6 +8,7 @@
 //! | `handle` | what a communicator is |
 //! | `attributes` | values that a communicator carries |
 //! | `table` | the communicators of a rank, by number |
+//! | `dims` | how many ranks a grid has along each dimension |
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `inter` | communicators between two groups |
@@ -18,12 +19,15 @@
 //! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
+#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 pub mod algorithms;
 pub mod attributes;
 pub mod bytes;
 pub mod combine;
 mod combined;
 pub mod create;
+pub mod dims;
 mod groups;
 mod guests;
 pub mod handle;

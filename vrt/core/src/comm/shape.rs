@@ -79,11 +79,22 @@ impl Grid {
     }
 
     /// The rank `by` steps further along a dimension; beyond an open border there is none.
-    pub fn shifted(&self, rank: Rank, dimension: usize, by: Count) -> Option<Rank> {
+    fn shifted(&self, rank: Rank, dimension: usize, by: i64) -> Option<Rank> {
         let mut coords = vec![0; self.dims.len()];
         self.coordinates(rank, &mut coords);
-        coords[dimension] += by;
+        // Neither is longer than 32 bits: the sum does not wrap.
+        let place = i64::from(coords[dimension]).saturating_add(by);
+        let (dim, periodic) = (i64::from(self.dims[dimension]), self.periods[dimension]);
+        let inside = if periodic { place.checked_rem_euclid(dim)? } else { place };
+        coords[dimension] = Count::try_from(inside).ok().filter(|coord| i64::from(*coord) < dim)?;
         self.rank(&coords)
+    }
+
+    /// From whom and to whom data goes that is moved `by` steps along a dimension (section 8.5.6): nobody
+    /// beyond an open border.
+    pub fn shift(&self, rank: Rank, dimension: usize, by: Count) -> (Option<Rank>, Option<Rank>) {
+        let by = i64::from(by);
+        (self.shifted(rank, dimension, by.saturating_neg()), self.shifted(rank, dimension, by))
     }
 }
 
@@ -99,4 +110,40 @@ fn neighbors_in(grid: &Grid, rank: Rank) -> Neighbors {
         }
     }
     Neighbors { sources, destinations }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shifts_of_any_length_find_the_neighbours() {
+        let grid = Grid { dims: vec![3, 2], periods: vec![true, false] };
+        for rank in 0..6 {
+            let (row, column) = (i64::from(rank / 2), rank % 2);
+            for by in [0, 1, -1, 2, 7, -7, Count::MAX, Count::MAX - 1, Count::MIN, Count::MIN + 1] {
+                let at = |by: i64| Some((row + by).rem_euclid(3) as Rank * 2 + column);
+                let by_rows = (at(-i64::from(by)), at(by.into()));
+                assert_eq!(grid.shift(rank, 0, by), by_rows, "rank {rank} by {by} rows");
+                let at =
+                    |place: i64| (0..2).contains(&place).then(|| rank - column + place as Rank);
+                let (column, by) = (i64::from(column), i64::from(by));
+                let columns = (at(column - by), at(column + by));
+                assert_eq!(
+                    grid.shift(rank, 1, by as Count),
+                    columns,
+                    "rank {rank} by {by} columns"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn coordinates_of_closed_dimensions_may_be_any_numbers() {
+        let grid = Grid { dims: vec![3, 2], periods: vec![true, false] };
+        assert_eq!(grid.rank(&[Count::MIN, 1]), Some(Count::MIN.rem_euclid(3) * 2 + 1));
+        assert_eq!(grid.rank(&[Count::MAX, 0]), Some(Count::MAX.rem_euclid(3) * 2));
+        assert_eq!(grid.rank(&[0, Count::MAX]), None);
+        assert_eq!(grid.rank(&[0, Count::MIN]), None);
+    }
 }

@@ -145,6 +145,9 @@ pub enum DatatypeError {
         /// Its value.
         value: i64,
     },
+    /// More bytes than can be counted, or further away.
+    #[error("a datatype of more than 2^60 bytes, or that reaches further")]
+    TooLarge,
     /// A part of an array does not lie in it.
     #[error(
         "dimension {dimension} of a subarray: {part} elements from {start} on do not lie in {size}"
@@ -168,6 +171,9 @@ impl Datatype {
     /// A number is not possible.
     pub fn new(construction: Construction) -> Result<Datatype, DatatypeError> {
         let layout = construction.layout()?;
+        if !layout.is_bounded() {
+            return Err(DatatypeError::TooLarge);
+        }
         Ok(Datatype(Arc::new(Made { construction, layout })))
     }
 
@@ -246,6 +252,14 @@ fn blocks(
     Ok(Layout::concatenate(&parts?))
 }
 
+/// So many elements in bytes: those that are no number are further than any.
+fn bytes(elements: i64, extent: isize) -> isize {
+    match isize::try_from(elements) {
+        Ok(elements) => elements.saturating_mul(extent),
+        Err(_) => isize::MAX,
+    }
+}
+
 fn sub_array(
     dimensions: &[Dimension],
     order: ArrayOrder,
@@ -261,8 +275,8 @@ fn sub_array(
             return Err(DatatypeError::Outside { dimension, part, start, size });
         }
         layout = layout.repeat(elements, stride);
-        offset += start as isize * stride;
-        stride *= size as isize;
+        offset = offset.saturating_add(bytes(start, stride));
+        stride = bytes(size, stride);
         Ok(())
     };
     match order {
@@ -285,7 +299,7 @@ impl Construction {
                 Ok(of.layout().contiguous(not_negative("the count", *count)?))
             }
             Construction::Vector { count, block_length, stride, of } => {
-                let stride = *stride as isize * of.layout().extent();
+                let stride = bytes(*stride, of.layout().extent());
                 vector(*count, *block_length, stride, of.layout())
             }
             Construction::Hvector { count, block_length, stride, of } => {
@@ -293,14 +307,14 @@ impl Construction {
             }
             Construction::Indexed { blocks: list, of } => {
                 let extent = of.layout().extent();
-                blocks(list.iter().map(|(len, at)| (*at as isize * extent, *len)), of.layout())
+                blocks(list.iter().map(|(len, at)| (bytes(*at, extent), *len)), of.layout())
             }
             Construction::Hindexed { blocks: list, of } => {
                 blocks(list.iter().map(|(len, at)| (*at, *len)), of.layout())
             }
             Construction::IndexedBlock { block_length, displacements, of } => {
                 let extent = of.layout().extent();
-                let at = displacements.iter().map(|at| (*at as isize * extent, *block_length));
+                let at = displacements.iter().map(|at| (bytes(*at, extent), *block_length));
                 blocks(at, of.layout())
             }
             Construction::HindexedBlock { block_length, displacements, of } => {
@@ -492,6 +506,46 @@ mod tests {
         let layout = two.layout();
         assert_eq!((layout.lower_bound(), layout.extent()), (4, 20));
         assert_eq!((layout.true_lower_bound(), layout.true_extent()), (0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_no_datatype() {
+        let of = made(Construction::Named(Scalar::F64));
+        let extremes =
+            [i64::MIN, i64::MIN + 1, -(1 << 61), 1 << 58, 1 << 61, i64::MAX - 1, i64::MAX];
+        let refused = |construction: Construction| {
+            let error = Datatype::new(construction.clone()).unwrap_err();
+            let negative = matches!(error, DatatypeError::Negative { .. });
+            assert!(negative || error == DatatypeError::TooLarge, "{construction:?}: {error}");
+        };
+        for n in extremes {
+            let (of, at) = (of.clone(), n as isize);
+            refused(Construction::Contiguous { count: n, of: of.clone() });
+            for (count, block_length, stride) in [(n, 1, 1), (2, n, 1), (3, 1, n), (n, n, n)] {
+                let of = of.clone();
+                refused(Construction::Vector { count, block_length, stride, of: of.clone() });
+                let stride = stride as isize * 8;
+                refused(Construction::Hvector { count: n, block_length, stride, of });
+            }
+            refused(Construction::Indexed { blocks: vec![(1, 0), (1, n)], of: of.clone() });
+            refused(Construction::Indexed { blocks: vec![(1, 0), (n, 0)], of: of.clone() });
+            refused(Construction::Hindexed { blocks: vec![(1, at), (1, 0)], of: of.clone() });
+            let displacements = vec![0, n];
+            refused(Construction::IndexedBlock { block_length: 1, displacements, of: of.clone() });
+            let displacements = vec![0, at];
+            refused(Construction::HindexedBlock { block_length: 1, displacements, of: of.clone() });
+            refused(Construction::Struct { blocks: vec![(n, 0, of.clone()), (1, at, of.clone())] });
+            refused(Construction::Resized { lower_bound: at, extent: 8, of: of.clone() });
+            refused(Construction::Resized { lower_bound: 0, extent: at, of: of.clone() });
+            let whole = Dimension { size: n, part: 1.min(n), start: 0 };
+            for order in [ArrayOrder::C, ArrayOrder::Fortran] {
+                let dimensions = vec![whole, whole];
+                refused(Construction::Subarray { dimensions, order, of: of.clone() });
+            }
+        }
+        // Each by itself is possible, one of the other is not.
+        let long = made(Construction::Contiguous { count: 1 << 31, of });
+        refused(Construction::Contiguous { count: 1 << 31, of: long });
     }
 
     #[test]

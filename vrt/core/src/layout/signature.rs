@@ -182,7 +182,7 @@ impl Content {
                 }
             },
             Content::Mixed(root) => {
-                let each: usize = root.iter().map(ScalarRun::size).sum();
+                let each = root.iter().map(ScalarRun::size).fold(0, usize::saturating_add);
                 let whole = Item::Sequence(signature_of(root).0);
                 match each {
                     // Made of sequences of unknown size.
@@ -206,7 +206,7 @@ fn repeat(runs: &mut Vec<ScalarRun>, sequence: &[ScalarRun], count: usize, whole
 
 fn push(runs: &mut Vec<ScalarRun>, run: ScalarRun) {
     match runs.last_mut() {
-        Some(last) if last.what == run.what => last.count += run.count,
+        Some(last) if last.what == run.what => last.count = last.count.saturating_add(run.count),
         _ => runs.push(run),
     }
 }
@@ -220,7 +220,7 @@ fn shortest(mut runs: Vec<ScalarRun>) -> Vec<ScalarRun> {
     let joined = runs.len() > 2 && first.what == last.what;
     if joined {
         runs.pop();
-        runs[0].count += last.count;
+        runs[0].count = runs[0].count.saturating_add(last.count);
     }
     let repeats = |period: usize| {
         runs.len().is_multiple_of(period) && runs.iter().zip(&runs[period..]).all(|(a, b)| a == b)
@@ -302,7 +302,7 @@ impl ScalarRun {
     /// Bytes of all of it; 0 if that is not known.
     fn size(&self) -> usize {
         match self.what {
-            Item::Scalar(scalar) => scalar.size() * self.count,
+            Item::Scalar(scalar) => scalar.size().saturating_mul(self.count),
             Item::Sequence(_) => 0,
         }
     }

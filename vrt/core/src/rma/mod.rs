@@ -8,10 +8,14 @@
 //! |---|---|
 //! | `access` | reading, writing, folding the memory of another rank of the node |
 //! | `control` | the words by which a rank's part of a window is locked |
+//! | `epoch` | in which epochs a call is allowed |
 //! | `remote` | the same, of a rank on another node |
+
+#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 pub mod access;
 pub mod control;
+pub mod epoch;
 pub mod remote;
 
 use crate::net::Kind;

@@ -68,7 +68,7 @@ unsafe fn allgather_now<N: Whole>(
     }
     let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let all = target.times(comm.engine.size as usize);
+    let all = target.times(comm.engine.size as usize)?;
     let (Some(data), Some(out)) = (source.direct(), all.direct()) else { return Ok(false) };
     expect_equal(data.1, target.len())?;
     // SAFETY: as the program promises.
@@ -88,7 +88,7 @@ unsafe fn allgather<N: Whole>(
     let (comm, site) = (call.process.comm(comm)?, *call.site);
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => target.nth(comm.engine.rank as usize).as_source(),
+        true => target.nth(comm.engine.rank as usize)?.as_source(),
         false => {
             not_in_place(sendbuf)?;
             Source::of(call.process, sendbuf, sendcount, sendtype)?
@@ -98,17 +98,18 @@ unsafe fn allgather<N: Whole>(
     if !comm.is_inter() {
         expect_equal(source.len(), target.len())?;
     }
+    let whole = target.times(n)?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        let whole = whole.clone();
         async move {
             // SAFETY: as the program promises.
             unsafe {
                 if comm.is_inter() {
-                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
-                    return inter::allgather(&comm, &source, &targets, site).await;
+                    return inter::allgather(&comm, &source, &target.parts(n)?, site).await;
                 }
-                let data = source.copy();
-                let room = target.times(n).room()?;
+                let data = source.copy()?;
+                let room = whole.room()?;
                 let collective = Collective::begin(&comm.engine, site);
                 collective.gather(None, input_of(&data), Some(output(&room))).await?;
                 put(&room);
@@ -153,7 +154,7 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
                 if comm.is_inter() {
                     return inter::allgather(&comm, &source, &parts, site).await;
                 }
-                let data = source.copy();
+                let data = source.copy()?;
                 let rooms = rooms(&parts)?;
                 let outs: Vec<Out> = rooms.iter().map(output).collect();
                 let collective = Collective::begin(&comm.engine, site);
@@ -189,7 +190,7 @@ unsafe fn alltoall_now<N: Whole>(
     let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     expect_equal(source.len(), target.len())?;
-    let (all, room) = (source.times(n).as_source(), target.times(n));
+    let (all, room) = (source.times(n)?.as_source(), target.times(n)?);
     let (Some(data), Some(out)) = (all.direct(), room.direct()) else { return Ok(false) };
     // SAFETY: as the program promises.
     unsafe { combined(call, &comm, &Combined::all_to_all(data, out)) }
@@ -219,23 +220,24 @@ unsafe fn alltoall<N: Whole>(
         expect_equal(source.len(), target.len())?;
     }
     let is_copied = is_in_place(sendbuf);
+    let (all, whole) = (source.times(n)?.as_source(), target.times(n)?);
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        let (all, whole) = (all.clone(), whole.clone());
         async move {
             // SAFETY: as the program promises.
             unsafe {
                 if comm.is_inter() {
-                    let sources: Vec<Source> = (0..n).map(|i| source.nth(i).as_source()).collect();
-                    let targets: Vec<Target> = (0..n).map(|i| target.nth(i)).collect();
-                    return inter::alltoall(&comm, &sources, &targets, site).await;
+                    let sources = source.parts(n)?;
+                    let sources: Vec<Source> = sources.iter().map(Target::as_source).collect();
+                    return inter::alltoall(&comm, &sources, &target.parts(n)?, site).await;
                 }
-                let all = source.times(n).as_source();
                 let mut data = all.read()?;
                 if is_copied && data.packed.is_none() {
-                    let copy = all.copy();
+                    let copy = all.copy()?;
                     (data.at, data.packed) = (copy.as_ptr(), Some(copy));
                 }
-                let room = target.times(n).room()?;
+                let room = whole.room()?;
                 let collective = Collective::begin(&comm.engine, site);
                 collective.all_to_all(input(&data), output(&room)).await?;
                 put(&room);
@@ -263,7 +265,10 @@ fn alltoall_of(
                 }
                 let copies: Vec<Vec<u8>> = match &sources {
                     Some(_) => Vec::new(),
-                    None => targets.iter().map(|target| target.as_source().copy()).collect(),
+                    None => {
+                        let copies = targets.iter().map(|target| target.as_source().copy());
+                        copies.collect::<Outcome<_>>()?
+                    }
                 };
                 let data = sources.as_deref().map(|sources| datas(sources)).transpose()?;
                 let ins: Vec<In> = match &data {

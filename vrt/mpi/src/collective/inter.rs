@@ -17,6 +17,7 @@ use super::parts::{Source, Target, input, input_of, output, output_of, put};
 use crate::buffer::UNTYPED;
 use crate::communicator::Comm;
 use crate::fault::Outcome;
+use crate::numbers;
 use crate::op::Reduction;
 use crate::turns::Turn;
 
@@ -211,7 +212,7 @@ pub(super) async unsafe fn allgather(
 ) -> Outcome {
     let both = Between::begin(comm, site).await?;
     let lengths: Vec<usize> = targets.iter().map(Target::len).collect();
-    let mut all = vec![0u8; lengths.iter().sum()];
+    let mut all = numbers::zeroed(numbers::sum(&lengths)?)?;
     // SAFETY: as the caller promises.
     unsafe {
         // Each rank sends to the other group's first, which may be waiting for another one: nobody waits
@@ -279,8 +280,8 @@ async unsafe fn reduce_here(
 ) -> Outcome<Vec<u8>> {
     // SAFETY: as the caller promises.
     unsafe {
-        let data = source.copy();
-        let mut result = vec![0u8; data.len()];
+        let data = source.copy()?;
+        let mut result = numbers::zeroed(data.len())?;
         let out = both.is_first().then(|| output_of(&mut result));
         both.here().reduce(Some(0), &reduction.as_engine(), input_of(&data), out).await?;
         Ok(result)
@@ -302,7 +303,7 @@ pub(super) async unsafe fn reduce(
     unsafe {
         match (root, target) {
             (Root::Here, Some(target)) => {
-                let mut result = vec![0u8; target.len()];
+                let mut result = numbers::zeroed(target.len())?;
                 both.receive(0, 0, output_of(&mut result)).await?;
                 target.fill(&result);
             }
@@ -331,7 +332,7 @@ pub(super) async unsafe fn allreduce(
     // SAFETY: as the caller promises.
     unsafe {
         let own = reduce_here(&both, source, reduction).await?;
-        let mut result = vec![0u8; target.len()];
+        let mut result = numbers::zeroed(target.len())?;
         if both.is_first() {
             both.exchange(0, input_of(&own), output_of(&mut result)).await?;
         }
@@ -355,11 +356,11 @@ pub(super) async unsafe fn reduce_scatter(
     // SAFETY: as the caller promises.
     unsafe {
         let own = reduce_here(&both, source, reduction).await?;
-        let mut all = vec![0u8; lengths.iter().sum()];
+        let mut all = numbers::zeroed(numbers::sum(lengths)?)?;
         if both.is_first() {
             both.exchange(0, input_of(&own), output_of(&mut all)).await?;
         }
-        let mut part = vec![0u8; target.len()];
+        let mut part = numbers::zeroed(target.len())?;
         let mut rest = &all[..];
         let mut parts = Vec::with_capacity(lengths.len());
         for len in lengths {

@@ -193,7 +193,7 @@ unsafe fn allgather<N: Whole>(
     let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let sources = vec![source; around.destinations.len()];
-    let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
+    let targets = target.parts(around.sources.len())?;
     exchange(comm, *call.site, around, sources, targets)
 }
 
@@ -244,8 +244,9 @@ unsafe fn alltoall<N: Whole>(
     let around = around(&comm)?;
     let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let sources = (0..around.destinations.len()).map(|i| source.nth(i).as_source()).collect();
-    let targets = (0..around.sources.len()).map(|i| target.nth(i)).collect();
+    let sources = source.parts(around.destinations.len())?;
+    let sources = sources.iter().map(Target::as_source).collect();
+    let targets = target.parts(around.sources.len())?;
     exchange(comm, *call.site, around, sources, targets)
 }
 

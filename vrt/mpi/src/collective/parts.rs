@@ -18,6 +18,8 @@ pub(super) struct Source {
     pub(super) at: *const u8,
     pub(super) count: usize,
     pub(super) datatype: Use,
+    /// Bytes, packed.
+    len: usize,
 }
 
 /// Elements that are received.
@@ -26,13 +28,15 @@ pub(super) struct Target {
     pub(super) at: *mut u8,
     pub(super) count: usize,
     pub(super) datatype: Use,
+    /// Bytes, packed.
+    len: usize,
 }
 
 impl Source {
     /// Of what a program gives.
     ///
     /// # Errors
-    /// The count is negative, or there is no such datatype.
+    /// The count is negative or more than can be counted, or there is no such datatype.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
         process: &Process,
@@ -40,14 +44,27 @@ impl Source {
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Source> {
-        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
-        Ok(Source { at: buf.cast(), count, datatype })
+        Source::of_elements(buf, numbers::count(count)?, Use::of(process, datatype)?)
+    }
+
+    /// Of elements.
+    ///
+    /// # Errors
+    /// They are more than can be counted.
+    #[inline(always)]
+    pub(super) fn of_elements(buf: *const c_void, count: usize, datatype: Use) -> Outcome<Source> {
+        Ok(Source { at: buf.cast(), count, len: datatype.bytes(count)?, datatype })
+    }
+
+    /// No elements.
+    pub(super) fn nothing() -> Source {
+        Source { at: std::ptr::null(), count: 0, datatype: Use::Dense(1), len: 0 }
     }
 
     /// Bytes, packed.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.datatype.size() * self.count
+        self.len
     }
 
     /// Its bytes.
@@ -64,9 +81,12 @@ impl Source {
 
     /// A copy of its bytes.
     ///
+    /// # Errors
+    /// There is no memory for it.
+    ///
     /// # Safety
     /// The elements are readable.
-    pub(super) unsafe fn copy(&self) -> Vec<u8> {
+    pub(super) unsafe fn copy(&self) -> Outcome<Vec<u8>> {
         // SAFETY: as the caller promises.
         unsafe { self.datatype.pack(self.at, self.count) }
     }
@@ -84,7 +104,7 @@ impl Target {
     /// Of what a program gives.
     ///
     /// # Errors
-    /// The count is negative, or there is no such datatype.
+    /// The count is negative or more than can be counted, or there is no such datatype.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
         process: &Process,
@@ -92,30 +112,58 @@ impl Target {
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Target> {
-        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
-        Ok(Target { at: buf.cast(), count, datatype })
+        Target::of_elements(buf.cast(), numbers::count(count)?, Use::of(process, datatype)?)
+    }
+
+    /// Of elements.
+    ///
+    /// # Errors
+    /// They are more than can be counted.
+    #[inline(always)]
+    pub(super) fn of_elements(at: *mut u8, count: usize, datatype: Use) -> Outcome<Target> {
+        Ok(Target { at, count, len: datatype.bytes(count)?, datatype })
     }
 
     /// Bytes, packed.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.datatype.size() * self.count
+        self.len
     }
 
     /// The same elements, to be sent.
     pub(super) fn as_source(&self) -> Source {
-        Source { at: self.at, count: self.count, datatype: self.datatype.clone() }
+        let Target { at, count, ref datatype, len } = *self;
+        Source { at, count, datatype: datatype.clone(), len }
     }
 
     /// So many of these, one after the other.
-    pub(super) fn times(&self, n: usize) -> Target {
-        Target { count: self.count * n, ..self.clone() }
+    ///
+    /// # Errors
+    /// They are more than can be counted.
+    #[inline(always)]
+    pub(super) fn times(&self, n: usize) -> Outcome<Target> {
+        match self.count.checked_mul(n) {
+            Some(count) => Target::of_elements(self.at, count, self.datatype.clone()),
+            None => numbers::too_many(self.count, self.datatype.size()),
+        }
     }
 
     /// The part of `count` elements that is for the `nth` rank.
-    pub(super) fn nth(&self, nth: usize) -> Target {
-        let offset = self.datatype.extent() * (self.count * nth) as isize;
-        Target { at: self.at.wrapping_offset(offset), ..self.clone() }
+    ///
+    /// # Errors
+    /// It lies further away than can be counted.
+    pub(super) fn nth(&self, nth: usize) -> Outcome<Target> {
+        let before = self.count.checked_mul(nth).and_then(|before| i64::try_from(before).ok());
+        let offset = self.datatype.distance(before.unwrap_or(i64::MAX))?;
+        Ok(Target { at: self.at.wrapping_offset(offset), ..self.clone() })
+    }
+
+    /// The parts of `n` ranks.
+    ///
+    /// # Errors
+    /// As [`nth`](Self::nth).
+    pub(super) fn parts(&self, n: usize) -> Outcome<Vec<Target>> {
+        (0..n).map(|nth| self.nth(nth)).collect()
     }
 
     /// Where its bytes go.
@@ -182,7 +230,8 @@ pub(super) unsafe fn put(room: &Incoming) {
 /// A part for each rank, at displacements in elements.
 ///
 /// # Errors
-/// An array is missing, a count negative, or there is no such datatype.
+/// An array is missing, a count negative, a count or displacement more than can be counted, or there is no such
+/// datatype.
 ///
 /// # Safety
 /// The arrays have so many entries.
@@ -197,13 +246,11 @@ pub(super) unsafe fn targets<N: Whole, D: Whole>(
     // SAFETY: as the caller promises.
     let (counts, places) =
         unsafe { (numbers::counts(counts, ranks)?, numbers::list(displacements, ranks)?) };
-    let extent = datatype.extent();
-    let part = |(count, at): (usize, i64)| Target {
-        at: buf.cast::<u8>().wrapping_offset(at as isize * extent),
-        count,
-        datatype: datatype.clone(),
+    let part = |(count, at): (usize, i64)| {
+        let at = buf.cast::<u8>().wrapping_offset(datatype.distance(at)?);
+        Target::of_elements(at, count, datatype.clone())
     };
-    Ok(counts.into_iter().zip(places).map(part).collect())
+    counts.into_iter().zip(places).map(part).collect()
 }
 
 /// A part for each rank, of a type of its own, at displacements in bytes.
@@ -229,7 +276,7 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
             (0, handle) => Use::of(process, handle).unwrap_or(Use::Dense(1)),
             (_, handle) => Use::of(process, handle)?,
         };
-        Ok(Target { at: buf.cast::<u8>().wrapping_offset(at as isize), count, datatype })
+        Target::of_elements(buf.cast::<u8>().wrapping_offset(at as isize), count, datatype)
     });
     parts.collect()
 }

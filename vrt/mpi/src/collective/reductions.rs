@@ -11,6 +11,7 @@ use super::parts::{Source, Target, input_of, output_of};
 use super::{Operation, Root, forms, inter, operation, root_of, three_forms};
 use crate::buffer::{is_in_place, not_in_place};
 use crate::call::Call;
+use crate::datatype::Use;
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::op::Reduction;
@@ -120,8 +121,8 @@ unsafe fn reduce<N: Whole>(
                 if comm.is_inter() {
                     return inter::reduce(&comm, root, &source, target, &reduction, site).await;
                 }
-                let data = source.copy();
-                let mut result = vec![0u8; if target.is_some() { data.len() } else { 0 }];
+                let data = source.copy()?;
+                let mut result = numbers::zeroed(target.as_ref().map_or(0, Target::len))?;
                 let out = target.as_ref().map(|_| output_of(&mut result));
                 let at = if let Root::There(at) = root { at } else { comm.engine.rank as usize };
                 let collective = Collective::begin(&comm.engine, site);
@@ -203,8 +204,8 @@ unsafe fn allreduce<N: Whole>(
                 {
                     return Ok(collective.reduce(None, &op, data, Some(out)).await?);
                 }
-                let data = source.copy();
-                let mut result = vec![0u8; data.len()];
+                let data = source.copy()?;
+                let mut result = numbers::zeroed(data.len())?;
                 let out = Some(output_of(&mut result));
                 collective.reduce(None, &op, input_of(&data), out).await?;
                 target.fill(&result);
@@ -269,13 +270,14 @@ unsafe fn scatter_result(
     if is_in_place(sendbuf) && comm.is_inter() {
         not_in_place(sendbuf)?;
     }
-    let total: usize = counts.iter().sum();
+    let total = numbers::sum(&counts)?;
     let sendbuf = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    let source = Source::of(call.process, sendbuf, total as i64, datatype)?;
+    let datatype = Use::of(call.process, datatype)?;
+    let source = Source::of_elements(sendbuf, total, datatype.clone())?;
     let own = counts[comm.engine.rank as usize];
-    let target = Target::of(call.process, recvbuf, own as i64, datatype)?;
-    let each = source.datatype.size();
-    let lengths: Vec<usize> = counts.iter().map(|count| count * each).collect();
+    let lengths: Vec<usize> =
+        counts.iter().map(|count| datatype.bytes(*count)).collect::<Outcome<_>>()?;
+    let target = Target::of_elements(recvbuf.cast(), own, datatype)?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
         let (reduction, lengths) = (reduction.clone(), lengths.clone());
@@ -288,8 +290,8 @@ unsafe fn scatter_result(
                     )
                     .await;
                 }
-                let data = source.copy();
-                let mut result = vec![0u8; target.len()];
+                let data = source.copy()?;
+                let mut result = numbers::zeroed(target.len())?;
                 let collective = Collective::begin(&comm.engine, site);
                 let (op, out) = (reduction.as_engine(), output_of(&mut result));
                 collective.reduce_scatter(&op, input_of(&data), &lengths, out).await?;
@@ -358,8 +360,8 @@ unsafe fn prefix<N: Whole>(
         async move {
             // SAFETY: as the program promises.
             unsafe {
-                let data = source.copy();
-                let mut result = vec![0u8; data.len()];
+                let data = source.copy()?;
+                let mut result = numbers::zeroed(data.len())?;
                 let collective = Collective::begin(&comm.engine, site);
                 let (op, out) = (reduction.as_engine(), output_of(&mut result));
                 collective.scan(&op, input_of(&data), out, exclusive).await?;

@@ -14,7 +14,7 @@ use crate::buffer::{is_in_place, not_in_place};
 use crate::call::Call;
 use crate::communicator::Comm;
 use crate::fault::Outcome;
-use crate::numbers::Whole;
+use crate::numbers::{self, Whole};
 
 forms! {
     MPI_Bcast / MPI_Bcast_c, MPI_Ibcast / MPI_Ibcast_c, MPI_Bcast_init / MPI_Bcast_init_c(
@@ -128,7 +128,7 @@ unsafe fn gather_now<N: Whole>(
         _ => {
             let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
             expect_equal(data.1, target.len())?;
-            match target.times(comm.engine.size as usize).direct() {
+            match target.times(comm.engine.size as usize)?.direct() {
                 None => return Ok(false),
                 out => (comm.engine.rank as usize, out),
             }
@@ -159,27 +159,31 @@ unsafe fn gather<N: Whole>(
     let source =
         own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
     let source = match (source, &target) {
-        (None, Some(target)) => target.nth(comm.engine.rank as usize).as_source(),
-        (source, _) => source.unwrap_or_else(nothing),
+        (None, Some(target)) => target.nth(comm.engine.rank as usize)?.as_source(),
+        (source, _) => source.unwrap_or_else(Source::nothing),
+    };
+    let whole = match target {
+        Some(target) => Some((target.times(n)?, target)),
+        None => None,
     };
     operation(move || {
-        let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        let (comm, source, whole) = (Rc::clone(&comm), source.clone(), whole.clone());
         async move {
             // SAFETY: as the program promises.
             unsafe {
                 if comm.is_inter() {
-                    let targets = target.map(|target| (0..n).map(|i| target.nth(i)).collect());
+                    let targets = whole.map(|(_, target)| target.parts(n)).transpose()?;
                     return inter::gather(&comm, root, &source, targets, site).await;
                 }
                 let collective = Collective::begin(&comm.engine, site);
-                let Some(target) = target else {
+                let Some((whole, target)) = whole else {
                     let Root::There(at) = root else { return Ok(()) };
                     let data = source.read()?;
                     return Ok(collective.gather(Some(at), input(&data), None).await?);
                 };
                 // In place, what is sent would lie in what is received.
-                let data = source.copy();
-                let room = target.times(n).room()?;
+                let data = source.copy()?;
+                let room = whole.room()?;
                 let (at, out) = (comm.engine.rank as usize, Some(output(&room)));
                 expect_equal(data.len(), target.len())?;
                 collective.gather(Some(at), input_of(&data), out).await?;
@@ -188,11 +192,6 @@ unsafe fn gather<N: Whole>(
             }
         }
     })
-}
-
-/// No elements.
-fn nothing() -> Source {
-    Source { at: std::ptr::null(), count: 0, datatype: crate::datatype::Use::Dense(1) }
 }
 
 /// What a rank contributes: nothing where it is in place, which the root alone may say; between two groups
@@ -204,8 +203,8 @@ fn own_part(
     make: impl FnOnce() -> Outcome<Source>,
 ) -> Outcome<Option<Source>> {
     match root {
-        Root::Here if comm.is_inter() => Ok(Some(nothing())),
-        Root::Neighbor => Ok(Some(nothing())),
+        Root::Here if comm.is_inter() => Ok(Some(Source::nothing())),
+        Root::Neighbor => Ok(Some(Source::nothing())),
         Root::Here if is_in_place(buf) => Ok(None),
         _ => {
             not_in_place(buf)?;
@@ -244,7 +243,7 @@ unsafe fn gatherv<N: Whole, D: Whole>(
         own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
     let source = match (source, &parts) {
         (None, Some(parts)) => parts[comm.engine.rank as usize].as_source(),
-        (source, _) => source.unwrap_or_else(nothing),
+        (source, _) => source.unwrap_or_else(Source::nothing),
     };
     operation(move || {
         let (comm, source, parts) = (Rc::clone(&comm), source.clone(), parts.clone());
@@ -260,7 +259,7 @@ unsafe fn gatherv<N: Whole, D: Whole>(
                     let data = source.read()?;
                     return Ok(collective.gather_parts(Some(at), input(&data), None).await?);
                 };
-                let data = source.copy();
+                let data = source.copy()?;
                 let rooms = rooms(&parts)?;
                 let outs: Vec<Out> = rooms.iter().map(output).collect();
                 let at = comm.engine.rank as usize;
@@ -296,24 +295,31 @@ unsafe fn scatter<N: Whole>(
     };
     let target =
         own_room(&comm, root, recvbuf, || Target::of(call.process, recvbuf, recvcount, recvtype))?;
+    let whole = source.as_ref().map(|source| source.times(n)).transpose()?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
+        let whole = whole.clone();
         async move {
             // SAFETY: as the program promises.
             unsafe {
                 if comm.is_inter() {
-                    let part = |source: Target| (0..n).map(|i| source.nth(i).as_source()).collect();
-                    return inter::scatter(&comm, root, source.map(part), target, site).await;
+                    let sources = match source {
+                        Some(source) => {
+                            Some(source.parts(n)?.iter().map(Target::as_source).collect())
+                        }
+                        None => None,
+                    };
+                    return inter::scatter(&comm, root, sources, target, site).await;
                 }
                 let collective = Collective::begin(&comm.engine, site);
                 let me = comm.engine.rank as usize;
-                let data = source.as_ref().map(|it| it.times(n).as_source().read()).transpose()?;
+                let data = whole.map(|whole| whole.as_source().read()).transpose()?;
                 let input = data.as_ref().map(input);
                 let at = if let Root::There(at) = root { at } else { me };
                 let Some(target) = target else {
                     // In place: the root's own part stays where it is.
                     let len = source.as_ref().map_or(0, Target::len);
-                    let mut own = vec![0u8; len];
+                    let mut own = numbers::zeroed(len)?;
                     let out = super::parts::output_of(&mut own);
                     return Ok(collective.scatter(at, input, out).await?);
                 };
@@ -391,7 +397,7 @@ unsafe fn scatterv<N: Whole, D: Whole>(
                 let at = if let Root::There(at) = root { at } else { me };
                 let Some(target) = target else {
                     let len = sources.as_ref().map_or(0, |sources| sources[me].len());
-                    let mut own = vec![0u8; len];
+                    let mut own = numbers::zeroed(len)?;
                     let out = super::parts::output_of(&mut own);
                     return Ok(collective.scatter_parts(at, ins.as_deref(), out).await?);
                 };

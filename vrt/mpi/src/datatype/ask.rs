@@ -280,9 +280,12 @@ unsafe fn match_size(_: Call, class: c_int, size: c_int, datatype: *mut MPI_Data
         (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
         (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
         (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
+        (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
+        (MPI_TYPECLASS_REAL, 2) => MPI_REAL2,
         (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
         (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
         (MPI_TYPECLASS_REAL, 16) => MPI_REAL16,
+        (MPI_TYPECLASS_COMPLEX, 4) => MPI_COMPLEX4,
         (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
         (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
         (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
@@ -294,11 +297,13 @@ unsafe fn match_size(_: Call, class: c_int, size: c_int, datatype: *mut MPI_Data
 }
 
 unsafe fn value_index(
-    _: Call,
+    call: Call,
     value: MPI_Datatype,
     index: MPI_Datatype,
     pair: *mut MPI_Datatype,
 ) -> Outcome {
+    TypeRef::of(call.process, value)?;
+    TypeRef::of(call.process, index)?;
     let is_it = |of: &&NamedDatatype| match of.kind {
         Kind::Pair { value: v, index: i, .. } => v == value && i == index,
         _ => false,

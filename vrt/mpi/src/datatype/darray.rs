@@ -23,8 +23,8 @@ impl Array {
     /// # Errors
     /// The numbers do not describe a distribution.
     pub(super) fn datatype(&self, of: Datatype) -> Outcome<Datatype> {
-        let product: i64 = self.processes.iter().product();
-        if product != self.size || !(0..self.size).contains(&self.rank) {
+        let product = self.processes.iter().try_fold(1i64, |all, n| all.checked_mul(*n));
+        if product != Some(self.size) || !(0..self.size).contains(&self.rank) {
             refuse!(
                 MPI_ERR_ARG,
                 "rank {} of {} is not one of a grid of {:?}",
@@ -32,6 +32,9 @@ impl Array {
                 self.size,
                 self.processes
             );
+        }
+        if let Some(dim) = self.processes.iter().find(|n| **n <= 0) {
+            refuse!(MPI_ERR_ARG, "a dimension has {dim} processes: 1 and more are allowed");
         }
         // Ranks are counted with the last dimension running fastest, whatever the array's order.
         let mut place = vec![0; self.sizes.len()];
@@ -43,27 +46,42 @@ impl Array {
         let extent = of.layout().extent();
         let (mut part, mut stride, mut offset) = (of, extent, 0isize);
         let mut add = |at: usize| -> Outcome {
-            let (size, processes) = (self.sizes[at], self.processes[at]);
+            let size = self.sizes[at];
             let block = self.block(at)?;
-            let first = place[at] * block;
-            // Blocks of this rank: every so many elements one, the last one may be shorter.
-            let cycle = block * processes;
-            let mut blocks = Vec::new();
-            let mut start = first;
-            while start < size {
-                blocks.push((block.min(size - start), (start as isize) * stride));
-                start += cycle;
-            }
-            let begin = blocks.first().map_or(0, |(_, at)| *at);
-            let row = Datatype::new(Construction::Resized {
+            let bytes = |elements: i64| match isize::try_from(elements) {
+                Ok(elements) => elements.saturating_mul(stride),
+                Err(_) => isize::MAX,
+            };
+            // Blocks of this rank: every so many elements one; what is behind the last whole one is shorter.
+            let first = place[at].saturating_mul(block);
+            let cycle = block.saturating_mul(self.processes[at]);
+            let rest = size.saturating_sub(first).max(0);
+            let whole = match rest < block {
+                true => 0,
+                false => {
+                    rest.saturating_sub(block).checked_div(cycle).unwrap_or(0).saturating_add(1)
+                }
+            };
+            let behind = whole.saturating_mul(cycle);
+            let last = rest.saturating_sub(behind).clamp(0, block);
+            let of = Datatype::new(Construction::Resized {
                 lower_bound: 0,
                 extent: stride,
                 of: part.clone(),
             })?;
-            let blocks = blocks.into_iter().map(|(len, at)| (len, at - begin)).collect();
-            part = Datatype::new(Construction::Hindexed { blocks, of: row })?;
-            offset += begin;
-            stride *= size as isize;
+            let all = Datatype::new(Construction::Hvector {
+                count: whole,
+                block_length: block,
+                stride: bytes(cycle),
+                of: of.clone(),
+            })?;
+            let begin = if rest > 0 { bytes(first) } else { 0 };
+            let short = Datatype::new(Construction::Contiguous { count: last, of })?;
+            part = Datatype::new(Construction::Struct {
+                blocks: vec![(1, 0, all), (1, bytes(behind), short)],
+            })?;
+            offset = offset.saturating_add(begin);
+            stride = bytes(size);
             Ok(())
         };
         match self.order {
@@ -82,13 +100,15 @@ impl Array {
         }
         let argument = self.arguments[at];
         let is_default = argument == i64::from(MPI_DISTRIBUTE_DFLT_DARG);
-        match self.distributions[at] as i32 {
+        match i32::try_from(self.distributions[at]).unwrap_or(MPI_UNDEFINED) {
             MPI_DISTRIBUTE_NONE if processes == 1 => Ok(size),
             MPI_DISTRIBUTE_NONE => {
                 refuse!(MPI_ERR_ARG, "dimension {at} is not distributed, but has {processes} ranks")
             }
-            MPI_DISTRIBUTE_BLOCK if is_default => Ok((size + processes - 1) / processes),
-            MPI_DISTRIBUTE_BLOCK if argument * processes < size => refuse!(
+            MPI_DISTRIBUTE_BLOCK if is_default => {
+                Ok(size.saturating_add(processes.saturating_sub(1)) / processes)
+            }
+            MPI_DISTRIBUTE_BLOCK if argument.saturating_mul(processes) < size => refuse!(
                 MPI_ERR_ARG,
                 "blocks of {argument} for {processes} ranks do not cover {size} elements"
             ),

@@ -16,7 +16,11 @@ use crate::process::Process;
 
 impl From<DatatypeError> for Box<Fault> {
     fn from(error: DatatypeError) -> Box<Fault> {
-        fault(MPI_ERR_ARG, error.to_string())
+        let class = match error {
+            DatatypeError::TooLarge => MPI_ERR_COUNT,
+            _ => MPI_ERR_ARG,
+        };
+        fault(class, error.to_string())
     }
 }
 

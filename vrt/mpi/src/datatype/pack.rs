@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_void};
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
+use vrt_core::layout::LONGEST;
 
 use super::elements::{runs, size_of_named};
 use super::{TypeRef, Use, long_double};
@@ -43,7 +44,7 @@ functions! {
 /// # Errors
 /// It does not lie in the buffer.
 fn part(size: i64, position: i64, len: usize, what: &str) -> Outcome<usize> {
-    let end = position.checked_add(len as i64);
+    let end = i64::try_from(len).ok().and_then(|len| position.checked_add(len));
     if position < 0 || end.is_none_or(|end| end > size) {
         refuse!(
             MPI_ERR_TRUNCATE,
@@ -67,9 +68,9 @@ unsafe fn pack<N: Whole>(
     let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
-        let len = datatype.size() * count;
+        let len = datatype.bytes(count)?;
         let at = part(size.wide(), (*position).wide(), len, "packed")?;
-        let packed = datatype.pack(inbuf.cast(), count);
+        let packed = datatype.pack(inbuf.cast(), count)?;
         std::ptr::copy_nonoverlapping(packed.as_ptr(), outbuf.cast::<u8>().add(at), len);
         numbers::give_exactly((at + len) as i64, position)
     }
@@ -89,7 +90,7 @@ unsafe fn unpack<N: Whole>(
     let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
-        let len = datatype.size() * count;
+        let len = datatype.bytes(count)?;
         let at = part(size.wide(), (*position).wide(), len, "packed")?;
         if len > 0 {
             let packed = std::slice::from_raw_parts(inbuf.cast::<u8>().add(at), len);
@@ -107,7 +108,7 @@ unsafe fn pack_size<N: Whole>(
     size: *mut N,
 ) -> Outcome {
     call.process.comm(comm)?;
-    let bytes = Use::of(call.process, datatype)?.size() * numbers::count(count)?;
+    let bytes = Use::of(call.process, datatype)?.bytes(numbers::count(count)?)?;
     // SAFETY: the program gives room for a number.
     unsafe { numbers::give(bytes as i64, size) };
     Ok(())
@@ -146,9 +147,21 @@ fn sizes(datatype: &TypeRef) -> (usize, usize) {
     (sum(size_of_named), sum(external_size))
 }
 
+/// Bytes of so many elements of `each`.
+fn bytes_of(each: usize, count: usize) -> Outcome<usize> {
+    match each.checked_mul(count).filter(|bytes| *bytes <= LONGEST) {
+        Some(bytes) => Ok(bytes),
+        None => numbers::too_many(count, each),
+    }
+}
+
 /// Goes through basic elements: their bytes in memory and outside.
 fn each_number(datatype: &TypeRef, count: usize, mut f: impl FnMut(MPI_Datatype, usize, usize)) {
     let runs = runs(datatype);
+    // Elements without data are done, however many they are.
+    if runs.is_empty() {
+        return;
+    }
     for _ in 0..count {
         for (handle, n) in &runs {
             let parts = parts_of(*handle);
@@ -183,10 +196,11 @@ unsafe fn pack_external<N: Whole, A: Whole>(
     let count = numbers::count(count)?;
     let (found, datatype) = (TypeRef::of(call.process, handle)?, Use::of(call.process, handle)?);
     let (_, outside) = sizes(&found);
+    let len = bytes_of(outside, count)?;
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
-        let at = part(size.wide(), (*position).wide(), outside * count, "packed")?;
-        let packed = datatype.pack(inbuf.cast(), count);
+        let at = part(size.wide(), (*position).wide(), len, "packed")?;
+        let packed = datatype.pack(inbuf.cast(), count)?;
         let (mut from, mut to) = (&packed[..], outbuf.cast::<u8>().add(at));
         let mut too_large = None;
         each_number(&found, count, |of, inside, outside| {
@@ -211,7 +225,7 @@ unsafe fn pack_external<N: Whole, A: Whole>(
             let name = of.name().unwrap_or_default();
             refuse!(MPI_ERR_CONVERSION, "a number of type {name} does not fit into external32");
         }
-        numbers::give_exactly((at + outside * count) as i64, position)
+        numbers::give_exactly((at + len) as i64, position)
     }
 }
 
@@ -229,11 +243,13 @@ unsafe fn unpack_external<N: Whole, A: Whole>(
     let count = numbers::count(count)?;
     let (found, datatype) = (TypeRef::of(call.process, handle)?, Use::of(call.process, handle)?);
     let (inside, outside) = sizes(&found);
+    let len = bytes_of(outside, count)?;
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
-        let at = part(size.wide(), (*position).wide(), outside * count, "packed")?;
+        let at = part(size.wide(), (*position).wide(), len, "packed")?;
         let mut from = inbuf.cast::<u8>().add(at);
-        let mut packed = Vec::with_capacity(inside * count);
+        let mut packed = numbers::zeroed(bytes_of(inside, count)?)?;
+        packed.clear();
         each_number(&found, count, |of, inside, outside| {
             if is_long_double(of) {
                 let number = from.cast::<[u8; long_double::LEN]>().read();
@@ -247,7 +263,7 @@ unsafe fn unpack_external<N: Whole, A: Whole>(
             from = from.add(outside);
         });
         datatype.unpack(&packed, outbuf.cast(), count);
-        numbers::give_exactly((at + outside * count) as i64, position)
+        numbers::give_exactly((at + len) as i64, position)
     }
 }
 
@@ -261,6 +277,6 @@ unsafe fn pack_external_size<N: Whole, A: Whole>(
     expect_external32(form)?;
     let (_, outside) = sizes(&TypeRef::of(call.process, handle)?);
     // SAFETY: the program gives room for a number.
-    unsafe { numbers::give((outside * numbers::count(count)?) as i64, size) };
+    unsafe { numbers::give(bytes_of(outside, numbers::count(count)?)? as i64, size) };
     Ok(())
 }

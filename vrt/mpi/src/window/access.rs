@@ -76,11 +76,13 @@ struct Place {
     offset: isize,
     count: usize,
     datatype: Use,
+    /// Bytes of data.
+    len: usize,
 }
 
 impl Place {
     fn len(&self) -> usize {
-        self.datatype.size() * self.count
+        self.len
     }
 
     /// The pieces that lie together: where, and how many bytes.
@@ -89,11 +91,12 @@ impl Place {
             return Vec::new();
         }
         if let Some(begin) = self.datatype.direct(self.count) {
-            return vec![(self.offset + begin, self.len())];
+            return vec![(self.offset.saturating_add(begin), self.len())];
         }
         let mut all = Vec::new();
         if let Use::Laid(layout) = &self.datatype {
-            layout.pieces(self.count, &mut |at, len| all.push((self.offset + at, len)));
+            layout
+                .pieces(self.count, &mut |at, len| all.push((self.offset.saturating_add(at), len)));
         }
         all
     }
@@ -143,8 +146,24 @@ impl Window {
         }
         let rank = self.rank(rank)?;
         self.expect_access(rank as c_int)?;
-        let offset = displacement.wrapping_mul(self.units[rank] as isize);
-        Ok(Some(Place { rank, offset, count, datatype }))
+        let unit = isize::try_from(self.units[rank]).unwrap_or(isize::MAX);
+        // What cannot be counted lies outside of every part.
+        let offset = displacement.saturating_mul(unit);
+        let len = datatype.bytes(count)?;
+        // All of it lies in the part, before anything is done to any of it.
+        if len > 0 {
+            let (begin, end) = datatype.reach(count);
+            let begin = usize::try_from(offset.saturating_add(begin));
+            let end = usize::try_from(offset.saturating_add(end));
+            if begin.is_err() || end.is_ok_and(|end| end > self.targets[rank].len) {
+                refuse!(
+                    MPI_ERR_RMA_RANGE,
+                    "{count} elements from byte {offset} on do not lie in the window of rank {rank}, which has {}",
+                    self.targets[rank].len
+                );
+            }
+        }
+        Ok(Some(Place { rank, offset, count, datatype, len }))
     }
 
     /// Does something to elements that lie together.
@@ -160,9 +179,9 @@ impl Window {
         // Behind the data of the last element there need be nothing.
         let len = match access {
             Access::Accumulate { operator: Operator { scalar, .. }, .. } if count > 0 => {
-                (count - 1) * each + scalar.span()
+                (count - 1).saturating_mul(each).saturating_add(scalar.span())
             }
-            _ => count * each,
+            _ => count.saturating_mul(each),
         };
         let inside = usize::try_from(at)
             .ok()
@@ -240,14 +259,14 @@ unsafe fn get<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(own.size() * own_count, place.len())?;
+    expect_equal(own.bytes(own_count)?, place.len())?;
     // SAFETY: the program gives room for such elements.
     unsafe {
         let mut packed = Vec::new();
         let mut to: *mut u8 = match own.direct(own_count) {
             Some(begin) => origin.cast::<u8>().wrapping_offset(begin),
             None => {
-                packed = vec![0u8; place.len()];
+                packed = numbers::zeroed(place.len())?;
                 packed.as_mut_ptr()
             }
         };
@@ -347,10 +366,10 @@ unsafe fn accumulate<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(own.size() * own_count, place.len())?;
+    expect_equal(own.bytes(own_count)?, place.len())?;
     // SAFETY: the program gives such elements.
     unsafe {
-        let values = own.pack(origin.cast(), own_count);
+        let values = own.pack(origin.cast(), own_count)?;
         fold(call, &win, &place, operator, &values, None)
     }
 }
@@ -377,19 +396,19 @@ unsafe fn get_accumulate<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(results.size() * result_count, place.len())?;
+    expect_equal(results.bytes(result_count)?, place.len())?;
     // SAFETY: the program gives such elements; those of the origin are not looked at if there is nothing
     // to do with them.
     unsafe {
         let values = if operator.op == Op::Nothing {
-            vec![0u8; place.len()]
+            numbers::zeroed(place.len())?
         } else {
             let own = Use::of(call.process, origin_type)?;
             let own_count = numbers::count(origin_count)?;
-            expect_equal(own.size() * own_count, place.len())?;
-            own.pack(origin.cast(), own_count)
+            expect_equal(own.bytes(own_count)?, place.len())?;
+            own.pack(origin.cast(), own_count)?
         };
-        let mut before = vec![0u8; place.len()];
+        let mut before = numbers::zeroed(place.len())?;
         fold(call, &win, &place, operator, &values, Some(&mut before))?;
         results.unpack(&before, result.cast(), result_count);
     }

@@ -1,8 +1,8 @@
 //! When accesses are allowed, and what they have seen afterwards (MPI-4.1 section 12.5).
 //!
 //! Accesses are done when they return, so an epoch only has to order them: by a barrier, by messages, or
-//! by a lock in the heap of the rank whose part it is. After a fence, which may begin an epoch or end the
-//! last one, any other kind of epoch may begin.
+//! by a lock in the heap of the rank whose part it is. In which epoch what may be called says the core
+//! (`vrt_core::rma::epoch`).
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -16,26 +16,13 @@ use vrt_core::mailbox::Pattern;
 use vrt_core::operation::{self, Sleep, yield_now_async};
 use vrt_core::pe::{self, Mode, Outbound, Room};
 use vrt_core::rma::control::LockKind;
+use vrt_core::rma::epoch::{Epoch, Step, WrongEpoch};
 use vrt_core::rma::remote;
 
 use super::{Window, find};
 use crate::buffer::UNTYPED;
 use crate::call::{Call, functions};
-use crate::fault::{Outcome, refuse};
-
-/// What an access epoch allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Epoch {
-    None,
-    /// Everything, between two fences.
-    Fence,
-    /// The ranks of `MPI_Win_start`.
-    Started,
-    /// The ranks that are locked.
-    Locked,
-    /// Everything.
-    LockedAll,
-}
+use crate::fault::{Fault, Outcome, fault, refuse};
 
 functions! {
     MPI_Win_fence(assert: c_int, win: MPI_Win) on Win(win) = fence;
@@ -55,6 +42,12 @@ functions! {
     MPI_Win_sync(win: MPI_Win) on Win(win) = sync;
 }
 
+impl From<WrongEpoch> for Box<Fault> {
+    fn from(error: WrongEpoch) -> Box<Fault> {
+        fault(MPI_ERR_RMA_SYNC, error.to_string())
+    }
+}
+
 /// Waits for all ranks of a window.
 pub(super) fn barrier_of(call: Call, win: &Rc<Window>) -> Outcome {
     memory_fence(Ordering::SeqCst);
@@ -72,11 +65,7 @@ pub(super) fn barrier_of(call: Call, win: &Rc<Window>) -> Outcome {
 impl Window {
     /// Refuses an access that the epoch does not allow.
     pub(super) fn expect_access(&self, rank: c_int) -> Outcome {
-        let allowed = match self.epoch.get() {
-            Epoch::Fence | Epoch::LockedAll => true,
-            Epoch::Started | Epoch::Locked => self.accessed.borrow().contains(&rank),
-            Epoch::None => false,
-        };
+        let allowed = self.epoch.get().lets_access(|| self.accessed.borrow().contains(&rank));
         if !allowed {
             refuse!(
                 MPI_ERR_RMA_SYNC,
@@ -87,15 +76,8 @@ impl Window {
         Ok(())
     }
 
-    fn expect_epoch(&self, allowed: &[Epoch]) -> Outcome {
-        if !allowed.contains(&self.epoch.get()) {
-            refuse!(
-                MPI_ERR_RMA_SYNC,
-                "this epoch does not allow it: {:?}, allowed are {allowed:?}",
-                self.epoch.get()
-            );
-        }
-        Ok(())
+    fn expect_epoch(&self, step: Step) -> Outcome {
+        Ok(self.epoch.get().expect(step)?)
     }
 
     /// The ranks of a group, in this window's communicator.
@@ -182,7 +164,7 @@ const COMPLETED: c_int = 2;
 
 fn fence(call: Call, assert: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(&[Epoch::None, Epoch::Fence])?;
+    win.expect_epoch(Step::Fence)?;
     barrier_of(call, &win)?;
     let ends = assert & MPI_MODE_NOSUCCEED != 0;
     win.epoch.set(if ends { Epoch::None } else { Epoch::Fence });
@@ -202,7 +184,7 @@ fn post(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
 
 fn start(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(&[Epoch::None, Epoch::Fence])?;
+    win.expect_epoch(Step::Start)?;
     let ranks = win.ranks_of(call, group)?;
     win.hear(call, &ranks, POSTED)?;
     memory_fence(Ordering::SeqCst);
@@ -213,7 +195,7 @@ fn start(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
 
 fn complete(call: Call, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(&[Epoch::Started])?;
+    win.expect_epoch(Step::Complete)?;
     win.epoch.set(Epoch::None);
     let ranks = win.accessed.take();
     memory_fence(Ordering::SeqCst);
@@ -259,7 +241,7 @@ fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome
     if rank == MPI_PROC_NULL {
         return Ok(());
     }
-    win.expect_epoch(&[Epoch::None, Epoch::Fence, Epoch::Locked])?;
+    win.expect_epoch(Step::Lock)?;
     let at = win.rank(rank)?;
     let is_locked = win.epoch.get() == Epoch::Locked && win.accessed.borrow().contains(&rank);
     if is_locked {
@@ -294,7 +276,7 @@ fn unlock(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
 
 fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(&[Epoch::None, Epoch::Fence])?;
+    win.expect_epoch(Step::LockAll)?;
     let acquire = async {
         for rank in 0..win.targets.len() {
             win.acquire(LockKind::Shared, rank, call).await?;
@@ -309,7 +291,7 @@ fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
 
 fn unlock_all(call: Call, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(&[Epoch::LockedAll])?;
+    win.expect_epoch(Step::UnlockAll)?;
     win.epoch.set(Epoch::None);
     (0..win.targets.len()).try_for_each(|rank| win.release(rank, call))?;
     win.turns.count();
@@ -321,16 +303,18 @@ fn flush(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
     if rank != MPI_PROC_NULL {
         win.rank(rank)?;
+        win.expect_epoch(Step::Flush)?;
+        win.expect_access(rank)?;
     }
-    expect_passive(&win)
+    flushed(&win)
 }
 
 fn flush_all(call: Call, win: MPI_Win) -> Outcome {
-    expect_passive(&*find(call, win)?)
+    flushed(&*find(call, win)?)
 }
 
-fn expect_passive(win: &Window) -> Outcome {
-    win.expect_epoch(&[Epoch::Locked, Epoch::LockedAll])?;
+fn flushed(win: &Window) -> Outcome {
+    win.expect_epoch(Step::Flush)?;
     memory_fence(Ordering::SeqCst);
     win.turns.count();
     Ok(())

@@ -11,9 +11,10 @@ use vrt_core::operation::{self, Turns};
 use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{Elsewhere, Target};
 use vrt_core::rma::control::Control;
+use vrt_core::rma::epoch::Epoch;
 use vrt_slot::Arena;
 
-use super::epoch::{self, Epoch};
+use super::epoch;
 use super::{Part, Window, find};
 use crate::attribute::Attributes;
 use crate::call::{Call, functions};

@@ -6,12 +6,14 @@
 mod places;
 mod program;
 
+mod arithmetic;
 mod asked;
 mod collectives;
 mod communicators;
 mod cpp;
 mod descriptors;
 mod endings;
+mod extremes;
 mod globals;
 mod libc_state;
 mod linked;

@@ -146,7 +146,9 @@ pub(super) fn find_map<R>(
     entries().find_map(|entry| {
         let seen = entry.state.load(Ordering::Acquire);
         let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
-        (seen >> 32 == kind as u64 + 1).then(|| f(key, len, (seen as u32).wrapping_sub(1))).flatten()
+        (seen >> 32 == kind as u64 + 1)
+            .then(|| f(key, len, (seen as u32).wrapping_sub(1)))
+            .flatten()
     })
 }
 

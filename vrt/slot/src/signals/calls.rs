@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::Ordering;
 
 use super::{
-    Action, Caller, For, Info, bit, by_default, caller, existing, fail, is_handled, is_signal, kernel,
-    slot_of_caller, store_set, word_of,
+    Action, Caller, For, Info, bit, by_default, caller, existing, fail, is_handled, is_signal,
+    kernel, slot_of_caller, store_set, word_of,
 };
 use crate::interpose::Real;
 use crate::{forked, image_thread};
@@ -377,13 +377,7 @@ unsafe extern "C-unwind" fn sigqueue(
     if let Some(status) = signal_parent(process, signal) {
         return status;
     }
-    libcs!(
-        c"sigqueue",
-        fn(libc::pid_t, c_int, libc::sigval) -> c_int,
-        process,
-        signal,
-        value
-    )
+    libcs!(c"sigqueue", fn(libc::pid_t, c_int, libc::sigval) -> c_int, process, signal, value)
 }
 
 /// Signals a thread of the rank's by libc's identity. None: that of none.
@@ -466,13 +460,9 @@ unsafe extern "C-unwind" fn tgkill(
 ) -> c_int {
     match signal_number(process, number, signal) {
         Some(status) => status,
-        None => libcs!(
-            c"tgkill",
-            fn(libc::pid_t, libc::pid_t, c_int) -> c_int,
-            process,
-            number,
-            signal
-        ),
+        None => {
+            libcs!(c"tgkill", fn(libc::pid_t, libc::pid_t, c_int) -> c_int, process, number, signal)
+        }
     }
 }
 

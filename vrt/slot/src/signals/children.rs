@@ -18,16 +18,19 @@ pub(super) fn have_changed() -> bool {
 /// The kernel's signal has come.
 pub(super) fn came(info: &libc::siginfo_t) {
     HAVE_CHANGED.store(true, Ordering::SeqCst);
-    let is_stop = matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_CONTINUED | libc::CLD_TRAPPED);
+    let is_stop =
+        matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_CONTINUED | libc::CLD_TRAPPED);
     // SAFETY: the kernel gave it, for a child.
-    let child = unsafe { Info {
-        signal: libc::SIGCHLD,
-        code: info.si_code,
-        pid: info.si_pid(),
-        uid: info.si_uid(),
-        status: info.si_status(),
-        value: 0,
-    } };
+    let child = unsafe {
+        Info {
+            signal: libc::SIGCHLD,
+            code: info.si_code,
+            pid: info.si_pid(),
+            uid: info.si_uid(),
+            status: info.si_status(),
+            value: 0,
+        }
+    };
     if is_stop && let Some(slot) = processes::owner_of(child.pid) {
         tell(slot, child);
     }

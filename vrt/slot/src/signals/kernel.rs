@@ -147,7 +147,10 @@ fn nudge_again(slot: &SlotHeader) {
             let is_soon = TIMES.fetch_add(1, Ordering::Relaxed) < SOON;
             spec.it_value.tv_nsec = if is_soon { AGAIN } else { AT_LAST };
             let spec = (&raw const spec) as usize;
-            system_call(libc::SYS_timer_settime, [RETRY.load(Ordering::Relaxed) as usize, 0, spec, 0]);
+            system_call(
+                libc::SYS_timer_settime,
+                [RETRY.load(Ordering::Relaxed) as usize, 0, spec, 0],
+            );
         }
     }
 }
@@ -480,11 +483,7 @@ unsafe extern "C-unwind" fn on_child(_: c_int, info: *mut libc::siginfo_t, conte
 }
 
 /// A rank has written to a pipe that nobody reads: it has done so itself, just now.
-unsafe extern "C-unwind" fn on_pipe(
-    signal: c_int,
-    _: *mut libc::siginfo_t,
-    context: *mut c_void,
-) {
+unsafe extern "C-unwind" fn on_pipe(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     if heap_in_use().is_null() && image_thread::base().is_none() {
         return;
     }
@@ -577,12 +576,9 @@ mod tests {
 
     #[test]
     fn what_a_nudge_bears_is_read_back() {
-        for bears in [
-            Bears::Timer(0, 0),
-            Bears::Timer(u32::MAX, 35),
-            Bears::Signal(7, 64),
-            Bears::Nothing,
-        ] {
+        for bears in
+            [Bears::Timer(0, 0), Bears::Timer(u32::MAX, 35), Bears::Signal(7, 64), Bears::Nothing]
+        {
             assert_eq!(Bears::of(bears.word()), bears);
         }
     }

@@ -333,9 +333,7 @@ impl Signals {
     /// What waits for a thread, as a set.
     fn waiting_for(&self, thread: &ThreadSignals) -> u64 {
         // SAFETY: the sets alone are read; what another thread writes meanwhile, it tells afterwards.
-        unsafe {
-            (*thread.pending.get()).set() | (*self.pending.get()).set()
-        }
+        unsafe { (*thread.pending.get()).set() | (*self.pending.get()).set() }
     }
 
     fn is_deliverable(&self, thread: &ThreadSignals) -> bool {

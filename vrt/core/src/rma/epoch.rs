@@ -1,0 +1,92 @@
+//! Which epochs of a window a call may begin, need or end (MPI-4.1 section 12.5).
+//!
+//! ```text
+//! None <-> Fence    : a fence begins an epoch, unless it says that nothing succeeds it
+//! None, Fence -> Started -> None     : start, complete
+//! None, Fence -> Locked -> None      : lock, the last unlock
+//! None, Fence -> LockedAll -> None   : lock_all, unlock_all
+//! ```
+//!
+//! A fence ends one epoch and begins another; one in which nothing is accessed is no epoch (section 12.5.1), so that
+//! after a fence any other kind of epoch may begin.
+
+/// What an access epoch allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epoch {
+    /// Nothing.
+    None,
+    /// Everything, between two fences.
+    Fence,
+    /// The ranks that it was started for.
+    Started,
+    /// The ranks that are locked.
+    Locked,
+    /// Everything.
+    LockedAll,
+}
+
+/// A call that is allowed in some epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// `MPI_Win_fence`
+    Fence,
+    /// `MPI_Win_start`
+    Start,
+    /// `MPI_Win_complete`
+    Complete,
+    /// `MPI_Win_lock`
+    Lock,
+    /// `MPI_Win_lock_all`
+    LockAll,
+    /// `MPI_Win_unlock_all`
+    UnlockAll,
+    /// `MPI_Win_flush` and its kin
+    Flush,
+}
+
+/// A call that the epoch does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this epoch does not allow it: {epoch:?}, allowed are {:?}", step.allowed())]
+pub struct WrongEpoch {
+    /// In which epoch it was called.
+    pub epoch: Epoch,
+    /// What was called.
+    pub step: Step,
+}
+
+impl Step {
+    /// The epochs in which it is allowed.
+    pub const fn allowed(self) -> &'static [Epoch] {
+        match self {
+            Step::Fence | Step::Start | Step::LockAll => &[Epoch::None, Epoch::Fence],
+            Step::Lock => &[Epoch::None, Epoch::Fence, Epoch::Locked],
+            Step::Complete => &[Epoch::Started],
+            Step::UnlockAll => &[Epoch::LockedAll],
+            Step::Flush => &[Epoch::Locked, Epoch::LockedAll],
+        }
+    }
+}
+
+impl Epoch {
+    /// Whether a call is allowed.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn expect(self, step: Step) -> Result<(), WrongEpoch> {
+        match step.allowed().contains(&self) {
+            true => Ok(()),
+            false => Err(WrongEpoch { epoch: self, step }),
+        }
+    }
+
+    /// Whether the memory of a rank may be accessed; `listed` says whether it is one of those that the epoch was
+    /// started for or that are locked.
+    #[inline]
+    pub fn lets_access(self, listed: impl FnOnce() -> bool) -> bool {
+        match self {
+            Epoch::None => false,
+            Epoch::Fence | Epoch::LockedAll => true,
+            Epoch::Started | Epoch::Locked => listed(),
+        }
+    }
+}

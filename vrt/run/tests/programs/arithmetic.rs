@@ -1,0 +1,7 @@
+//! Sums and products of numbers that programs give.
+
+use crate::program::Program;
+
+const ARITHMETIC: Program = Program::new("arithmetic.c");
+
+in_places! { ARITHMETIC, 6, |_| (); still, between_nodes }
