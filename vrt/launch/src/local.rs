@@ -104,7 +104,7 @@ fn run(
         id: 0,
         uid: NEXT_UID.fetch_add(1, Ordering::Relaxed),
         shared,
-        events: Events { wake: vec![event.as_raw_fd()], own: event.as_raw_fd() },
+        events: Events { wake: [event.as_raw_fd()].into(), own: event.as_raw_fd() },
         remote: None,
         options: Options { local: true, ..config.options() },
         extensions: Parts::alone(&config)?.of_pe(0, &shared),

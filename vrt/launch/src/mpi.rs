@@ -239,7 +239,7 @@ impl MpiWorld {
             )),
             _ => {}
         }
-        let events = Events { wake, own: into_raw(event_read) };
+        let events = Events { wake: wake.into(), own: into_raw(event_read) };
         // Whoever is opened from stays until all have opened.
         self.processes.barrier();
         self.take_canary();

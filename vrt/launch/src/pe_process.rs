@@ -1,7 +1,8 @@
 //! The life of a PE process, from the fork to its end.
 
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::config::{Config, Core};
@@ -34,7 +35,7 @@ pub(super) struct PeInit<'a> {
     pub(super) options: Options,
     pub(super) arena: &'static Arena,
     pub(super) shared: Shared,
-    pub(super) events: &'a [OwnedFd],
+    pub(super) events: &'a Arc<[RawFd]>,
     pub(super) report: RawFd,
     pub(super) core: Option<usize>,
     pub(super) program: Program,
@@ -55,10 +56,7 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
         id,
         uid: id + 1,
         shared,
-        events: Events {
-            wake: events.iter().map(AsRawFd::as_raw_fd).collect(),
-            own: events[id as usize].as_raw_fd(),
-        },
+        events: Events { wake: events.clone(), own: events[id as usize] },
         remote: None,
         options,
         extensions: parts.of_pe(id, &shared),

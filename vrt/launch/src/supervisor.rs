@@ -7,7 +7,8 @@
 //! Somebody may look at the job meanwhile: SIGUSR1 has it print who waits for what (`waits`); SIGIO is that
 //! somebody wants to see more, which another process shows (`monitor`).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, available_cores};
@@ -50,9 +51,10 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let (report, report_write) = pipe()?;
     let signals = Signals::block();
     let memory_kills = MemoryKills::watch();
-    let looker = Looker::new(shared, events.iter().map(AsRawFd::as_raw_fd).collect());
+    let numbers: Arc<[RawFd]> = events.iter().map(AsRawFd::as_raw_fd).collect();
+    let looker = Looker::new(shared, numbers.to_vec());
     let mut monitor = Monitor::begin(config, looker)?;
-    let pids = fork_all(config, program, arena, shared, &events, &report_write)?;
+    let pids = fork_all(config, program, arena, shared, &numbers, &report_write)?;
     drop(report_write);
     monitor.listen();
     let mut job = Job { config, shared, pids, report, memory_kills, monitor };
@@ -251,7 +253,7 @@ fn fork_all(
     program: Program,
     arena: &'static Arena,
     shared: Shared,
-    events: &[OwnedFd],
+    events: &Arc<[RawFd]>,
     report: &OwnedFd,
 ) -> Result<Vec<(libc::pid_t, u32)>, LaunchError> {
     // What is buffered now would be printed by every copy.

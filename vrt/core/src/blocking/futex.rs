@@ -343,7 +343,10 @@ fn suspend_at(call: Call, bits: u32, deadline: Option<u64>, parked: bool) -> c_l
 /// Counts a rank of the calling PE that waits for a word of the arena, for the other PEs to see.
 fn count_waiting(address: usize, count: impl Fn(&AtomicU32) -> u32) {
     if Arena::contains(address) {
-        pe::with(|pe| count(&pe.engine.block().waiting[pe::bucket(address)]));
+        pe::with(|pe| {
+            count(pe.engine.shared.waiting_in_node());
+            count(&pe.engine.block().waiting[pe::bucket(address)]);
+        });
     }
 }
 

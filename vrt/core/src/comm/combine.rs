@@ -4,7 +4,8 @@
 //! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
 //! 64 ranks on 2 PEs exchange two packets, not 63 messages.
 //!
-//! What a PE has are *parts* of a fixed tree over rank numbers; see `parts`.
+//! What a PE has are *parts* of a fixed tree over rank numbers; see `parts`. Where PEs are many, they do not send
+//! to each other but along a tree of PEs; see `relay`.
 //!
 //! ```text
 //! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
@@ -22,9 +23,10 @@
 
 use std::rc::Rc;
 
-use crate::comm::groups::{self, Groups};
+use crate::comm::groups::{self, Groups, Taking};
 use crate::comm::guests::{self, Contributions, Guests};
 use crate::comm::parts::{EVERYBODY, Subtree};
+use crate::comm::relay::Relay;
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::comm::under_way::{Key, UnderWay};
 use crate::layout::Signature;
@@ -347,7 +349,8 @@ impl Combining {
             && !known.agrees_with(spec)
         {
             let known = *known;
-            self.spread_conflict(core, spec, &known, number);
+            let both = [spec.disagreement(), known.disagreement()];
+            self.spread_conflict(core, spec, both, number);
             // Those that wait hear of this one, and this one hears of them.
             self.under_way.get((context, number)).conflict = Some(spec.disagreement());
             self.report_conflict(core, context, number);
@@ -392,6 +395,13 @@ impl Combining {
             || operation.others.is_some_and(|others| others != theirs)
         {
             operation.conflict = Some(theirs);
+            let known = operation.spec.filter(|_| operation.relay.is_some());
+            if let Some(known) = known
+                && len > 0
+            {
+                // Those that it does not come to hear of it from here; they do not say it again.
+                self.spread_conflict(core, &known, [known.disagreement(), theirs], packet.sequence);
+            }
             self.report_conflict(core, packet.context, packet.sequence);
             return false;
         }
@@ -431,13 +441,19 @@ impl Combining {
         }
     }
 
-    /// Ranks of this PE disagree about what an operation is: other PEs get both opinions.
+    /// Ranks disagree about what an operation is: other PEs of its group get both opinions.
     #[cold]
-    fn spread_conflict(&mut self, core: &mut Core, one: &Spec, other: &Spec, number: u32) {
-        for &target in self.groups.elsewhere(one).iter() {
-            for spec in [one, other] {
+    fn spread_conflict(
+        &mut self,
+        core: &mut Core,
+        spec: &Spec,
+        opinions: [Disagreement; 2],
+        number: u32,
+    ) {
+        for &target in self.groups.elsewhere(spec).iter() {
+            for opinion in opinions {
                 let mut packet = Packet::new(Kind::Collective, 0, 0);
-                spec.disagreement().write_to(&mut packet);
+                opinion.write_to(&mut packet);
                 packet.context = spec.context;
                 packet.sequence = number;
                 // SAFETY: nothing lies beside a packet without data.
@@ -476,15 +492,29 @@ impl Combining {
         if rooted && *targets == [core.id] {
             return;
         }
+        let operation = self.under_way.get((spec.context, number));
+        if operation.relay.is_some() {
+            // Parts go on when those below this PE are there, too.
+            return;
+        }
+        operation.fold();
+        self.send_parts_to(core, spec, number, &targets);
+        if rooted {
+            // The root's PE has it all now; nobody waits here.
+            self.close(spec.context, number);
+        }
+    }
+
+    /// Sends the parts that this PE has.
+    fn send_parts_to(&mut self, core: &mut Core, spec: &Spec, number: u32, targets: &[u32]) {
         let mut bytes = std::mem::take(&mut self.outgoing);
         let operation = self.under_way.get((spec.context, number));
-        operation.fold();
         let mut packet = Packet::new(Kind::Collective, 0, 0);
         spec.disagreement().write_to(&mut packet);
         packet.context = spec.context;
         packet.sequence = number;
         if spec.is_long() {
-            operation.send_long_parts(&mut core.net, spec, &targets, packet);
+            operation.send_long_parts(&mut core.net, spec, targets, packet);
         }
         let short: &[Subtree] = if spec.is_long() { &[] } else { &operation.parts };
         let mut parts = short.iter().peekable();
@@ -501,15 +531,33 @@ impl Combining {
             if bytes.len() <= INLINE {
                 packet.data.0[..bytes.len()].copy_from_slice(&bytes);
             }
-            for target in targets.iter() {
+            for target in targets {
                 // SAFETY: `bytes` is what lies beside the packet, if anything does.
                 unsafe { core.net.send(*target as usize, &packet, bytes.as_ptr()) };
             }
         }
         self.outgoing = bytes;
-        if rooted {
-            // The root's PE has it all now; nobody waits here.
-            self.close(spec.context, number);
+    }
+
+    /// Sends on what has come along the tree of PEs, if that is all that was awaited; whether the result is there.
+    #[inline(never)]
+    fn pass_on(&mut self, core: &mut Core, spec: &Spec, number: u32, relay: &Relay) -> bool {
+        let operation = self.under_way.get((spec.context, number));
+        let awaited = if operation.has_passed_up { spec.size } else { relay.ranks };
+        if operation.arrived < operation.here || operation.covered(spec.size) < awaited {
+            return false;
+        }
+        operation.take_over();
+        match relay.parent {
+            Some(parent) if !operation.has_passed_up => {
+                self.send_parts_to(core, spec, number, &[parent]);
+                self.under_way.get((spec.context, number)).pass_up();
+                false
+            }
+            _ => {
+                self.send_parts_to(core, spec, number, &relay.children);
+                true
+            }
         }
     }
 
@@ -520,9 +568,14 @@ impl Combining {
     unsafe fn finish_if_complete(&mut self, core: &mut Core, context: u32, number: u32) {
         let operation = self.under_way.get((context, number));
         let Some(spec) = operation.spec else { return };
-        if operation.covered(spec.size) < spec.size {
+        if let Some(relay) = operation.relay.clone() {
+            if !self.pass_on(core, &spec, number, &relay) {
+                return;
+            }
+        } else if operation.covered(spec.size) < spec.size {
             return;
         }
+        let operation = self.under_way.get((context, number));
         operation.covered_here = spec.size;
         operation.parts.append(&mut operation.remote);
         operation.fold();
@@ -583,9 +636,10 @@ impl Combining {
 impl Combining {
     /// The first rank of this PE has come to an operation.
     fn begin(&mut self, shared: Shared, id: u32, spec: &Spec, number: u32) {
-        let (here, first_here) = self.groups.begin(shared, id, spec);
+        let Taking { here, first_here, relay } = self.groups.begin(shared, id, spec);
         let operation = self.under_way.get((spec.context, number));
         operation.spec = Some(*spec);
+        operation.relay = relay.filter(|_| spec.is_relayed());
         operation.here = here;
         if let Some(first) = first_here
             && !matches!(spec.what, What::Broadcast)
@@ -593,7 +647,9 @@ impl Combining {
         {
             operation.make_room(first, spec.unit);
         }
-        operation.conflict = operation.others.filter(|others| *others != spec.disagreement());
+        // Packets that differ may have come before any rank of this PE.
+        let said = [operation.others, operation.conflict].into_iter().flatten();
+        operation.conflict = said.into_iter().find(|others| *others != spec.disagreement());
     }
 
     /// All ranks of this PE have come, and what they wait for is done.

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::comm::combine::Combining;
+use crate::comm::relay::Relay;
 use crate::comm::spec::Spec;
 use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::net::parcel::{self, Parcel, Topic};
@@ -45,11 +46,24 @@ struct Group {
     first_here: Option<u32>,
     /// Other PEs that have some.
     elsewhere: Rc<[u32]>,
+    /// How these are reached, if they are many.
+    relay: Option<Rc<Relay>>,
     /// Members of this PE that have dropped the communicator.
     left: u32,
     /// Contributions that have come, and those that ranks which left say they made.
     came: u32,
     announced: u32,
+}
+
+/// Who takes part in an operation, as a PE has to know.
+#[derive(Debug)]
+pub(super) struct Taking {
+    /// Ranks of this PE.
+    pub(super) here: u32,
+    /// The first of them, if they follow each other.
+    pub(super) first_here: Option<u32>,
+    /// How other PEs are reached, if they are many.
+    pub(super) relay: Option<Rc<Relay>>,
 }
 
 /// What a rank that is elsewhere tells its home PE.
@@ -79,10 +93,11 @@ impl Group {
             .filter(|first| elsewhere[*first..][..here as usize].iter().all(|pe| *pe == id))
             .map(|first| first as u32);
         elsewhere.sort_unstable();
+        let relay = Relay::of(id, &elsewhere);
         elsewhere.dedup();
         elsewhere.retain(|pe| *pe != id);
         let elsewhere = elsewhere.into();
-        Group { known: true, members, here, first_here, elsewhere, ..Group::default() }
+        Group { known: true, members, here, first_here, elsewhere, relay, ..Group::default() }
     }
 
     /// The same, where members may have left before.
@@ -91,25 +106,28 @@ impl Group {
         *self = Group { left, came, announced, ..known };
     }
 
+    fn taking(&self) -> Taking {
+        Taking { here: self.here, first_here: self.first_here, relay: self.relay.clone() }
+    }
+
     fn is_over(&self) -> bool {
         self.known && self.left == self.here && self.came == self.announced
     }
 }
 
 impl Groups {
-    /// A rank takes part in an operation: the number of those of this PE that will, and the first
-    /// of them if they follow each other.
-    pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> (u32, Option<u32>) {
+    /// A rank takes part in an operation: what this PE has to know of the group.
+    pub(super) fn begin(&mut self, shared: Shared, id: u32, spec: &Spec) -> Taking {
         let key = (spec.context, spec.first);
         if let Some(group) = self.0.get(&key)
             && group.known
         {
-            return (group.here, group.first_here);
+            return group.taking();
         }
         debug_assert_ne!(spec.first, REGISTERED, "a group is registered before it is used");
         let group = self.0.entry(key).or_default();
         group.make_known(Group::new(shared, id, Vec::new(), spec.first..spec.first + spec.size));
-        (group.here, group.first_here)
+        group.taking()
     }
 
     /// Whether members of an operation's group began on this PE, as far as that is known here: of registered
@@ -311,7 +329,7 @@ mod tests {
             if first == REGISTERED {
                 groups.join(shared, 0, CONTEXT, &[0, 1, 2, 3]);
             }
-            assert_eq!(groups.begin(shared, 0, &spec).0, 2);
+            assert_eq!(groups.begin(shared, 0, &spec).here, 2);
             groups.leave(CONTEXT, first, 1);
             groups.contributed(&spec, 1);
             assert_eq!(groups.made(), 1);
@@ -328,7 +346,8 @@ mod tests {
         let spec = spec(CONTEXT, 0);
         groups.leave(CONTEXT, 0, 2);
         groups.leave(CONTEXT, 0, 2);
-        assert_eq!(groups.begin(shared, 0, &spec), (2, Some(0)));
+        let taking = groups.begin(shared, 0, &spec);
+        assert_eq!((taking.here, taking.first_here), (2, Some(0)));
         groups.contributed(&spec, 2);
         groups.begin(shared, 0, &spec);
         assert_eq!(groups.made(), 1);

@@ -38,6 +38,7 @@ pub mod operator;
 mod parts;
 pub mod reduce_op;
 mod reductions;
+mod relay;
 pub mod shape;
 mod spec;
 pub mod table;

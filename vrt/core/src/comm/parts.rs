@@ -14,8 +14,10 @@
 //! come in order one for each level of the tree.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::comm::operator::Pair;
+use crate::comm::relay::Relay;
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::pe::copy_short;
 
@@ -51,6 +53,10 @@ pub(super) struct CombineState {
     /// What the other PEs say that it is.
     pub(super) others: Option<Disagreement>,
     pub(super) waiting: Vec<Waiting>,
+    /// How other PEs are reached, if they are many.
+    pub(super) relay: Option<Rc<Relay>>,
+    /// What is below this PE has gone to its parent: what comes now is the result.
+    pub(super) has_passed_up: bool,
     /// Whether it is found by its key when another one is current.
     pub(super) is_listed: bool,
 }
@@ -114,6 +120,21 @@ impl CombineState {
         let remote = self.remote.iter();
         let remote = remote.map(|p| p.start.saturating_add(1 << p.level).min(size) - p.start);
         self.covered_here + remote.sum::<u32>()
+    }
+
+    /// What has come from other PEs becomes this PE's own.
+    pub(super) fn take_over(&mut self) {
+        self.fold();
+        self.parts.append(&mut self.remote);
+        self.fold();
+    }
+
+    /// All that was there has gone to the parent, which sends the result.
+    pub(super) fn pass_up(&mut self) {
+        self.parts.clear();
+        self.data.clear();
+        self.covered_here = 0;
+        self.has_passed_up = true;
     }
 
     /// Folds what can be folded now; see the module's text for the order.
@@ -285,6 +306,8 @@ impl CombineState {
         self.covered_here = 0;
         self.conflict = None;
         self.others = None;
+        self.relay = None;
+        self.has_passed_up = false;
     }
 }
 

@@ -87,6 +87,12 @@ impl Spec {
         self.root.is_some() && !matches!(self.what, What::Broadcast) && !self.is_long()
     }
 
+    /// Whether PEs pass it along a tree where they are many: all of them get all, folded or side by side.
+    pub(super) fn is_relayed(&self) -> bool {
+        let is_for_all = matches!(self.what, What::Reduce(_) | What::Concatenate);
+        is_for_all && !self.is_long() && !self.is_rooted()
+    }
+
     /// Bytes of the result.
     pub(super) fn result_len(&self) -> usize {
         if matches!(self.what, What::Concatenate) {

@@ -1,5 +1,6 @@
 //! What a PE sends: through rings in shared memory to the PEs of its node, through a
-//! [`Remote`] transport to those that share no memory with it, if there are such.
+//! [`Remote`] transport to those that share no memory with it, if there are such. A *lane* to a PE is made with the
+//! first packet to it.
 //!
 //! A ring that is full does not block anybody: what does not fit waits in the PE's *backlog* for
 //! that destination, in order, and goes out when there is room. A waiting message of a rank is
@@ -7,12 +8,15 @@
 //! flood each other both go on receiving, and no memory grows with the flood.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use vrt_shm::{Consumer, Producer, Sleep};
+use vrt_shm::Sleep;
 
 use crate::net::clocked::Clocked;
 use crate::net::remote::Remote;
-use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use crate::net::rings::{RING_BYTES, Sender};
+use crate::net::shared::{NEW_RINGS, Shared};
 use crate::net::{INLINE, Kind, Packet};
 
 /// Longest data that goes beside one packet.
@@ -27,7 +31,10 @@ const _: () = assert!(MAX_PAYLOAD <= RING_BYTES / 4);
 pub struct Outgoing {
     shared: Shared,
     me: usize,
-    lanes: Vec<Lane>,
+    /// By the PE; those to which something was sent.
+    lanes: Vec<Option<Box<Lane>>>,
+    /// The PEs of the lanes that there are.
+    made: Vec<u32>,
     /// How many lanes have a backlog.
     backlogged: usize,
     events: Events,
@@ -38,7 +45,7 @@ pub struct Outgoing {
 /// Event descriptors, on which PEs sleep that also wait for the outside.
 pub struct Events {
     /// To wake each PE of the node; -1 for others.
-    pub wake: Vec<i32>,
+    pub wake: Arc<[i32]>,
     /// What this PE waits for.
     pub own: i32,
 }
@@ -51,9 +58,7 @@ struct Lane {
 
 /// How a PE is reached.
 enum Route {
-    /// It is this one.
-    Own,
-    Ring(Producer<'static, RING_CELLS, RING_BYTES>),
+    Ring(Sender),
     Remote,
 }
 
@@ -70,40 +75,41 @@ pub struct QueuedPacket {
 }
 
 impl Outgoing {
-    /// The sending ends of PE `me`. They are made once: each ring has one producer.
-    pub(crate) fn new(
+    /// The sending ends of PE `me`, which are made when they are needed.
+    ///
+    /// # Safety
+    /// It is made once.
+    pub(crate) unsafe fn new(
         shared: Shared,
         me: usize,
         events: Events,
         remote: Option<Box<dyn Remote>>,
     ) -> Outgoing {
-        let ring = |to| has_ring(&shared, remote.is_some(), me, to);
-        let lanes = (0..shared.pes())
-            .map(|to| Lane {
-                pe: to,
-                way: match to {
-                    to if to == me => Route::Own,
-                    // SAFETY: this PE alone sends from `me`, and the rings are fresh.
-                    to if ring(to) => Route::Ring(unsafe { Producer::new(shared.ring(me, to)) }),
-                    _ => Route::Remote,
-                },
-                backlog: VecDeque::new(),
-            })
-            .collect();
-        Outgoing { shared, me, lanes, backlogged: 0, events, remote: remote.map(Clocked::new) }
+        let (lanes, remote) = (none_for_each(shared.pes()), remote.map(Clocked::new));
+        Outgoing { shared, me, lanes, made: Vec::new(), backlogged: 0, events, remote }
     }
 
-    /// The receiving ends that belong to `me`, each with the PE that sends.
-    pub(crate) fn consumers(
-        shared: Shared,
-        me: usize,
-        remote: bool,
-    ) -> Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)> {
-        (0..shared.pes())
-            .filter(|from| has_ring(&shared, remote, me, *from))
-            // SAFETY: this PE alone receives at `me`, and the rings are fresh.
-            .map(|from| (from as u32, unsafe { Consumer::new(shared.ring(from, me)) }))
-            .collect()
+    /// Makes the lane to a PE.
+    #[cold]
+    fn make_lane(&mut self, pe: usize) {
+        assert_ne!(pe, self.me, "a PE sends nothing to itself");
+        let has_ring = self.remote.is_none() || self.shared.is_near(pe as u32);
+        let way = if has_ring {
+            // SAFETY: this PE alone has these sending ends (`new`), and has no lane there yet.
+            let sender = unsafe { self.shared.open_ring(self.me as u32, pe as u32) };
+            self.shared.pe(pe).signals.fetch_or(NEW_RINGS, Ordering::SeqCst);
+            self.wake(pe);
+            Route::Ring(sender)
+        } else {
+            Route::Remote
+        };
+        self.lanes[pe] = Some(Box::new(Lane { pe, way, backlog: VecDeque::new() }));
+        self.made.push(pe as u32);
+    }
+
+    /// The lanes that there are.
+    fn made(&self) -> impl Iterator<Item = &Lane> {
+        self.made.iter().filter_map(|pe| self.lanes[*pe as usize].as_deref())
     }
 
     /// The way to PEs that share no memory with this one, if there are such.
@@ -116,7 +122,7 @@ impl Outgoing {
     #[inline(always)]
     pub fn flush_lane(&mut self, pe: usize) {
         if let Some(remote) = &mut self.remote
-            && matches!(self.lanes[pe].way, Route::Remote)
+            && self.lanes[pe].as_ref().is_some_and(|lane| matches!(lane.way, Route::Remote))
         {
             remote.flush_lane(pe);
         }
@@ -140,9 +146,9 @@ impl Outgoing {
 
     /// Packets sent to other PEs so far.
     pub fn sent(&self) -> u64 {
-        let rings = self.lanes.iter().map(|lane| match &lane.way {
-            Route::Ring(producer) => producer.sent(),
-            Route::Own | Route::Remote => 0,
+        let rings = self.made().map(|lane| match &lane.way {
+            Route::Ring(sender) => sender.producer.sent(),
+            Route::Remote => 0,
         });
         rings.sum::<u64>() + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
     }
@@ -153,13 +159,17 @@ impl Outgoing {
     /// `data` is readable for `packet.payload()` bytes.
     #[inline]
     pub(crate) unsafe fn try_send(&mut self, pe: usize, packet: &Packet, data: *const u8) -> bool {
-        let lane = &mut self.lanes[pe];
+        let Some(lane) = &mut self.lanes[pe] else {
+            self.make_lane(pe);
+            // SAFETY: as the caller promises.
+            return unsafe { self.try_send(pe, packet, data) };
+        };
         if !lane.backlog.is_empty() {
             return false;
         }
         // SAFETY: as the caller promises.
         let sent = unsafe { lane.send(&mut self.remote, packet, data) };
-        if sent && matches!(self.lanes[pe].way, Route::Ring(_)) {
+        if sent && matches!(lane.way, Route::Ring(_)) {
             self.wake(pe);
         }
         sent
@@ -203,11 +213,16 @@ impl Outgoing {
     /// Finishes a request when what now waits for room has gone, at least for one PE. Returns
     /// whether anything waits.
     pub(crate) fn finish_when_sent(&mut self, rank: u32, request: u32) -> bool {
-        let last = self
-            .lanes
-            .iter_mut()
-            .find_map(|lane| lane.backlog.back_mut().filter(|waiting| waiting.done.is_none()));
-        last.map(|waiting| waiting.done = Some((rank, request))).is_some()
+        for pe in &self.made {
+            if let Some(lane) = &mut self.lanes[*pe as usize]
+                && let Some(waiting) = lane.backlog.back_mut()
+                && waiting.done.is_none()
+            {
+                waiting.done = Some((rank, request));
+                return true;
+            }
+        }
+        false
     }
 
     /// Sends `len` bytes at `data` in chunks like `packet` (whose first data word becomes the
@@ -259,7 +274,8 @@ impl Outgoing {
         if self.backlogged == 0 {
             return;
         }
-        for waiting in self.lanes.iter_mut().flat_map(|lane| &mut lane.backlog) {
+        let lanes = self.lanes.iter_mut().flatten();
+        for waiting in lanes.flat_map(|lane| &mut lane.backlog) {
             if waiting.done.is_none_or(|(of, _)| of != rank) || waiting.data.is_null() {
                 continue;
             }
@@ -271,7 +287,10 @@ impl Outgoing {
     }
 
     fn wait(&mut self, pe: usize, waiting: QueuedPacket) {
-        let lane = &mut self.lanes[pe];
+        let Some(lane) = &mut self.lanes[pe] else {
+            self.make_lane(pe);
+            return self.wait(pe, waiting);
+        };
         self.backlogged += usize::from(lane.backlog.is_empty());
         lane.backlog.push_back(waiting);
     }
@@ -287,8 +306,9 @@ impl Outgoing {
             return false;
         }
         let mut moved = false;
-        for pe in 0..self.lanes.len() {
-            let lane = &mut self.lanes[pe];
+        for at in 0..self.made.len() {
+            let pe = self.made[at] as usize;
+            let Some(lane) = &mut self.lanes[pe] else { continue };
             if lane.backlog.is_empty() {
                 continue;
             }
@@ -337,19 +357,18 @@ impl Outgoing {
 
     /// Publishes how much was sent, for the deadlock detector.
     pub(crate) fn publish_sent(&self) {
-        for (to, lane) in self.lanes.iter().enumerate() {
-            let sent = match &lane.way {
-                Route::Ring(producer) => producer.sent(),
-                Route::Own | Route::Remote => 0,
-            };
-            self.shared.sent(self.me, to).store(sent, std::sync::atomic::Ordering::Release);
+        for lane in self.made() {
+            if let Route::Ring(sender) = &lane.way {
+                sender.publish_sent();
+            }
         }
     }
 }
 
-/// Whether two PEs have rings between them.
-fn has_ring(shared: &Shared, remote: bool, me: usize, other: usize) -> bool {
-    me != other && (!remote || shared.node_of(me as u32) == shared.node_of(other as u32))
+/// So many times `None`, of which the system gives only pages that are written to.
+pub(crate) fn none_for_each<T>(n: usize) -> Vec<Option<Box<T>>> {
+    // SAFETY: `None` of a box is a null pointer.
+    unsafe { Box::<[Option<Box<T>>]>::new_zeroed_slice(n).assume_init() }.into_vec()
 }
 
 impl Lane {
@@ -368,9 +387,8 @@ impl Lane {
             len => unsafe { std::slice::from_raw_parts(data, len) },
         };
         match &mut self.way {
-            Route::Ring(producer) => producer.send(|cell| packet.write_to(cell), payload),
+            Route::Ring(sender) => sender.producer.send(|cell| packet.write_to(cell), payload),
             Route::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, payload)),
-            Route::Own => unreachable!("a PE sends nothing to itself"),
         }
     }
 

@@ -27,6 +27,7 @@ mod clocked;
 pub mod local;
 pub mod parcel;
 pub mod remote;
+pub(crate) mod rings;
 pub mod shared;
 pub mod view;
 

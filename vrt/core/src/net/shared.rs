@@ -9,7 +9,7 @@
 //! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
 //! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
 //! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
-//! | rings, one per ordered pair of PEs | producer and consumer | the deadlock detector |
+//! | [rings](super::rings) between PEs | producer and consumer | the deadlock detector |
 //! | what PEs and ranks do, if somebody asks ([`view`](super::view)) | the PE; the PE that has the rank | who asks |
 //!
 //! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
@@ -21,15 +21,9 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::net::rings::Link;
 use crate::net::view::{PeEntry, RankEntry};
-use vrt_shm::{Claims, Doorbell, Ending, Ring};
-
-/// Cells of a ring between two PEs.
-pub(crate) const RING_CELLS: usize = 256;
-/// Bytes of payload space beside them.
-pub(crate) const RING_BYTES: usize = 128 << 10;
-/// A ring between two PEs.
-pub(crate) type PeRing = Ring<RING_CELLS, RING_BYTES>;
+use vrt_shm::{Claims, Doorbell, Ending};
 
 /// The location of a rank that has ended.
 pub const ENDED: u32 = u32::MAX >> 1;
@@ -73,6 +67,8 @@ pub struct JobState {
     failed: AtomicU32,
     /// How often somebody has asked what PEs do.
     pub(crate) asked: AtomicU32,
+    /// Rings that PEs have opened.
+    rings: AtomicU32,
 }
 
 impl JobState {
@@ -139,12 +135,19 @@ pub struct PeBlock {
     pub signals: AtomicU64,
     /// Ranks of it that wait for words of the arena, by the words' buckets.
     pub waiting: [AtomicU32; WORD_BUCKETS],
+    /// The same of all PEs of its node, in whatever bucket, if it is the node's first.
+    waiting_in_node: AtomicU32,
+    /// The last ring that was opened to it and that it has not seen: its number and 1, or 0.
+    new_rings: AtomicU32,
     /// A copy of the PE in which others can take part: see `pe::sharing`.
     pub(crate) copying: Claims,
 }
 
+/// In [`PeBlock::signals`]: a ring was opened to the PE. The bits below are those of `pe::inject`.
+pub(crate) const NEW_RINGS: u64 = 1 << 63;
+
 /// Buckets of words that ranks wait for.
-pub(crate) const WORD_BUCKETS: usize = 61;
+pub(crate) const WORD_BUCKETS: usize = 60;
 
 /// Whether a PE has anything to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +180,12 @@ pub struct Shared {
     locations: usize,
     leases: usize,
 }
+
+// SAFETY: what lies there is made of atomics, and of rings, whose ends `open_ring` and `take_new_rings` give to one
+// PE each; whoever unmaps it promises that nobody uses it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
 
 /// The lease of a rank's memory: how many of its node use it now, and whether it is there.
 const AWAY: u32 = 1 << 31;
@@ -326,6 +335,12 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn is_near(&self, pe: u32) -> bool {
         self.node_size == self.pes || self.node_of(pe) == self.node
+    }
+
+    /// The PEs of this node.
+    pub(crate) fn pes_of_node(&self) -> Range<usize> {
+        let first = self.node * self.node_size;
+        first..(first + self.node_size).min(self.pes)
     }
 
     /// Unmaps it.
@@ -491,14 +506,31 @@ impl Shared {
         }
     }
 
-    /// Cells that `from` has sent to `to`, as published when `from` became idle.
-    pub fn sent(&self, from: usize, to: usize) -> &'static AtomicU64 {
-        self.at(self.sent_offset() + (from * self.pes + to) * size_of::<AtomicU64>())
+    /// How many ranks of this node wait for words of the arena.
+    pub(crate) fn waiting_in_node(&self) -> &'static AtomicU32 {
+        &self.pe(self.node * self.node_size).waiting_in_node
     }
 
-    /// The ring through which the PE `from` sends to the PE `to`.
-    pub(crate) fn ring(&self, from: usize, to: usize) -> &'static PeRing {
-        self.at(self.ring_offset(from, to))
+    /// How many rings were opened.
+    pub(super) fn rings_made(&self) -> &'static AtomicU32 {
+        &self.job().rings
+    }
+
+    /// The list of rings that a PE has not seen yet.
+    pub(super) fn new_rings(&self, pe: u32) -> &'static AtomicU32 {
+        &self.pe(pe as usize).new_rings
+    }
+
+    /// The ring of a number below the limit, which is that of all pairs.
+    pub(super) fn link(&self, number: u32) -> &'static Link {
+        assert!((number as usize) < self.pairs(), "more rings than pairs of PEs");
+        self.at(self.ring_offset(number as usize))
+    }
+
+    /// Ordered pairs of PEs that have rings between them.
+    fn pairs(&self) -> usize {
+        let pes = if self.spread { self.node_size.min(self.pes) } else { self.pes };
+        pes * (pes - 1)
     }
 
     /// What a PE says of itself when somebody asks.
@@ -522,19 +554,14 @@ impl Shared {
         self.location_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
     }
 
-    fn sent_offset(&self) -> usize {
+    fn ring_offset(&self, number: usize) -> usize {
         let leases = self.nodes() * self.ranks * size_of::<AtomicU32>();
-        (self.lease_offset() + leases).next_multiple_of(128)
-    }
-
-    fn ring_offset(&self, from: usize, to: usize) -> usize {
-        let rings = self.sent_offset() + self.pes * self.pes * size_of::<AtomicU64>();
-        rings.next_multiple_of(4096) + (from * self.pes + to) * size_of::<PeRing>()
+        (self.lease_offset() + leases).next_multiple_of(4096) + number * size_of::<Link>()
     }
 
     /// Behind the rings: nothing of it takes memory until somebody asks.
     fn view_offset(&self) -> usize {
-        self.ring_offset(self.pes, 0).next_multiple_of(4096)
+        self.ring_offset(self.pairs()).next_multiple_of(4096)
     }
 
     fn size(&self) -> usize {

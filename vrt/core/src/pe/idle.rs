@@ -406,6 +406,7 @@ impl Core {
 
     fn nothing_can_happen(&self) -> bool {
         let pes = self.shared.pes();
+        let is_signalled = |pe: usize| self.shared.pe(pe).signals.load(Ordering::SeqCst) != 0;
         let epochs = || -> Vec<u64> {
             (0..pes).map(|pe| self.shared.pe(pe).epoch.load(Ordering::SeqCst)).collect()
         };
@@ -413,15 +414,14 @@ impl Core {
             let waits = Idleness::Messages as u32;
             (0..pes).all(|pe| self.shared.pe(pe).idle.load(Ordering::SeqCst) == waits)
         };
+        // Mostly somebody does not wait, which is soon seen.
+        if !all_wait() {
+            return false;
+        }
         let before = epochs();
-        let empty = || {
-            (0..pes).flat_map(|from| (0..pes).map(move |to| (from, to))).all(|(from, to)| {
-                let sent = self.shared.sent(from, to).load(Ordering::Acquire);
-                from == to || self.shared.ring(from, to).consumed_cells() == sent
-            }) && (0..pes).all(|pe| self.shared.pe(pe).signals.load(Ordering::SeqCst) == 0)
-        };
         all_wait()
-            && empty()
+            && self.shared.rings_are_empty()
+            && !(0..pes).any(is_signalled)
             && all_wait()
             && epochs() == before
             && self.shared.job().ranks_left.load(Ordering::Acquire) > 0

@@ -10,15 +10,15 @@
 //! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen
 //! (`idle`).
 //!
-//! All are signalled by a bit in the PE's block, whose doorbell is rung then. So is the question of somebody
-//! who looks at the job (`answer`): it costs a PE nothing while it does not come.
+//! All are signalled by a bit in the PE's block, whose doorbell is rung then. So are the question of somebody
+//! who looks at the job (`answer`), and a new ring (`net::rings`): they cost a PE nothing while they do not come.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use vrt_shm::Sleep;
 
-use crate::net::shared::{Idleness, PeBlock, WORD_BUCKETS};
+use crate::net::shared::{Idleness, NEW_RINGS, PeBlock, Shared, WORD_BUCKETS};
 use crate::pe;
 use vrt_slot::hooks;
 
@@ -33,6 +33,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 const RANKS: u64 = 1 << WORD_BUCKETS;
 const ASKED: u64 = RANKS << 1;
 const SIGNALLED: u64 = ASKED << 1;
+const _: () = assert!(SIGNALLED << 1 == NEW_RINGS);
 
 /// The PE of a process that has one, for signal handlers.
 static OWN: OnceLock<Neighbour> = OnceLock::new();
@@ -93,15 +94,19 @@ impl Neighbour {
 #[derive(Debug)]
 pub(crate) struct Injector {
     woken: Mutex<Vec<u32>>,
+    id: u32,
     own: Neighbour,
-    /// The other PEs of the node.
-    others: Vec<Neighbour>,
+    shared: Shared,
+    /// The eventfds of all PEs of the node.
+    events: Arc<[i32]>,
 }
 
 impl Injector {
-    pub fn register(uid: u32, own: Neighbour, others: Vec<Neighbour>) -> Arc<Injector> {
+    pub fn register(id: u32, uid: u32, shared: Shared, events: Arc<[i32]>) -> Arc<Injector> {
+        let own = Neighbour { block: shared.pe(id as usize), event: events[id as usize] };
         let _: &Neighbour = OWN.get_or_init(|| own);
-        let injector = Arc::new(Injector { woken: Mutex::new(Vec::new()), own, others });
+        let injector = Injector { woken: Mutex::new(Vec::new()), id, own, shared, events };
+        let injector = Arc::new(injector);
         lock(&PES).push((uid, injector.clone()));
         injector
     }
@@ -110,15 +115,26 @@ impl Injector {
         lock(&PES).retain(|(u, _)| *u != uid);
     }
 
+    /// The other PEs of the node.
+    fn others(&self) -> impl Iterator<Item = Neighbour> {
+        let others = self.shared.pes_of_node().filter(|pe| *pe != self.id as usize);
+        others.map(|pe| Neighbour { block: self.shared.pe(pe), event: self.events[pe] })
+    }
+
     /// Whether somebody was woken; a cheap look.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.own.block.signals.load(Ordering::Acquire) == 0
     }
 
-    /// What has come since the last call.
+    /// Whether a ring was opened to the PE since the last call.
+    pub fn take_new_rings(&self) -> bool {
+        self.own.block.signals.fetch_and(!NEW_RINGS, Ordering::SeqCst) & NEW_RINGS != 0
+    }
+
+    /// What else has come since the last call.
     pub fn take(&self) -> Taken {
-        let signals = self.own.block.signals.swap(0, Ordering::SeqCst);
+        let signals = self.own.block.signals.fetch_and(NEW_RINGS, Ordering::SeqCst) & !NEW_RINGS;
         let ranks =
             if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };
         Taken {
@@ -132,12 +148,13 @@ impl Injector {
     /// Whether ranks of other PEs of the node wait for words, which threads of this process may know.
     pub(crate) fn others_wait(&self) -> bool {
         let waits = |n: &AtomicU32| n.load(Ordering::SeqCst) > 0;
-        self.others.iter().any(|other| other.block.waiting.iter().any(waits))
+        waits(self.shared.waiting_in_node())
+            && self.others().any(|other| other.block.waiting.iter().any(waits))
     }
 
     /// A rank of this PE begins to wait for a word of the arena, and is counted already.
     pub(crate) fn tell_waiting(&self, address: usize) {
-        for other in &self.others {
+        for other in self.others() {
             let waits = [Idleness::Messages as u32, Idleness::Looking as u32];
             if waits.contains(&other.block.idle.load(Ordering::SeqCst)) {
                 SIGNALS.fetch_add(1, Ordering::SeqCst);
@@ -179,7 +196,10 @@ pub(crate) fn wake_elsewhere(address: usize) {
     let bucket = bucket(address);
     hooks::runtime_heap(|| {
         for (_, injector) in lock(&PES).iter() {
-            for other in &injector.others {
+            if injector.shared.waiting_in_node().load(Ordering::SeqCst) == 0 {
+                continue;
+            }
+            for other in injector.others() {
                 if other.block.waiting[bucket].load(Ordering::SeqCst) > 0 {
                     SIGNALS.fetch_add(1, Ordering::SeqCst);
                     other.signal(1 << bucket);

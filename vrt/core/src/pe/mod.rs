@@ -96,13 +96,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use vrt_shm::Consumer;
-
 use crate::cycles;
-use crate::net::local::{Events, Outgoing};
+use crate::net::local::{Events, Outgoing, none_for_each};
 use crate::net::parcel;
 use crate::net::remote::Remote;
-use crate::net::shared::{RING_BYTES, RING_CELLS, Shared};
+use crate::net::rings::Receiver;
+use crate::net::shared::Shared;
 use vrt_slot::rank::{self, Program, Runtime};
 use vrt_slot::{Arena, SlotHeader, SlotId, hooks, outside};
 
@@ -116,8 +115,8 @@ thread_local! {
 pub struct Pe {
     /// Everything but the receiving ends, so that handlers can use it while a ring is read.
     pub engine: Engine,
-    /// By the PE that sends.
-    consumers: Vec<(u32, Consumer<'static, RING_CELLS, RING_BYTES>)>,
+    /// By the PE that sends; those through which something was sent.
+    consumers: Vec<Receiver>,
 }
 
 /// Everything of a PE but its receiving ends: its core, and what else works on it.
@@ -291,8 +290,7 @@ impl Pe {
     pub unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
         let Setup { observer, extensions, locks, pool, ranks, .. } = setup;
         let Setup { id, uid, shared, events, remote, options, .. } = setup;
-        let mut states: Vec<Option<Box<RankState>>> = Vec::new();
-        states.resize_with(shared.ranks(), || None);
+        let mut states: Vec<Option<Box<RankState>>> = none_for_each(shared.ranks());
         let mut ready = ReadyQueue::with_room(ranks.len());
         for (rank, slot) in ranks {
             let header = arena.header(slot);
@@ -314,18 +312,15 @@ impl Pe {
             signalled: inject::signalled,
         });
         let rate = report::cycles_per_second();
-        let neighbour =
-            |pe: usize| inject::Neighbour { block: shared.pe(pe), event: events.wake[pe] };
-        let others =
-            (0..shared.pes()).filter(|pe| *pe != id as usize && shared.is_near(*pe as u32));
-        let others = others.map(neighbour).collect();
-        let injected = inject::Injector::register(uid, neighbour(id as usize), others);
-        let consumers = Outgoing::consumers(shared, id as usize, remote.is_some());
+        let injected = inject::Injector::register(id, uid, shared, events.wake.clone());
+        // Never reallocated: `stall` reads it in a signal handler.
+        let consumers = Vec::with_capacity(shared.pes());
         let core = Core {
             id,
             uid,
             shared,
-            net: Outgoing::new(shared, id as usize, events, remote),
+            // SAFETY: this is the PE's only one.
+            net: unsafe { Outgoing::new(shared, id as usize, events, remote) },
             ranks: states,
             ready,
             current: u32::MAX,

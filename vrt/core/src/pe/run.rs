@@ -250,7 +250,25 @@ impl Pe {
         if engine.net.remote().is_some() {
             any |= engine.progress_remote();
         }
+        if !self.engine.injected.is_empty() {
+            any |= self.take_signals();
+        }
         any | self.engine.progress_own()
+    }
+
+    /// Takes what others have signalled; whether there was anything.
+    #[cold]
+    fn take_signals(&mut self) -> bool {
+        let mut any = false;
+        if self.engine.injected.take_new_rings() {
+            let (shared, id) = (self.engine.shared, self.engine.id);
+            // SAFETY: this is the PE that they were opened to.
+            for ring in unsafe { shared.take_new_rings(id) } {
+                self.consumers.push(ring);
+            }
+            any = true;
+        }
+        any | self.engine.take_injected()
     }
 
     /// Whether something has come.
@@ -317,9 +335,6 @@ impl Engine {
         }
         if self.sent_away != 0 {
             any |= self.end_stalls();
-        }
-        if !self.injected.is_empty() {
-            any |= self.take_injected();
         }
         if self.has_timers() {
             self.run_timers();
