@@ -366,6 +366,11 @@ mod tests {
         assert_eq!(bounds(&padded), (9, 0, 16, 0, 9));
         let resized = UserDatatype::resized(-4, 32, &padded);
         assert_eq!(bounds(&resized), (9, -4, 32, 0, 9));
+        // A packed record in a structure stays packed.
+        let packed =
+            UserDatatype::resized(0, 9, &UserDatatype::structured(&[1, 1], &[1, 0], &types));
+        let record = UserDatatype::structured(&[2], &[0], &[packed.as_ref()]);
+        assert_eq!(bounds(&record), (18, 0, 18, 0, 18));
         assert_eq!(bounds(&UserDatatype::contiguous(0, &int)), (0, 0, 0, 0, 0));
     }
 

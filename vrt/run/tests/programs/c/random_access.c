@@ -355,13 +355,15 @@ static void plan(int fences) {
             fold = below(OPS);
         } while (!is_defined(fold, basic));
     }
+    /* Elements of packed records are not aligned. */
+    int shift = !ELSEWHERE && below(4) == 0 ? between(1, 15) : 0;
     operations = 0;
     memset(touched, 0, sizeof touched);
     memset(is_ordered, 0, sizeof is_ordered);
     if (is_fold) {
         /* What is there is a value of the type. */
         for (int r = 0; r < size; r++) {
-            for (int at = 0; at + basics[basic].extent <= BYTES; at += basics[basic].extent) {
+            for (int at = shift; at + basics[basic].extent <= BYTES; at += basics[basic].extent) {
                 value(basic, fold, (unsigned)(r * BYTES + at), model[r] + at);
             }
         }
@@ -378,7 +380,7 @@ static void plan(int fences) {
             if (is_fold) it.op = below(4) ? fold : below(2) ? REPLACE : NO_OP;
             if ((it.what == ACCUMULATE && it.op == NO_OP) || it.what == COMPARE_AND_SWAP) it.op = REPLACE;
             int grid = choice.grid;
-            it.at = between(0, BYTES / grid) * grid;
+            it.at = shift + between(0, BYTES / grid) * grid;
             it.as_type = below(3);
             it.is_request = !fences && below(2);
             it.salt = (unsigned)draw() >> 1;
