@@ -132,9 +132,8 @@ impl Timers {
 
     /// The signal of a timer is taken: says how often it has run off besides.
     pub(crate) fn is_taken(&self, info: &mut Info) {
-        let it = |timer: &&Timer| {
-            timer.is_made() && timer.number.load(Ordering::Relaxed) == info.pid
-        };
+        let it =
+            |timer: &&Timer| timer.is_made() && timer.number.load(Ordering::Relaxed) == info.pid;
         if let Some(timer) = self.0[KINDS.len()..].iter().find(it) {
             let missed = timer.missed.swap(0, Ordering::Relaxed);
             timer.overrun.store(missed, Ordering::Relaxed);

@@ -200,18 +200,13 @@ pub(super) fn past_others_signals(
     }
 }
 
-/// Makes a call with another mask, if one is given.
-///
-/// # Safety
-/// Null, or a set.
-pub(super) unsafe fn with_mask(
+/// Makes a call with another mask, if one is given: `mask`, which is `word` as a word.
+pub(super) fn with_mask(
     mask: *const libc::sigset_t,
+    word: Option<u64>,
     call: impl FnOnce(*const libc::sigset_t) -> c_int,
 ) -> c_int {
-    // SAFETY: as the caller promises.
-    let Some(word) = (unsafe { signals::word(mask) }).filter(|_| signals::are_own()) else {
-        return call(mask);
-    };
+    let Some(word) = word.filter(|_| signals::are_own()) else { return call(mask) };
     let before = signals::exchange_mask(word);
     let handled = signals::counts();
     signals::deliver();
@@ -351,35 +346,32 @@ pub unsafe extern "C" fn ppoll(
     signals: *const libc::sigset_t,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    let length = unsafe { length(time) };
-    // SAFETY: as the caller promises.
-    unsafe {
-        with_mask(signals, |signals| {
-            if count == 0
-                && signals.is_null()
-                && let Some(left) = has_slept("ppoll", length)
-            {
-                return slept(left);
-            }
-            past_others_signals(length, |left| {
-                let left = left.map(to_timespec);
-                let time = left.as_ref().map_or(time, std::ptr::from_ref);
-                libcs!(
-                    c"ppoll",
-                    fn(
-                        *mut libc::pollfd,
-                        libc::nfds_t,
-                        *const libc::timespec,
-                        *const libc::sigset_t,
-                    ) -> c_int,
-                    fds,
-                    count,
-                    time,
-                    signals
-                )
-            })
+    let (length, mask) = unsafe { (length(time), signals::word(signals)) };
+    with_mask(signals, mask, |signals| {
+        if count == 0
+            && signals.is_null()
+            && let Some(left) = has_slept("ppoll", length)
+        {
+            return slept(left);
+        }
+        past_others_signals(length, |left| {
+            let left = left.map(to_timespec);
+            let time = left.as_ref().map_or(time, std::ptr::from_ref);
+            libcs!(
+                c"ppoll",
+                fn(
+                    *mut libc::pollfd,
+                    libc::nfds_t,
+                    *const libc::timespec,
+                    *const libc::sigset_t,
+                ) -> c_int,
+                fds,
+                count,
+                time,
+                signals
+            )
         })
-    }
+    })
 }
 
 /// POSIX `select`. A rank that selects among nothing for a time is suspended for it.
@@ -404,21 +396,23 @@ pub unsafe extern "C" fn select(
         return slept(left);
     }
     // What is left of the time stands there already when it is called again.
-    past_others_signals(None, |_| libcs!(
-        c"select",
-        fn(
-            c_int,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *mut libc::fd_set,
-            *mut libc::timeval,
-        ) -> c_int,
-        count,
-        read,
-        write,
-        except,
-        time
-    ))
+    past_others_signals(None, |_| {
+        libcs!(
+            c"select",
+            fn(
+                c_int,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *mut libc::timeval,
+            ) -> c_int,
+            count,
+            read,
+            write,
+            except,
+            time
+        )
+    })
 }
 
 /// POSIX `pselect`. A rank that selects among nothing for a time is suspended for it.
@@ -436,39 +430,36 @@ pub(crate) unsafe extern "C" fn pselect(
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
     // SAFETY: as the caller promises.
-    let length = unsafe { length(time) };
-    // SAFETY: as the caller promises.
-    unsafe {
-        with_mask(signals, |signals| {
-            if nothing
-                && signals.is_null()
-                && let Some(left) = has_slept("pselect", length)
-            {
-                return slept(left);
-            }
-            past_others_signals(length, |left| {
-                let left = left.map(to_timespec);
-                let time = left.as_ref().map_or(time, std::ptr::from_ref);
-                libcs!(
-                    c"pselect",
-                    fn(
-                        c_int,
-                        *mut libc::fd_set,
-                        *mut libc::fd_set,
-                        *mut libc::fd_set,
-                        *const libc::timespec,
-                        *const libc::sigset_t,
-                    ) -> c_int,
-                    count,
-                    read,
-                    write,
-                    except,
-                    time,
-                    signals
-                )
-            })
+    let (length, mask) = unsafe { (length(time), signals::word(signals)) };
+    with_mask(signals, mask, |signals| {
+        if nothing
+            && signals.is_null()
+            && let Some(left) = has_slept("pselect", length)
+        {
+            return slept(left);
+        }
+        past_others_signals(length, |left| {
+            let left = left.map(to_timespec);
+            let time = left.as_ref().map_or(time, std::ptr::from_ref);
+            libcs!(
+                c"pselect",
+                fn(
+                    c_int,
+                    *mut libc::fd_set,
+                    *mut libc::fd_set,
+                    *mut libc::fd_set,
+                    *const libc::timespec,
+                    *const libc::sigset_t,
+                ) -> c_int,
+                count,
+                read,
+                write,
+                except,
+                time,
+                signals
+            )
         })
-    }
+    })
 }
 
 unsafe extern "C" {

@@ -127,12 +127,7 @@ unsafe fn take(
 
 unsafe extern "C" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     if !signals::are_own() {
-        return libcs!(
-            c"sigwait",
-            fn(*const libc::sigset_t, *mut c_int) -> c_int,
-            set,
-            signal
-        );
+        return libcs!(c"sigwait", fn(*const libc::sigset_t, *mut c_int) -> c_int, set, signal);
     }
     // SAFETY: the program gives a set, and room for the signal.
     unsafe {
@@ -151,10 +146,7 @@ unsafe extern "C" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> 
     }
 }
 
-unsafe extern "C" fn sigwaitinfo(
-    set: *const libc::sigset_t,
-    info: *mut libc::siginfo_t,
-) -> c_int {
+unsafe extern "C" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { sigtimedwait(set, info, std::ptr::null()) }
 }
@@ -252,6 +244,8 @@ impl Children {
                 return Err(libc::EINTR);
             }
         }
+        // Handlers run before the program sees what they tell of.
+        signals::deliver();
         found.transpose()
     }
 }
@@ -409,13 +403,7 @@ unsafe extern "C" fn epoll_pwait(
             let left = left.map_or(milliseconds, to_milliseconds);
             libcs!(
                 c"epoll_pwait",
-                fn(
-                    c_int,
-                    *mut libc::epoll_event,
-                    c_int,
-                    c_int,
-                    *const libc::sigset_t,
-                ) -> c_int,
+                fn(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int,
                 epoll,
                 events,
                 most,
@@ -425,17 +413,13 @@ unsafe extern "C" fn epoll_pwait(
         })
     };
     // SAFETY: as the caller promises.
-    unsafe { with_mask(mask, call) }
+    let word = unsafe { signals::word(mask) };
+    with_mask(mask, word, call)
 }
 
 unsafe extern "C" fn sem_timedwait(semaphore: *mut c_void, until: *const libc::timespec) -> c_int {
     past_others_signals(None, |_| {
-        libcs!(
-            c"sem_timedwait",
-            fn(*mut c_void, *const libc::timespec) -> c_int,
-            semaphore,
-            until
-        )
+        libcs!(c"sem_timedwait", fn(*mut c_void, *const libc::timespec) -> c_int, semaphore, until)
     })
 }
 

@@ -138,7 +138,7 @@ pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
     }
 }
 
-/// The first answer of `f` (key, length, slot) to an entry of a kind. It may be called in a signal handler.
+/// The first answer of `f` (key, length, slot) to an entry of a kind.
 pub(super) fn find_map<R>(
     kind: Kind,
     mut f: impl FnMut(usize, usize, u32) -> Option<R>,
@@ -146,7 +146,9 @@ pub(super) fn find_map<R>(
     entries().find_map(|entry| {
         let seen = entry.state.load(Ordering::Acquire);
         let (key, len) = (entry.key.load(Ordering::Relaxed), entry.len.load(Ordering::Acquire));
-        (seen >> 32 == kind as u64 + 1).then(|| f(key, len, (seen as u32).wrapping_sub(1))).flatten()
+        (seen >> 32 == kind as u64 + 1)
+            .then(|| f(key, len, (seen as u32).wrapping_sub(1)))
+            .flatten()
     })
 }
 

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::Ordering;
 
 use super::{
-    Action, Caller, For, Info, bit, by_default, caller, existing, fail, is_handled, is_signal, kernel,
-    slot_of_caller, store_set, word_of,
+    Action, Caller, For, Info, bit, by_default, caller, existing, fail, is_handled, is_signal,
+    kernel, slot_of_caller, store_set, word_of,
 };
 use crate::interpose::Real;
 use crate::{forked, image_thread};
@@ -377,13 +377,7 @@ unsafe extern "C-unwind" fn sigqueue(
     if let Some(status) = signal_parent(process, signal) {
         return status;
     }
-    libcs!(
-        c"sigqueue",
-        fn(libc::pid_t, c_int, libc::sigval) -> c_int,
-        process,
-        signal,
-        value
-    )
+    libcs!(c"sigqueue", fn(libc::pid_t, c_int, libc::sigval) -> c_int, process, signal, value)
 }
 
 /// Signals a thread of the rank's by libc's identity. None: that of none.
@@ -403,9 +397,10 @@ fn signal_identity(
     }
     let info = Info::sent(signal, code, value);
     let is_main = thread as usize == slot.thread_pointer.get();
-    signal_thread(caller()?, info, |of| match of.identity.load(Ordering::Relaxed) {
-        0 => is_main,
-        identity => identity == thread as usize,
+    let caller = caller()?;
+    signal_thread(caller, info, |of| match std::ptr::eq(of, &raw const caller.signals.main) {
+        true => is_main,
+        false => of.identity.load(Ordering::Relaxed) == thread as usize,
     })
 }
 
@@ -450,12 +445,14 @@ pub(crate) fn signal_number(process: libc::pid_t, number: c_int, signal: c_int) 
         return Some(fail(libc::EINVAL));
     }
     let is_main = number == kernel::thread();
-    let found = signal_thread(caller()?, Info::sent(signal, libc::SI_TKILL, 0), |of| {
-        match of.number.load(Ordering::Relaxed) {
-            0 => is_main,
-            other => other == number as u32,
-        }
-    });
+    let caller = caller()?;
+    let found =
+        signal_thread(caller, Info::sent(signal, libc::SI_TKILL, 0), |of| {
+            match std::ptr::eq(of, &raw const caller.signals.main) {
+                true => is_main,
+                false => of.number.load(Ordering::Relaxed) == number as u32,
+            }
+        });
     Some(found.map_or_else(|| fail(libc::ESRCH), status_of))
 }
 
@@ -466,13 +463,9 @@ unsafe extern "C-unwind" fn tgkill(
 ) -> c_int {
     match signal_number(process, number, signal) {
         Some(status) => status,
-        None => libcs!(
-            c"tgkill",
-            fn(libc::pid_t, libc::pid_t, c_int) -> c_int,
-            process,
-            number,
-            signal
-        ),
+        None => {
+            libcs!(c"tgkill", fn(libc::pid_t, libc::pid_t, c_int) -> c_int, process, number, signal)
+        }
     }
 }
 

@@ -149,7 +149,10 @@ mod tests {
         for signal in [libc::SIGTERM, libc::SIGUSR2, 64, libc::SIGHUP] {
             assert!(pending.add(one(signal, 7)));
         }
-        assert_eq!(taken(&mut pending, bit(64) | bit(libc::SIGTERM)), [(libc::SIGTERM, 7), (64, 7)]);
+        assert_eq!(
+            taken(&mut pending, bit(64) | bit(libc::SIGTERM)),
+            [(libc::SIGTERM, 7), (64, 7)]
+        );
         pending.forget(libc::SIGUSR2);
         assert_eq!(taken(&mut pending, !0), [(libc::SIGHUP, 7)]);
     }
