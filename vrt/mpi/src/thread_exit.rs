@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use vrt_core::blocking;
 use vrt_slot::interpose::Real;
-use vrt_slot::{external, hooks, image_thread, locals};
+use vrt_slot::{external, hooks, image, image_thread, locals};
 
 use crate::life;
 
@@ -39,20 +39,35 @@ struct Exception {
 
 const END_OF_STACK: c_int = 16;
 
+/// What the unwinder asks at each frame.
+type Stop = unsafe extern "C-unwind" fn(
+    c_int,
+    c_int,
+    u64,
+    *mut Exception,
+    *mut c_void,
+    *mut c_void,
+) -> c_int;
+
 unsafe extern "C-unwind" {
-    fn _Unwind_ForcedUnwind(
-        exception: *mut Exception,
-        stop: unsafe extern "C-unwind" fn(
-            c_int,
-            c_int,
-            u64,
-            *mut Exception,
-            *mut c_void,
-            *mut c_void,
-        ) -> c_int,
-        argument: *mut c_void,
-    ) -> c_int;
+    fn _Unwind_ForcedUnwind(exception: *mut Exception, stop: Stop, argument: *mut c_void) -> c_int;
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+}
+
+/// Unwinds the stack: with the unwinder that the program's objects are destroyed by, its own if it has one.
+unsafe fn unwind(exception: *mut Exception) {
+    type Unwind = unsafe extern "C-unwind" fn(*mut Exception, Stop, *mut c_void) -> c_int;
+    let own = image::plan().and_then(|plan| plan.symbol_in("libgcc_s.so", "_Unwind_ForcedUnwind"));
+    // SAFETY: the function of that name, the image's or the process's; the exception lives as long as the rank.
+    unsafe {
+        let function = match (own, image::base_of_running()) {
+            (Some(offset), Some(base)) => {
+                std::mem::transmute::<*const (), Unwind>((base + offset) as *const ())
+            }
+            _ => _Unwind_ForcedUnwind,
+        };
+        function(exception, stop, std::ptr::null_mut());
+    }
 }
 
 /// The stack is unwound to a frame: enters what was pushed in those that are left.
@@ -107,8 +122,8 @@ unsafe extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
     }
     let exception = Exception { class: 0, cleanup: 0, private: [0; 6] };
     let exception = Box::into_raw(Box::new(exception));
-    // SAFETY: the exception lives as long as the rank; `stop` has the type that the unwinder calls.
-    unsafe { _Unwind_ForcedUnwind(exception, stop, std::ptr::null_mut()) };
+    // SAFETY: the exception lives as long as the rank.
+    unsafe { unwind(exception) };
     // The stack has an end that is not marked as such.
     go_on_or_end()
 }

@@ -150,6 +150,11 @@ fn has_handlers() -> bool {
     signals::counts().is_some()
 }
 
+/// Whether the caller waits as a rank does; a thread that a rank has started may be cancelled in libc's calls.
+fn waits_here() -> bool {
+    may_suspend() || has_handlers() && !signals::is_thread()
+}
+
 /// Suspends the rank for a time, or until a handler has run: what is left then, at least 1.
 fn sleep_for(call: &'static str, length: u64) -> u64 {
     let until = pe::monotonic().saturating_add(length);
@@ -165,7 +170,7 @@ fn sleep_for(call: &'static str, length: u64) -> u64 {
 
 /// Suspends the rank for a time, if there is one and a rank that can be; what is left if a handler has ended it.
 fn has_slept(call: &'static str, length: Option<u64>) -> Option<u64> {
-    let length = length.filter(|_| may_suspend() || has_handlers())?;
+    let length = length.filter(|_| waits_here())?;
     Some(sleep_for(call, length))
 }
 
@@ -260,7 +265,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     // SAFETY: as the caller promises.
     if let Some(length) = unsafe { length(time) }
         && known.contains(&which)
-        && (may_suspend() || has_handlers())
+        && waits_here()
     {
         if flags & libc::TIMER_ABSTIME == 0 {
             let rest = sleep_for(NAME, length);

@@ -93,7 +93,7 @@ impl Bears {
 /// A call of the system, past what stands in front of libc's.
 pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
     static REAL: Real = Real::new(c"syscall");
-    type Function = unsafe extern "C" fn(c_long, ...) -> c_long;
+    type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
     // SAFETY: libc's function of this name has this type; the calls made here only signal, and wake.
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.of_process())(number, a, b, c, d) }
 }

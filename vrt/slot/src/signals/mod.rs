@@ -456,6 +456,12 @@ impl Caller {
 }
 
 impl Signals {
+    /// A timer is deleted: what it has sent and nobody has taken goes with it.
+    pub(crate) fn forget_timer(&self, signal: c_int, number: c_int) {
+        // SAFETY: the lock is held.
+        self.lock.with(|| unsafe { (*self.pending.get()).forget_timer(signal, number) });
+    }
+
     fn set_action(&self, signal: c_int, action: Action) {
         self.lock.with(|| {
             // SAFETY: the lock is held.

@@ -157,7 +157,7 @@ static void jump_out_of_waits(void) {
     for (volatile int i = 0; i < 6; i++) {
         int code = sigsetjmp(place, 1);
         if (code == 0) {
-            timer(20000, 0);
+            timer(5000, 0);
             switch (i % 3) {
             case 0: sleep(100); break;
             case 1: pause(); break;
@@ -436,7 +436,7 @@ static void interrupted(int first, int last, int flags) {
         handle(SIGALRM, count, flags);
         came = 0;
         say("%s: ", waits[i].name);
-        timer(20000, 20000);
+        timer(10000, 10000);
         errno = 0;
         int status = waits[i].wait(), error = errno;
         timer(0, 0);
@@ -922,6 +922,7 @@ static void posix_timers(void) {
     sigset_t set = set_of(SIGRTMIN + 1, 0);
     sigprocmask(SIG_BLOCK, &set, NULL);
     sleep_ms(20);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
     say("deleted %d\n", timer_delete(id));
     say("again %d\n", timer_delete(id));
     event.sigev_notify = SIGEV_NONE;
@@ -991,14 +992,28 @@ static const struct {
     CASE(posix_timers), CASE(overruns), CASE(interval_timers),
 };
 
+static void reset(void) {
+    timer(0, 0);
+    for (int signal = 1; signal <= SIGRTMAX; signal++) handle(signal, SIG_DFL, 0);
+    sigset_t none = set_of(0, 0);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    came = last = last_code = last_value = reaped = orders = depth = calls = 0;
+}
+
 int main(int argc, char **argv) {
 #ifndef ALONE
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 #endif
-    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(argv[1], cases[i].name) == 0) cases[i].run();
-    step();
+    for (int i = 1; i < argc; i++) {
+        size_t at = 0;
+        while (at < sizeof cases / sizeof *cases && strcmp(argv[i], cases[at].name) != 0) at++;
+        if (at == sizeof cases / sizeof *cases) return 2;
+        say("%s\n", argv[i]);
+        cases[at].run();
+        reset();
+        step();
+    }
     /* All at once, so that lines of ranks do not mix: each begins with its rank. */
     static char all[1 << 17];
     for (char *at = strtok(said, "\n"); at; at = strtok(NULL, "\n"))
