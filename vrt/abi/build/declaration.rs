@@ -77,7 +77,7 @@ impl Prototype {
             "c_void" => String::new(),
             result => format!(" -> {result}"),
         };
-        Ok(format!("unsafe extern \"C\" fn({}){result}", parameters.join(", ")))
+        Ok(format!("unsafe extern \"C-unwind\" fn({}){result}", parameters.join(", ")))
     }
 }
 

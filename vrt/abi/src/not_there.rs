@@ -25,13 +25,13 @@ fn missing(name: &'static str) -> c_int {
 }
 
 /// A function and its name, as it can be bound: it looks at none of its arguments.
-pub type NotThere = (&'static str, unsafe extern "C" fn() -> c_int);
+pub type NotThere = (&'static str, unsafe extern "C-unwind" fn() -> c_int);
 
 macro_rules! not_there {
     { $($name:ident)* } => {
         /// A function for each of [`FUNCTIONS`](crate::FUNCTIONS), in the same order.
         pub static NOT_THERE: &[NotThere] = &[$({
-            unsafe extern "C" fn not_there() -> c_int {
+            unsafe extern "C-unwind" fn not_there() -> c_int {
                 missing(stringify!($name))
             }
             (stringify!($name), not_there)

@@ -6,7 +6,7 @@
 //! use std::ffi::c_int;
 //! use vrt_abi::{signatures, types::MPI_Comm};
 //!
-//! unsafe extern "C" fn MPI_Comm_size(_comm: MPI_Comm, size: *mut c_int) -> c_int {
+//! unsafe extern "C-unwind" fn MPI_Comm_size(_comm: MPI_Comm, size: *mut c_int) -> c_int {
 //!     // SAFETY: the caller has room for a number.
 //!     unsafe { *size = 1 };
 //!     0

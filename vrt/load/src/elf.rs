@@ -44,6 +44,12 @@ pub(crate) struct Elf<'data> {
 }
 
 impl<'data> Elf<'data> {
+    /// Whether it asks for a stack whose memory can be executed.
+    pub fn runs_code_on_stack(&self) -> bool {
+        let stack = self.segment(elf::PT_GNU_STACK);
+        stack.is_some_and(|stack| stack.p_flags(ENDIAN) & elf::PF_X != 0)
+    }
+
     /// Reads what the file says of itself.
     pub fn parse(file: &'data MappedFile) -> Result<Elf<'data>, LoadError> {
         let header = header(file)?;

@@ -87,6 +87,7 @@ pub struct Plan {
     written: Written,
     lifecycle: Lifecycle,
     entry: Entry,
+    runs_code_on_stack: bool,
 }
 
 impl Plan {
@@ -125,7 +126,9 @@ impl Plan {
         let modules = modules.map(|((elf, linkage), place)| Module::new(elf, linkage, place));
         let modules = modules.collect();
         let written = shape.written();
-        Ok(Plan { files: closure.files, modules, shape, data, written, lifecycle, entry })
+        let runs_code_on_stack = elves.iter().any(Elf::runs_code_on_stack);
+        let files = closure.files;
+        Ok(Plan { files, modules, shape, data, written, lifecycle, entry, runs_code_on_stack })
     }
 
     /// Images without a program: thread blocks, with which code of the process's own program runs. They have
@@ -150,6 +153,7 @@ impl Plan {
             written: shape.written(),
             lifecycle: Lifecycle::default(),
             entry: Entry::OfProcess,
+            runs_code_on_stack: false,
             shape,
         })
     }
@@ -180,6 +184,12 @@ impl Plan {
     /// The modules: the program, then its private libraries as they were found, in ascending order.
     pub fn modules(&self) -> &[Module] {
         &self.modules
+    }
+
+    /// Whether the program, or a private library, has asked for stacks whose memory can be executed, as compilers do
+    /// for functions that are nested in others and whose addresses are taken.
+    pub fn runs_code_on_stack(&self) -> bool {
+        self.runs_code_on_stack
     }
 
     /// Whether images have a library of their own whose name begins so.

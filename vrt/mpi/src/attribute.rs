@@ -21,9 +21,15 @@ pub(crate) enum Object {
 }
 
 /// The three kinds of functions have one form: a handle is a number.
-type Copy_ =
-    unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type Delete = unsafe extern "C" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
+type Copy_ = unsafe extern "C-unwind" fn(
+    usize,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+type Delete = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// A key: what becomes of its values.
 #[derive(Debug)]

@@ -6,13 +6,15 @@
 //! programs are bound to.
 //!
 //! ```text
-//! program -> extern "C" MPI_X -> enter: in a rank? between MPI_Init and MPI_Finalize?
+//! program -> extern "C-unwind" MPI_X -> enter: in a rank? between MPI_Init and MPI_Finalize?
 //!                                  `-> the function -> Ok          -> MPI_SUCCESS
 //!                                                   -> Err(Fault)  -> raise: the handler of the object
 //!                                                                      fatal: the job ends with a text
 //!                                                                      return: the code
 //!                                                                      the program's own: called
 //! ```
+//!
+//! What the program's own functions throw (handlers of errors, operations, copies of attributes) goes through.
 
 use std::ffi::c_int;
 
@@ -103,9 +105,25 @@ pub(crate) fn enter(
     if needs_init && !process.is_usable() {
         return raise(call, On::Nothing, not_initialized(process));
     }
-    match function(call) {
+    let never_panics = NeverPanics;
+    let code = match function(call) {
         Ok(()) => MPI_SUCCESS,
         Err(fault) => raise(call, on, fault),
+    };
+    std::mem::forget(never_panics);
+    code
+}
+
+/// A function is left by the exceptions that the program's own functions throw which it calls, and not by a panic of
+/// the runtime's, which the program could catch and go on.
+struct NeverPanics;
+
+impl Drop for NeverPanics {
+    #[cold]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
     }
 }
 
@@ -193,7 +211,7 @@ macro_rules! function {
             type D = $d;
             type A = $a;
 
-            unsafe extern "C" fn call($($arg: $ty),*) -> std::ffi::c_int {
+            unsafe extern "C-unwind" fn call($($arg: $ty),*) -> std::ffi::c_int {
                 let on = $crate::call::On::$on $(($handle))?;
                 let when = $crate::call::When::$when;
                 const SITE: &vrt_core::Site = &vrt_core::Site { call: stringify!($name), location: None };

@@ -32,12 +32,12 @@ macro_rules! conversions {
     ($($to:ident, $from:ident: $handle:ident in $table:ident;)*) => {
         $(
             #[allow(non_snake_case, reason = "the names are MPI's")]
-            unsafe extern "C" fn $to(handle: $handle) -> c_int {
+            unsafe extern "C-unwind" fn $to(handle: $handle) -> c_int {
                 handle.0 as u32 as c_int
             }
 
             #[allow(non_snake_case, reason = "the names are MPI's")]
-            unsafe extern "C" fn $from(number: c_int) -> $handle {
+            unsafe extern "C-unwind" fn $from(number: c_int) -> $handle {
                 $handle(handle(number, |process| &process.$table))
             }
 

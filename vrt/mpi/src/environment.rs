@@ -55,24 +55,24 @@ const _: vrt_abi::signatures::MPI_Wtick = wtick;
 const _: vrt_abi::signatures::MPI_Aint_add = aint_add;
 const _: vrt_abi::signatures::MPI_Aint_diff = aint_diff;
 
-unsafe extern "C" fn wtime() -> f64 {
+unsafe extern "C-unwind" fn wtime() -> f64 {
     pe::monotonic() as f64 * 1e-9
 }
 
-unsafe extern "C" fn wtick() -> f64 {
+unsafe extern "C-unwind" fn wtick() -> f64 {
     1e-9
 }
 
-unsafe extern "C" fn aint_add(base: MPI_Aint, distance: MPI_Aint) -> MPI_Aint {
+unsafe extern "C-unwind" fn aint_add(base: MPI_Aint, distance: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(distance)
 }
 
-unsafe extern "C" fn aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
+unsafe extern "C-unwind" fn aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Aint {
     one.wrapping_sub(other)
 }
 
 /// For tools; there is none. What comes after the level is not looked at.
-unsafe extern "C" fn pcontrol(_level: c_int) -> c_int {
+unsafe extern "C-unwind" fn pcontrol(_level: c_int) -> c_int {
     MPI_SUCCESS
 }
 

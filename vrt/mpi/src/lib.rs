@@ -50,6 +50,7 @@ mod send;
 mod session;
 mod status;
 mod text;
+mod thread_exit;
 mod topology;
 mod turns;
 mod window;

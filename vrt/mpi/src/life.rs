@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Once;
 
@@ -52,12 +53,24 @@ unsafe extern "C" {
 pub(crate) fn run(arguments: Arguments) -> i32 {
     let Some(plan) = image::plan() else { return report::STATUS_RUNTIME };
     static BEGUN: Once = Once::new();
-    BEGUN.call_once(signals::begin);
+    BEGUN.call_once(|| {
+        signals::begin();
+        prepare_unwinder();
+    });
     Process::new(Comm::world(), Comm::itself()).begin();
     // SAFETY: this rank has no image yet, and this function uses no thread-local afterwards.
     match unsafe { image::begin() } {
         Some(base) => run_image(plan, base, arguments),
         None => report::STATUS_RUNTIME,
+    }
+}
+
+/// An exception of a program's goes through functions of the runtime by the unwinder of the program's own image; the
+/// runtime's functions then ask the process's about what that has found, which has to have unwound something before:
+/// it makes a table of registers then.
+fn prepare_unwinder() {
+    if cfg!(panic = "unwind") {
+        let _ = hooks::runtime_heap(|| catch_unwind(|| resume_unwind(Box::new(()))));
     }
 }
 
@@ -154,6 +167,12 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
     }
     flush();
     end(status)
+}
+
+/// The rank exits as `exit(0)` does.
+pub(crate) fn exit_with_success() -> ! {
+    // SAFETY: a plain function.
+    unsafe { exit(0) }
 }
 
 /// The rank ends without anything of its program's being called.

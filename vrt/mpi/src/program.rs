@@ -15,7 +15,7 @@ use vrt_load::{LoadError, Options, Plan, ReserveError};
 use vrt_slot::external::carried;
 use vrt_slot::{image, report};
 
-use crate::{collective, datatype, debugger, environment, libraries, life};
+use crate::{collective, datatype, debugger, environment, libraries, life, thread_exit};
 
 /// What a program is run with.
 #[derive(Clone, Debug, Default)]
@@ -136,6 +136,7 @@ static PROVIDED: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
 /// What is here in the place of libc's function of this name; MPI's functions by both their names.
 pub(crate) fn provided(name: &str) -> Option<usize> {
     let special = life::provided(name)
+        .or_else(|| thread_exit::provided(name))
         .or_else(|| libraries::provided(name))
         .or_else(|| vrt_slot::for_images(name));
     match special {

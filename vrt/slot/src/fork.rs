@@ -80,7 +80,7 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
                 libc::signal(signal, libc::SIG_DFL);
             }
             descriptors::close_those_of_others((*slot).id().0);
-            signals::kernel::begin_child();
+            signals::kernel::begin_child(&*slot);
             // What the rank is to the job, its child is not.
             (*slot).guest.set(std::ptr::null_mut());
             libc::write(to_parent, [1u8].as_ptr().cast(), 1);

@@ -139,16 +139,30 @@ pub fn base(slot: SlotId) -> Option<usize> {
 /// The system does not let memory of the arena be executed.
 pub fn map(arena: &Arena, ranks: usize) -> std::io::Result<()> {
     let Some(plan) = program() else { return Ok(()) };
+    if plan.runs_code_on_stack() {
+        // One piece of memory, with the heaps between the stacks: each by itself would be a mapping.
+        let start = |rank: usize| arena.layout.guard_of(SlotId(rank as u32)).0;
+        // SAFETY: a range of the arena that nobody uses yet.
+        unsafe { allow_execution(start(0), start(ranks))? };
+    }
     let image = |rank: usize| arena.layout.image(SlotId(rank as u32));
     if ranks.saturating_mul(plan.mappings()) < most_mappings() {
         // SAFETY: the images' own ranges, which nobody uses yet.
         return (0..ranks).try_for_each(|rank| unsafe { plan.map_code(image(rank)) });
     }
     IS_COPIED.store(true, Ordering::Relaxed);
-    let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    let (start, len) = (image(0), image(ranks) - image(0));
     // SAFETY: a range of the arena that nobody uses yet.
-    match unsafe { libc::mprotect(start as *mut libc::c_void, len, all) } {
+    unsafe { allow_execution(image(0), image(ranks)) }
+}
+
+/// Lets memory be executed, too.
+///
+/// # Safety
+/// It is mapped, and what is in it may be written.
+pub(crate) unsafe fn allow_execution(start: usize, end: usize) -> std::io::Result<()> {
+    let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    // SAFETY: as the caller promises.
+    match unsafe { libc::mprotect(start as *mut libc::c_void, end - start, all) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
@@ -320,9 +334,10 @@ pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     plan.data().iter().map(|part| base + part.start..base + part.end).collect()
 }
 
-/// What memory of images has to allow besides reading and writing, as `mmap` calls it.
+/// What memory of slots has to allow besides reading and writing, as `mmap` calls it.
 pub(crate) fn protection_of_code() -> i32 {
-    if IS_COPIED.load(Ordering::Relaxed) { libc::PROT_EXEC } else { 0 }
+    let is_run = IS_COPIED.load(Ordering::Relaxed) || plan().is_some_and(Plan::runs_code_on_stack);
+    if is_run { libc::PROT_EXEC } else { 0 }
 }
 
 /// What the program wrote of these parts: all but copies of what is the PE's.

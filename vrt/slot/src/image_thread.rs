@@ -58,6 +58,23 @@ fn threads() -> MutexGuard<'static, Vec<(libc::pthread_t, usize)>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Lets code run on the stack of the calling thread, of the process.
+fn allow_execution_of_stack() {
+    // SAFETY: all zero is room for attributes, which are filled in and given back; the stack is this thread's.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return;
+        }
+        let (mut start, mut len) = (std::ptr::null_mut(), 0);
+        if libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut len) == 0 {
+            // Where it is refused, a function that needs it says so by a fault.
+            let _ = image::allow_execution(start as usize, start as usize + len);
+        }
+        libc::pthread_attr_destroy(&raw mut attributes);
+    }
+}
+
 /// The signals of this thread, if a rank has started it and has any.
 #[inline]
 pub(crate) fn signals() -> *mut ThreadSignals {
@@ -71,8 +88,8 @@ pub(crate) fn identity() -> usize {
 
 /// Never inlined: the thread pointer is the image's now.
 #[inline(never)]
-fn begin_signals(slot: u32, blocked: u64) {
-    SIGNALS.set(signals::thread_begins(slot, blocked));
+fn begin_signals(of_thread: *mut ThreadSignals) {
+    SIGNALS.set(of_thread);
 }
 
 /// A thread in an image.
@@ -86,10 +103,13 @@ pub(crate) struct InImage {
 impl InImage {
     /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
     #[inline(never)]
-    pub(crate) fn enter(slot: u32, blocked: u64) -> Option<InImage> {
+    pub(crate) fn enter(slot: u32, signals: *mut ThreadSignals) -> Option<InImage> {
         let plan = image::program()?;
         let base = image::base(SlotId(slot))?;
         let (own, len) = (thread_pointer::get(), plan.thread_block_size());
+        if plan.runs_code_on_stack() {
+            runtime_heap(allow_execution_of_stack);
+        }
         // SAFETY: libc's allocator; the block is given back by `release`.
         let block = runtime_heap(|| unsafe { libc::malloc(len) });
         if block.is_null() {
@@ -109,7 +129,7 @@ impl InImage {
             thread_pointer::set(pointer);
             pointer
         };
-        begin_signals(slot, blocked);
+        begin_signals(signals);
         if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
             // SAFETY: libc's function, which each of its threads calls when it begins.
             unsafe {
@@ -142,31 +162,42 @@ impl InImage {
 
     /// Calls the functions of keys with the values that the thread has under them.
     fn end_specific(&self) {
-        /// As often as POSIX asks for, as functions may set values.
-        const ROUNDS: usize = 4;
-        /// Libc's keys: an array of these.
-        #[repr(C)]
-        struct Key {
-            sequence: usize,
-            destructor: Option<unsafe extern "C" fn(usize)>,
+        let InImage { plan, pointer, base, .. } = *self;
+        call_key_destructors(plan, base, pointer);
+    }
+}
+
+/// The running rank's own thread ends: calls the functions of keys with the values that it has under them.
+pub fn end_specific_of_rank() {
+    if let (Some(plan), Some(base)) = (image::program(), image::base_of_running()) {
+        call_key_destructors(plan, base, plan.thread_pointer(base));
+    }
+}
+
+/// Calls the functions of keys with the values under them in the block of a thread pointer.
+fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
+    /// As often as POSIX asks for, as functions may set values.
+    const ROUNDS: usize = 4;
+    /// Libc's keys: an array of these.
+    #[repr(C)]
+    struct Key {
+        sequence: usize,
+        destructor: Option<unsafe extern "C" fn(usize)>,
+    }
+    let Some(keys) = plan.symbol_in("libc.so", "__pthread_keys") else { return };
+    for _ in 0..ROUNDS {
+        // SAFETY: this thread's own block.
+        let taken = unsafe { plan.take_specific(pointer) };
+        if taken.is_empty() {
+            return;
         }
-        let Some(keys) = self.plan.symbol_in("libc.so", "__pthread_keys") else { return };
-        for _ in 0..ROUNDS {
-            // SAFETY: this thread's own block.
-            let taken = unsafe { self.plan.take_specific(self.pointer) };
-            if taken.is_empty() {
-                return;
-            }
-            for (key, Specific { sequence, value }) in taken {
-                // SAFETY: an element of libc's array, which is as long as numbers of keys go; the function is
-                // for this value.
-                unsafe {
-                    let key = ((self.base + keys) as *const Key).add(key);
-                    if let (true, Some(destructor)) =
-                        ((*key).sequence == sequence, (*key).destructor)
-                    {
-                        destructor(value);
-                    }
+        for (key, Specific { sequence, value }) in taken {
+            // SAFETY: an element of libc's array, which is as long as numbers of keys go; the function is
+            // for this value.
+            unsafe {
+                let key = ((base + keys) as *const Key).add(key);
+                if let (true, Some(destructor)) = ((*key).sequence == sequence, (*key).destructor) {
+                    destructor(value);
                 }
             }
         }

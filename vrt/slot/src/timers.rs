@@ -322,9 +322,12 @@ fn named(timer: libc::timer_t) -> Option<(&'static Timer, usize)> {
 unsafe extern "C" fn timer_delete(timer: libc::timer_t) -> c_int {
     static REAL: Real = Real::new(c"timer_delete");
     type Function = unsafe extern "C" fn(libc::timer_t) -> c_int;
-    if let Some((timer, key)) = named(timer) {
+    if let (Some((timer, key)), Some(caller)) = (named(timer), signals::existing()) {
         timer.end();
         ends(Kind::Timer, key);
+        let (signal, number) =
+            (timer.signal.load(Ordering::Relaxed), timer.number.load(Ordering::Relaxed));
+        caller.signals.forget_timer(signal, number);
         return 0;
     }
     // SAFETY: libc's function of this name has this type, and the caller keeps its contract.

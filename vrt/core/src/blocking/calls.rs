@@ -150,6 +150,11 @@ fn has_handlers() -> bool {
     signals::counts().is_some()
 }
 
+/// Whether the caller waits as a rank does; a thread that a rank has started may be cancelled in libc's calls.
+fn waits_here() -> bool {
+    may_suspend() || has_handlers() && !signals::is_thread()
+}
+
 /// Suspends the rank for a time, or until a handler has run: what is left then, at least 1.
 fn sleep_for(call: &'static str, length: u64) -> u64 {
     let until = pe::monotonic().saturating_add(length);
@@ -165,7 +170,7 @@ fn sleep_for(call: &'static str, length: u64) -> u64 {
 
 /// Suspends the rank for a time, if there is one and a rank that can be; what is left if a handler has ended it.
 fn has_slept(call: &'static str, length: Option<u64>) -> Option<u64> {
-    let length = length.filter(|_| may_suspend() || has_handlers())?;
+    let length = length.filter(|_| waits_here())?;
     Some(sleep_for(call, length))
 }
 
@@ -200,18 +205,13 @@ pub(super) fn past_others_signals(
     }
 }
 
-/// Makes a call with another mask, if one is given.
-///
-/// # Safety
-/// Null, or a set.
-pub(super) unsafe fn with_mask(
+/// Makes a call with another mask, if one is given: `mask`, which is `word` as a word.
+pub(super) fn with_mask(
     mask: *const libc::sigset_t,
+    word: Option<u64>,
     call: impl FnOnce(*const libc::sigset_t) -> c_int,
 ) -> c_int {
-    // SAFETY: as the caller promises.
-    let Some(word) = (unsafe { signals::word(mask) }).filter(|_| signals::are_own()) else {
-        return call(mask);
-    };
+    let Some(word) = word.filter(|_| signals::are_own()) else { return call(mask) };
     let before = signals::exchange_mask(word);
     let handled = signals::counts();
     signals::deliver();
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     // SAFETY: as the caller promises.
     if let Some(length) = unsafe { length(time) }
         && known.contains(&which)
-        && (may_suspend() || has_handlers())
+        && waits_here()
     {
         if flags & libc::TIMER_ABSTIME == 0 {
             let rest = sleep_for(NAME, length);
@@ -351,35 +351,32 @@ pub unsafe extern "C" fn ppoll(
     signals: *const libc::sigset_t,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    let length = unsafe { length(time) };
-    // SAFETY: as the caller promises.
-    unsafe {
-        with_mask(signals, |signals| {
-            if count == 0
-                && signals.is_null()
-                && let Some(left) = has_slept("ppoll", length)
-            {
-                return slept(left);
-            }
-            past_others_signals(length, |left| {
-                let left = left.map(to_timespec);
-                let time = left.as_ref().map_or(time, std::ptr::from_ref);
-                libcs!(
-                    c"ppoll",
-                    fn(
-                        *mut libc::pollfd,
-                        libc::nfds_t,
-                        *const libc::timespec,
-                        *const libc::sigset_t,
-                    ) -> c_int,
-                    fds,
-                    count,
-                    time,
-                    signals
-                )
-            })
+    let (length, mask) = unsafe { (length(time), signals::word(signals)) };
+    with_mask(signals, mask, |signals| {
+        if count == 0
+            && signals.is_null()
+            && let Some(left) = has_slept("ppoll", length)
+        {
+            return slept(left);
+        }
+        past_others_signals(length, |left| {
+            let left = left.map(to_timespec);
+            let time = left.as_ref().map_or(time, std::ptr::from_ref);
+            libcs!(
+                c"ppoll",
+                fn(
+                    *mut libc::pollfd,
+                    libc::nfds_t,
+                    *const libc::timespec,
+                    *const libc::sigset_t,
+                ) -> c_int,
+                fds,
+                count,
+                time,
+                signals
+            )
         })
-    }
+    })
 }
 
 /// POSIX `select`. A rank that selects among nothing for a time is suspended for it.
@@ -438,39 +435,36 @@ pub(crate) unsafe extern "C" fn pselect(
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
     // SAFETY: as the caller promises.
-    let length = unsafe { length(time) };
-    // SAFETY: as the caller promises.
-    unsafe {
-        with_mask(signals, |signals| {
-            if nothing
-                && signals.is_null()
-                && let Some(left) = has_slept("pselect", length)
-            {
-                return slept(left);
-            }
-            past_others_signals(length, |left| {
-                let left = left.map(to_timespec);
-                let time = left.as_ref().map_or(time, std::ptr::from_ref);
-                libcs!(
-                    c"pselect",
-                    fn(
-                        c_int,
-                        *mut libc::fd_set,
-                        *mut libc::fd_set,
-                        *mut libc::fd_set,
-                        *const libc::timespec,
-                        *const libc::sigset_t,
-                    ) -> c_int,
-                    count,
-                    read,
-                    write,
-                    except,
-                    time,
-                    signals
-                )
-            })
+    let (length, mask) = unsafe { (length(time), signals::word(signals)) };
+    with_mask(signals, mask, |signals| {
+        if nothing
+            && signals.is_null()
+            && let Some(left) = has_slept("pselect", length)
+        {
+            return slept(left);
+        }
+        past_others_signals(length, |left| {
+            let left = left.map(to_timespec);
+            let time = left.as_ref().map_or(time, std::ptr::from_ref);
+            libcs!(
+                c"pselect",
+                fn(
+                    c_int,
+                    *mut libc::fd_set,
+                    *mut libc::fd_set,
+                    *mut libc::fd_set,
+                    *const libc::timespec,
+                    *const libc::sigset_t,
+                ) -> c_int,
+                count,
+                read,
+                write,
+                except,
+                time,
+                signals
+            )
         })
-    }
+    })
 }
 
 unsafe extern "C" {

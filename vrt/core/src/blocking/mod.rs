@@ -28,3 +28,4 @@ mod suspend;
 
 pub use calls::in_front;
 pub use futex::Futexes;
+pub use suspend::pause_briefly;

@@ -54,14 +54,14 @@ fn wait_for_handler(call: &'static str) -> c_int {
     signals::fail(libc::EINTR)
 }
 
-unsafe extern "C" fn pause() -> c_int {
+unsafe extern "C-unwind" fn pause() -> c_int {
     if !signals::are_own() {
         return libcs!(c"pause", fn() -> c_int,);
     }
     wait_for_handler("pause")
 }
 
-unsafe extern "C" fn sigsuspend(mask: *const libc::sigset_t) -> c_int {
+unsafe extern "C-unwind" fn sigsuspend(mask: *const libc::sigset_t) -> c_int {
     if !signals::are_own() {
         return libcs!(c"sigsuspend", fn(*const libc::sigset_t) -> c_int, mask);
     }
@@ -79,7 +79,7 @@ fn suspend_with(mask: u64) -> c_int {
 }
 
 /// System V's: waits for one signal more than the mask lets through.
-unsafe extern "C" fn sigpause(signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn sigpause(signal: c_int) -> c_int {
     if !(1..=64).contains(&signal) {
         return signals::fail(libc::EINVAL);
     }
@@ -87,12 +87,12 @@ unsafe extern "C" fn sigpause(signal: c_int) -> c_int {
 }
 
 /// BSD's, with a mask of 32 signals.
-unsafe extern "C" fn sigpause_of_mask(mask: c_int) -> c_int {
+unsafe extern "C-unwind" fn sigpause_of_mask(mask: c_int) -> c_int {
     suspend_with(u64::from(mask as u32))
 }
 
 /// What macros make of both.
-unsafe extern "C" fn sigpause_of_either(signal_or_mask: c_int, is_signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn sigpause_of_either(signal_or_mask: c_int, is_signal: c_int) -> c_int {
     // SAFETY: plain functions.
     unsafe {
         match is_signal {
@@ -125,7 +125,7 @@ unsafe fn take(
     }
 }
 
-unsafe extern "C" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     if !signals::are_own() {
         return libcs!(c"sigwait", fn(*const libc::sigset_t, *mut c_int) -> c_int, set, signal);
     }
@@ -146,12 +146,15 @@ unsafe extern "C" fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> 
     }
 }
 
-unsafe extern "C" fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
+unsafe extern "C-unwind" fn sigwaitinfo(
+    set: *const libc::sigset_t,
+    info: *mut libc::siginfo_t,
+) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { sigtimedwait(set, info, std::ptr::null()) }
 }
 
-unsafe extern "C" fn sigtimedwait(
+unsafe extern "C-unwind" fn sigtimedwait(
     set: *const libc::sigset_t,
     info: *mut libc::siginfo_t,
     time: *const libc::timespec,
@@ -244,6 +247,8 @@ impl Children {
                 return Err(libc::EINTR);
             }
         }
+        // Handlers run before the program sees what they tell of.
+        signals::deliver();
         found.transpose()
     }
 }
@@ -253,7 +258,7 @@ fn waits_as_process() -> bool {
     !signals::are_own() || fork::is_child()
 }
 
-unsafe extern "C" fn wait4(
+unsafe extern "C-unwind" fn wait4(
     process: libc::pid_t,
     status: *mut c_int,
     options: c_int,
@@ -297,7 +302,7 @@ unsafe extern "C" fn wait4(
     }
 }
 
-unsafe extern "C" fn waitpid(
+unsafe extern "C-unwind" fn waitpid(
     process: libc::pid_t,
     status: *mut c_int,
     options: c_int,
@@ -306,12 +311,12 @@ unsafe extern "C" fn waitpid(
     unsafe { wait4(process, status, options, std::ptr::null_mut()) }
 }
 
-unsafe extern "C" fn wait(status: *mut c_int) -> libc::pid_t {
+unsafe extern "C-unwind" fn wait(status: *mut c_int) -> libc::pid_t {
     // SAFETY: as the caller promises.
     unsafe { wait4(-1, status, 0, std::ptr::null_mut()) }
 }
 
-unsafe extern "C" fn wait3(
+unsafe extern "C-unwind" fn wait3(
     status: *mut c_int,
     options: c_int,
     usage: *mut libc::rusage,
@@ -320,7 +325,7 @@ unsafe extern "C" fn wait3(
     unsafe { wait4(-1, status, options, usage) }
 }
 
-unsafe extern "C" fn waitid(
+unsafe extern "C-unwind" fn waitid(
     kind: libc::idtype_t,
     which: libc::id_t,
     info: *mut libc::siginfo_t,
@@ -411,7 +416,8 @@ unsafe extern "C" fn epoll_pwait(
         })
     };
     // SAFETY: as the caller promises.
-    unsafe { with_mask(mask, call) }
+    let word = unsafe { signals::word(mask) };
+    with_mask(mask, word, call)
 }
 
 unsafe extern "C" fn sem_timedwait(semaphore: *mut c_void, until: *const libc::timespec) -> c_int {

@@ -1,5 +1,7 @@
 //! Suspending the rank inside a call that is not `vrt`'s.
 
+use std::time::Duration;
+
 use crate::error::Site;
 use crate::pe;
 use vrt_slot::{foreign, fork, rank, signals};
@@ -119,6 +121,15 @@ fn wait_in_kernel(until: u64, mut is_over: impl FnMut() -> bool) -> bool {
             return false;
         }
         signals::wait_in_kernel(seen, until - now);
+    }
+}
+
+/// Suspends the rank for a moment, or lets its thread sleep.
+pub fn pause_briefly() {
+    const MOMENT: u64 = 1_000_000;
+    match may_suspend() {
+        true => sleep_until("pthread_exit", pe::monotonic().saturating_add(MOMENT)),
+        false => std::thread::sleep(Duration::from_nanos(MOMENT)),
     }
 }
 

@@ -282,7 +282,7 @@ impl Fault {
     }
 }
 
-extern "C" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C-unwind" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes both.
     if unsafe { signals::handle_fault(signal, info, context) } {
         return;

@@ -23,6 +23,36 @@ mod language {
     in_places! { CPP, RANKS, destructors_ran }
 }
 
+/// Exceptions out of functions that MPI calls.
+mod callbacks {
+    use super::*;
+
+    const CALLBACKS: Program = Program { options: &["-pthread"], ..Program::new("callbacks.cc") };
+
+    in_places! { CALLBACKS, 4 }
+
+    #[test]
+    fn that_nobody_catches() {
+        let job = Program { arguments: "uncaught", ..CALLBACKS }.run("--pes 2 --ranks 4");
+        assert_eq!(job.status, Some(128 + libc::SIGABRT), "{job}");
+        let words =
+            ["terminate called after throwing", "std::runtime_error", "on_comm_error", "main"];
+        assert!(words.iter().all(|word| job.err.contains(word)), "{job}");
+    }
+
+    /// Objects on the stack are destroyed, as by an exception.
+    #[test]
+    fn exit_of_the_first_thread() {
+        let job = Program { arguments: "exit", ..CALLBACKS }.run("--pes 2 --ranks 3").succeeds();
+        for rank in 0..3 {
+            let prefix = format!("rank {rank}: ");
+            let said: Vec<&str> =
+                job.out.lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+            assert_eq!(said, ["cleaned up", "destroyed", "exits"], "{job}");
+        }
+    }
+}
+
 /// What ends a process ends the job, with the words of the runtime.
 mod ends {
     use super::*;

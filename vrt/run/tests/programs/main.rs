@@ -23,6 +23,7 @@ mod misbehave;
 mod one_sided;
 mod own_library;
 mod random;
+mod signals;
 mod stencil;
 mod surroundings;
 mod sweep;

@@ -86,6 +86,21 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs")
 }
 
+/// A program of the folder `c` compiled as a process of its own, by the system's compiler.
+pub fn compile_alone(source: &'static str, options: &[&str]) -> PathBuf {
+    let folder = folder().join("alone");
+    fs::create_dir_all(&folder).unwrap();
+    let (file, new) = (folder.join(stem(source)), folder.join(process::id().to_string()));
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/c");
+    let mut command = Command::new("cc");
+    command.args(["-O1", "-Wall", "-Werror"]).args(options).arg(sources.join(source));
+    let output = command.arg("-o").arg(&new).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    fs::rename(&new, &file).unwrap();
+    file
+}
+
 /// Compiles a source of the folder `c`.
 fn compile(source: &str, file: &Path, options: &[&str]) {
     let compiler = match source.ends_with(".cc") {

@@ -37,7 +37,6 @@ all_is_right! {
     clocks: STILL, ON_ONE_PE;
     pipelines: STILL, MOVING;
     spawned: STILL, MOVING, ON_ONE_PE;
-    #[ignore = "real-time signals are not handled"]
     timers: STILL, MOVING, ON_ONE_PE;
     exited_threads: STILL, MOVING, ON_ONE_PE;
     cancelled_threads: STILL, MOVING, ON_ONE_PE;

@@ -30,6 +30,33 @@ fn openmp() {
     }
 }
 
+const THREAD_EXIT: Program =
+    Program { options: &["-pthread", "-Wl,-z,execstack"], ..Program::new("thread_exit.c") };
+
+/// `pthread_exit` in `main`: the rank goes on with its other threads, and then exits.
+#[test]
+fn exit_of_the_first_thread() {
+    for place in [STILL, ON_ONE_PE] {
+        let job = THREAD_EXIT.run(&place.with(4)).succeeds();
+        for rank in 0..4 {
+            let prefix = format!("rank {rank}: ");
+            let said: Vec<&str> =
+                job.out.lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
+            let value = format!("value {rank}");
+            let expected = ["leaves inner", "leaves outer", &value, "last words", "exits"];
+            assert_eq!(said, expected, "{job}");
+        }
+    }
+}
+
+/// Functions nested in others, whose code GCC puts on the stack.
+#[test]
+fn code_on_the_stack() {
+    for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
+        let _ = Program { arguments: "nested", ..THREAD_EXIT }.run(&place.with(4)).is_right();
+    }
+}
+
 /// Stacks from the heap, with messages on each of them.
 mod contexts {
     use super::*;

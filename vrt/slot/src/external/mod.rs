@@ -91,6 +91,11 @@ pub unsafe fn abandon(slot: *mut SlotHeader) {
     slot.held.forget_counts();
 }
 
+/// Whether threads run that the calling rank has started.
+pub fn has_running_threads() -> bool {
+    running().is_some_and(|slot| slot.held.has(Kind::Thread)) && !forked::is_child()
+}
+
 /// This process is to run ranks: accounts are kept.
 pub fn begin() {
     forked::set_copy(false);

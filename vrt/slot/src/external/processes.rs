@@ -40,19 +40,11 @@ pub(crate) fn has_child(child: libc::pid_t) {
     }
 }
 
-/// What is said of a child whose rank has been told of its end.
-const TOLD: usize = 1;
-
-/// The rank, by its slot, whose child has this number.
-pub(crate) fn owner_of(child: libc::pid_t) -> Option<u32> {
-    let of = |number, _, slot| (number == child as usize).then_some(slot);
-    register::find_map(Kind::Child, of)
-}
-
-/// Calls `tell` with each child whose rank, of this slot, was not told of its end; it says whether that is told now.
-pub(crate) fn for_each_untold(mut tell: impl FnMut(libc::pid_t, u32) -> bool) {
+/// Calls `tell` with each child, what its rank was last told of it (0 is nothing), and the slot of the rank; it says
+/// what it has told now, if anything.
+pub(crate) fn for_each(mut tell: impl FnMut(libc::pid_t, c_int, u32) -> Option<c_int>) {
     register::set_lens(Kind::Child, |child, told, slot| {
-        (told != TOLD && tell(child as libc::pid_t, slot)).then_some(TOLD)
+        Some(tell(child as libc::pid_t, told as c_int, slot)? as usize)
     });
 }
 

@@ -138,7 +138,7 @@ pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
     }
 }
 
-/// The first answer of `f` (key, length, slot) to an entry of a kind. It may be called in a signal handler.
+/// The first answer of `f` (key, length, slot) to an entry of a kind.
 pub(super) fn find_map<R>(
     kind: Kind,
     mut f: impl FnMut(usize, usize, u32) -> Option<R>,

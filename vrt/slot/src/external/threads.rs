@@ -17,7 +17,8 @@ use crate::held::Kind;
 use crate::hooks::runtime_heap;
 use crate::image_thread::{self, InImage};
 use crate::interpose::Real;
-use crate::{Arena, SlotHeader, SlotId, signals};
+use crate::signals::{self, ThreadSignals};
+use crate::{Arena, SlotHeader, SlotId};
 
 /// What a thread begins with, with the result that C's or POSIX's threads have.
 pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
@@ -28,8 +29,8 @@ struct Begun<R> {
     argument: *mut c_void,
     number: usize,
     slot: u32,
-    /// The signals that it has blocked, where ranks have their own.
-    blocked: u64,
+    /// Its signals, where ranks have their own.
+    signals: *mut ThreadSignals,
 }
 
 /// Whose a thread is.
@@ -85,9 +86,10 @@ fn starts_thread<R>(
         // Its identity is not known yet. The thread may end, or detach itself, before it is.
         register::add(Kind::Unjoined, number, 0, slot);
     }
-    let blocked = signals::blocked_by_caller();
+    let of_thread = signals::thread_is_made();
     let (status, thread) = runtime_heap(|| {
-        let begun = Box::into_raw(Box::new(Begun { start, argument, number, slot, blocked }));
+        let begun =
+            Box::into_raw(Box::new(Begun { start, argument, number, slot, signals: of_thread }));
         let (status, thread) = call(run_thread::<R>, begun.cast());
         if status != 0 {
             // SAFETY: no thread has begun, so it is still ours.
@@ -98,7 +100,9 @@ fn starts_thread<R>(
     if status != 0 {
         register::take(Kind::Thread, number);
         register::take(Kind::Unjoined, number);
+        signals::thread_ends(of_thread);
     } else {
+        signals::thread_is_known(of_thread, thread as usize);
         register::set_len(Kind::Unjoined, number, thread as usize, slot);
     }
     status
@@ -107,11 +111,12 @@ fn starts_thread<R>(
 extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     // SAFETY: `starts_thread` gave this thread its own box.
     let begun = *unsafe { Box::from_raw(begun.cast::<Begun<R>>()) };
-    let Begun { start, argument, number, slot, blocked } = begun;
+    let Begun { start, argument, number, slot, signals: of_thread } = begun;
     NUMBER.set(number);
     WHOSE.set(Whose::Rank(slot));
     let _ends = Ends::of(number);
-    let _in_image = InImage::enter(slot, blocked);
+    let _in_image = InImage::enter(slot, of_thread);
+    signals::thread_begins();
     start(argument)
 }
 

@@ -397,9 +397,10 @@ fn signal_identity(
     }
     let info = Info::sent(signal, code, value);
     let is_main = thread as usize == slot.thread_pointer.get();
-    signal_thread(caller()?, info, |of| match of.identity.load(Ordering::Relaxed) {
-        0 => is_main,
-        identity => identity == thread as usize,
+    let caller = caller()?;
+    signal_thread(caller, info, |of| match std::ptr::eq(of, &raw const caller.signals.main) {
+        true => is_main,
+        false => of.identity.load(Ordering::Relaxed) == thread as usize,
     })
 }
 
@@ -444,12 +445,14 @@ pub(crate) fn signal_number(process: libc::pid_t, number: c_int, signal: c_int) 
         return Some(fail(libc::EINVAL));
     }
     let is_main = number == kernel::thread();
-    let found = signal_thread(caller()?, Info::sent(signal, libc::SI_TKILL, 0), |of| {
-        match of.number.load(Ordering::Relaxed) {
-            0 => is_main,
-            other => other == number as u32,
-        }
-    });
+    let caller = caller()?;
+    let found =
+        signal_thread(caller, Info::sent(signal, libc::SI_TKILL, 0), |of| {
+            match std::ptr::eq(of, &raw const caller.signals.main) {
+                true => is_main,
+                false => of.number.load(Ordering::Relaxed) == number as u32,
+            }
+        });
     Some(found.map_or_else(|| fail(libc::ESRCH), status_of))
 }
 

@@ -1,6 +1,7 @@
 //! `SIGCHLD`: children of a PE are those of its ranks, each of one. The kernel tells the PE that some have changed,
 //! and not which; so it asks of all that ranks have, whose ends it has not told yet.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{For, Info, Signals, kernel, of_slot};
@@ -16,54 +17,47 @@ pub(super) fn have_changed() -> bool {
 }
 
 /// The kernel's signal has come.
-pub(super) fn came(info: &libc::siginfo_t) {
+pub(super) fn came() {
     HAVE_CHANGED.store(true, Ordering::SeqCst);
-    let is_stop =
-        matches!(info.si_code, libc::CLD_STOPPED | libc::CLD_CONTINUED | libc::CLD_TRAPPED);
-    // SAFETY: the kernel gave it, for a child.
-    let child = unsafe {
-        Info {
-            signal: libc::SIGCHLD,
-            code: info.si_code,
-            pid: info.si_pid(),
-            uid: info.si_uid(),
-            status: info.si_status(),
-            value: 0,
-        }
-    };
-    if is_stop && let Some(slot) = processes::owner_of(child.pid) {
-        tell(slot, child);
-    }
 }
 
-/// Looks which children of ranks have ended, and tells these. In a handler on the PE's thread.
+/// Looks which children of ranks have ended, stopped, or go on, and tells these. In a handler on the PE's thread.
 pub(super) fn look() {
     if !HAVE_CHANGED.swap(false, Ordering::SeqCst) || forked::is_child() {
         return;
     }
-    processes::for_each_untold(|child, slot| {
-        let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    processes::for_each(|child, told, slot| {
+        if is_end(told) {
+            return None;
+        }
+        let every = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED;
+        let how = every | libc::WNOWAIT | libc::WNOHANG;
         // SAFETY: zeros are a valid description, which is filled in.
-        let ended = unsafe {
+        let changed = unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let status = libc::waitid(libc::P_PID, child as libc::id_t, &raw mut info, how);
-            (status == 0 && info.si_pid() != 0).then(|| Info {
+            if status != 0 || info.si_pid() == 0 || info.si_code == told {
+                return None;
+            }
+            Info {
                 signal: libc::SIGCHLD,
                 code: info.si_code,
                 pid: info.si_pid(),
                 uid: info.si_uid(),
                 status: info.si_status(),
                 value: 0,
-            })
-        };
-        ended.is_some_and(|ended| {
-            let is_told = tell(slot, ended);
-            if !is_told {
-                HAVE_CHANGED.store(true, Ordering::SeqCst);
             }
-            is_told
-        })
+        };
+        let is_told = tell(slot, changed);
+        if !is_told {
+            HAVE_CHANGED.store(true, Ordering::SeqCst);
+        }
+        is_told.then_some(changed.code)
     });
+}
+
+fn is_end(code: c_int) -> bool {
+    matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED)
 }
 
 /// A child has changed: tells the rank of a slot. False: later.
@@ -72,7 +66,7 @@ fn tell(slot: u32, child: Info) -> bool {
     // SAFETY: headers stay mapped.
     let slot = unsafe { &*arena.header(SlotId(slot)) };
     if let Some(signals) = of_slot(slot) {
-        let is_end = matches!(child.code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+        let is_end = is_end(child.code);
         let action = signals.action(libc::SIGCHLD);
         let is_wanted = is_end || action.flags & libc::SA_NOCLDSTOP == 0;
         if is_wanted && signals.post(slot, For::Rank, child).is_none() {

@@ -22,7 +22,7 @@ use super::{Caller, For, Info, bit, by_default, children, existing, is_signal, o
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
 use crate::rank::RUNTIME;
-use crate::{Arena, SlotHeader, SlotId, image, image_thread};
+use crate::{Arena, SlotHeader, SlotId, forked, image, image_thread};
 
 /// The number of the nudge. The last one is the watchdog's.
 pub(crate) fn number() -> c_int {
@@ -43,6 +43,8 @@ static THREAD: AtomicI32 = AtomicI32::new(0);
 static RETRY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static HAS_RETRY: AtomicBool = AtomicBool::new(false);
 static RETRY_FOR: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+/// The slot of the rank as which a child goes on that it has forked.
+static CHILD: AtomicPtr<SlotHeader> = AtomicPtr::new(std::ptr::null_mut());
 /// Code that is not a rank's, and the stack of the PE's loop.
 static RUNTIME_CODE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 static LOOPS_STACK: OnceLock<Range<usize>> = OnceLock::new();
@@ -91,7 +93,7 @@ impl Bears {
 /// A call of the system, past what stands in front of libc's.
 pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
     static REAL: Real = Real::new(c"syscall");
-    type Function = unsafe extern "C" fn(c_long, ...) -> c_long;
+    type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
     // SAFETY: libc's function of this name has this type; the calls made here only signal, and wake.
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.of_process())(number, a, b, c, d) }
 }
@@ -117,22 +119,23 @@ pub(super) fn thread() -> c_int {
 
 /// Has a rank look for its signals that does not look itself just now.
 pub(super) fn nudge_rank(slot: &SlotHeader) {
-    if hooks::pe_of_thread() == 0 {
-        return nudge(THREAD.load(Ordering::Relaxed) as u32);
-    }
     wake();
-    nudge_again(slot);
+    if hooks::pe_of_thread() != 0 {
+        return nudge_again(slot);
+    }
+    remember(slot);
+    nudge(thread() as u32);
 }
 
 /// Has the PE resume ranks that have signals.
 fn wake() {
-    if let Some(runtime) = RUNTIME.get() {
+    if let Some(runtime) = RUNTIME.get().filter(|_| !forked::is_child()) {
         (runtime.signalled)();
     }
 }
 
-/// The rank of a slot is nudged again in a moment, if it has not looked by then.
-fn nudge_again(slot: &SlotHeader) {
+/// The next nudge concerns the rank of a slot, too.
+fn remember(slot: &SlotHeader) {
     let own = std::ptr::from_ref(slot) as usize;
     let is_there = |place: &&AtomicUsize| {
         let now = place.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst);
@@ -140,6 +143,11 @@ fn nudge_again(slot: &SlotHeader) {
     };
     // If there is no room, the rank is found when it is nudged for one of those.
     let _: Option<&AtomicUsize> = RETRY_FOR.iter().find(is_there);
+}
+
+/// The rank of a slot is nudged again in a moment, if it has not looked by then.
+fn nudge_again(slot: &SlotHeader) {
+    remember(slot);
     if HAS_RETRY.load(Ordering::Acquire) {
         // SAFETY: zeros are valid times; the PE's own timer.
         unsafe {
@@ -190,6 +198,10 @@ pub fn begin() {
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
     }
+    make_retry();
+}
+
+fn make_retry() {
     if let Some(timer) = timer(libc::CLOCK_MONOTONIC, Bears::Nothing) {
         RETRY.store(timer, Ordering::Relaxed);
         HAS_RETRY.store(true, Ordering::Release);
@@ -197,12 +209,17 @@ pub fn begin() {
 }
 
 /// This process is a child that a rank has forked: it has no loop, and what others send it is its own.
-pub(crate) fn begin_child() {
+pub(crate) fn begin_child(slot: &'static SlotHeader) {
+    // Timers are not inherited.
     HAS_RETRY.store(false, Ordering::Relaxed);
+    CHILD.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
     // SAFETY: a plain call.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
-    if let Some(caller) = existing() {
-        caller.signals.timers.forget();
+    make_retry();
+    if let Some(signals) = of_slot(slot) {
+        let caller = Caller { slot, signals, thread: &signals.main };
+        signals.timers.forget();
+        signals.has_one_thread();
         (1..super::COUNT as c_int).for_each(|signal| follow(caller, signal));
     }
 }
@@ -329,6 +346,9 @@ unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
     let error = unsafe { *libc::__errno_location() };
     if hooks::pe_of_thread() == 0 && THREAD.load(Ordering::Relaxed) != this_thread() {
         // A thread of a rank's, or of the process. What it cannot see to does the PE's.
+        if let Some(slot) = concerned {
+            remember(slot);
+        }
         if concerned.is_some() || children::have_changed() {
             nudge(THREAD.load(Ordering::Relaxed) as u32);
         }
@@ -356,6 +376,14 @@ unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
         // SAFETY: headers stay mapped; the rest as the caller promises.
         unsafe {
             let running = heap_in_use().as_ref();
+            for slot in all() {
+                let is_running = running.is_some_and(|running| std::ptr::eq(running, slot));
+                if !is_running && slot.has_signal.load(Ordering::SeqCst) {
+                    wake();
+                    nudge_again(slot);
+                }
+            }
+            // Last, as a handler may leave by a jump.
             if let Some(slot) = running.filter(|slot| slot.thread_pointer.get() != 0) {
                 match is_in_rank(slot, context) {
                     true => {
@@ -366,13 +394,6 @@ unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
                     }
                     false if has_some(slot) => nudge_again(slot),
                     false => {}
-                }
-            }
-            for slot in all() {
-                let is_running = running.is_some_and(|running| std::ptr::eq(running, slot));
-                if !is_running && slot.has_signal.load(Ordering::SeqCst) {
-                    wake();
-                    nudge_again(slot);
                 }
             }
         }
@@ -474,12 +495,10 @@ fn may_be_ended(number: c_long, descriptor: c_int) -> bool {
 }
 
 /// A child of the process has changed.
-unsafe extern "C-unwind" fn on_child(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives both.
-    unsafe {
-        children::came(&*info);
-        look(None, context);
-    }
+unsafe extern "C-unwind" fn on_child(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    children::came();
+    // SAFETY: the kernel gives it.
+    unsafe { look(None, context) };
 }
 
 /// A rank has written to a pipe that nobody reads: it has done so itself, just now.
@@ -500,7 +519,9 @@ unsafe extern "C-unwind" fn on_any(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    let Some(caller) = existing() else { return };
+    // SAFETY: headers stay mapped.
+    let slot = unsafe { CHILD.load(Ordering::Relaxed).as_ref::<'static>() };
+    let Some((slot, signals)) = slot.and_then(|slot| Some((slot, of_slot(slot)?))) else { return };
     // SAFETY: the kernel gives it.
     let given = unsafe {
         let (pid, uid, code) = ((*info).si_pid(), (*info).si_uid(), (*info).si_code);
@@ -509,12 +530,11 @@ unsafe extern "C-unwind" fn on_any(
         let value = if is_childs { 0 } else { (*info).si_value().sival_ptr as usize };
         Info { signal, code, pid, uid, status, value }
     };
-    let signals = caller.signals;
-    if signals.post(caller.slot, For::Rank, given).is_none() {
+    if signals.post(slot, For::Rank, given).is_none() {
         signals.from_child.fetch_or(bit(signal), Ordering::SeqCst);
     }
     // SAFETY: the kernel gives it.
-    unsafe { deliver_in_handler(caller, context) };
+    unsafe { look(Some(slot), context) };
 }
 
 /// A fault in a child that a rank has forked, which has a handler.

@@ -43,7 +43,7 @@ use crate::external::threads;
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
 use crate::timers::Timers;
-use crate::{SlotHeader, SlotId, forked, image, image_thread, report};
+use crate::{SlotHeader, forked, image, image_thread, report};
 
 pub(crate) use calls::{by_number, provided};
 pub(crate) use children::look_soon as look_for_children;
@@ -111,7 +111,8 @@ pub(crate) struct ThreadSignals {
     interrupting: AtomicU32,
     /// Counts what comes: a word to wait at.
     came: AtomicU32,
-    /// Who it is for others: libc's identity and the kernel's; 0 of a rank's own thread.
+    /// Who it is for others: libc's identity and the kernel's number; 0 as long as it is not known, and of a rank's own
+    /// thread.
     identity: AtomicUsize,
     number: AtomicU32,
     next: Cell<*mut ThreadSignals>,
@@ -263,6 +264,18 @@ impl Signals {
         std::iter::once(&self.main).chain(std::iter::successors(first, next))
     }
 
+    /// The rank is a child's: of the threads only its own goes on, and nothing waits for it.
+    fn has_one_thread(&self) {
+        self.threads.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.locked(|| {
+            // SAFETY: the lock is held.
+            unsafe {
+                (*self.pending.get()) = Pending::new();
+                (*self.main.pending.get()) = Pending::new();
+            }
+        });
+    }
+
     /// Lets a signal wait for whom it is, and tells that. False if there is no room for one more of its kind; none
     /// if the caller is a handler that has come too early (see [`Lock`]).
     fn post(&self, slot: &SlotHeader, whom: For<'_>, info: Info) -> Option<bool> {
@@ -314,7 +327,11 @@ impl Signals {
             slot.has_signal.store(true, Ordering::SeqCst);
             kernel::nudge_rank(slot);
         } else {
-            kernel::nudge(thread.number.load(Ordering::Relaxed));
+            // One that has not begun looks then.
+            match thread.number.load(Ordering::SeqCst) {
+                0 => {}
+                number => kernel::nudge(number),
+            }
         }
     }
 
@@ -439,6 +456,12 @@ impl Caller {
 }
 
 impl Signals {
+    /// A timer is deleted: what it has sent and nobody has taken goes with it.
+    pub(crate) fn forget_timer(&self, signal: c_int, number: c_int) {
+        // SAFETY: the lock is held.
+        self.lock.with(|| unsafe { (*self.pending.get()).forget_timer(signal, number) });
+    }
+
     fn set_action(&self, signal: c_int, action: Action) {
         self.lock.with(|| {
             // SAFETY: the lock is held.
@@ -481,27 +504,41 @@ fn by_default(signal: c_int) {
     report::end_job(SIGNALLED + signal)
 }
 
-/// A rank that runs an image has begun a thread, whose mask is that of who has started it.
-pub(crate) fn thread_begins(slot: u32, blocked: u64) -> *mut ThreadSignals {
-    let Some(arena) = crate::Arena::current() else { return std::ptr::null_mut() };
-    // SAFETY: the rank stays here as long as the thread runs, and headers stay mapped.
-    let Some(signals) = of_slot(unsafe { &*arena.header(SlotId(slot)) }) else {
-        return std::ptr::null_mut();
-    };
-    let thread = hooks::runtime_heap(|| Box::new(ThreadSignals::new(blocked)));
-    // SAFETY: a plain call.
-    thread.number.store(unsafe { libc::gettid() } as u32, Ordering::Relaxed);
-    thread.identity.store(image_thread::identity(), Ordering::Relaxed);
-    let thread = Box::into_raw(thread);
-    signals.locked(|| {
-        // SAFETY: it is this thread's, and the list is changed with the lock.
-        unsafe { (*thread).next.set(signals.threads.load(Ordering::Relaxed)) };
-        signals.threads.store(thread, Ordering::Release);
+/// The caller starts a thread, which has its mask. Null where signals are the process's.
+pub(crate) fn thread_is_made() -> *mut ThreadSignals {
+    let Some(caller) = caller() else { return std::ptr::null_mut() };
+    let blocked = caller.thread.blocked.load(Ordering::SeqCst);
+    let thread = hooks::runtime_heap(|| Box::into_raw(Box::new(ThreadSignals::new(blocked))));
+    caller.signals.locked(|| {
+        // SAFETY: nobody else knows it yet, and the list is changed with the lock.
+        unsafe { (*thread).next.set(caller.signals.threads.load(Ordering::Relaxed)) };
+        caller.signals.threads.store(thread, Ordering::Release);
     });
     thread
 }
 
-/// A thread has ended. What waited for it alone is gone, as everywhere.
+/// The thread that the caller has made has this identity, if it is there still.
+pub(crate) fn thread_is_known(thread: *mut ThreadSignals, identity: usize) {
+    let Some(caller) = existing().filter(|_| !thread.is_null()) else { return };
+    caller.signals.locked(|| {
+        let is_it = |of: &&ThreadSignals| std::ptr::eq(*of, thread);
+        if let Some(thread) = caller.signals.threads().find(is_it) {
+            thread.identity.store(identity, Ordering::Relaxed);
+        }
+    });
+}
+
+/// The thread begins: what waits for it already is delivered.
+pub(crate) fn thread_begins() {
+    let Some(caller) = existing() else { return };
+    let thread = caller.thread;
+    thread.identity.store(image_thread::identity(), Ordering::Relaxed);
+    // SAFETY: a plain call.
+    thread.number.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
+    caller.deliver(std::ptr::null_mut());
+}
+
+/// A thread has ended, or was not made. What waited for it alone is gone, as everywhere.
 pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
     let signals = slot_of_caller().and_then(of_slot);
     let Some(signals) = signals.filter(|_| !thread.is_null()) else { return };
@@ -522,12 +559,6 @@ pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
     });
     // SAFETY: nobody finds it any more. Who was about to does so with the lock.
     drop(unsafe { hooks::runtime_heap(|| Box::from_raw(thread)) });
-}
-
-/// What the calling thread has blocked, for a thread that it starts.
-pub(crate) fn blocked_by_caller() -> u64 {
-    prepare();
-    existing().map_or(0, |caller| caller.thread.blocked.load(Ordering::SeqCst))
 }
 
 /// The rank of a slot, which is about to be resumed, has signals: it runs its handlers first, on its own stack,

@@ -112,6 +112,25 @@ impl Pending {
         Some(info)
     }
 
+    /// Forgets those of a timer, by its number.
+    pub(super) fn forget_timer(&mut self, signal: c_int, number: c_int) {
+        let is_its = |info: &Info| {
+            info.signal == signal && info.code == libc::SI_TIMER && info.pid == number
+        };
+        let mut left = 0;
+        for at in 0..self.len {
+            if !is_its(&self.queue[at]) {
+                self.queue[left] = self.queue[at];
+                left += 1;
+            }
+        }
+        let is_gone = left < self.len;
+        self.len = left;
+        if is_gone && !self.queue[..left].iter().any(|info| info.signal == signal) {
+            self.set &= !bit(signal);
+        }
+    }
+
     /// Forgets all of one kind.
     pub(super) fn forget(&mut self, signal: c_int) {
         while self.take(bit(signal)).is_some() {}
@@ -155,6 +174,20 @@ mod tests {
         );
         pending.forget(libc::SIGUSR2);
         assert_eq!(taken(&mut pending, !0), [(libc::SIGHUP, 7)]);
+    }
+
+    #[test]
+    fn what_a_timer_has_sent_is_forgotten_with_it() {
+        let of_timer = |pid| Info { code: libc::SI_TIMER, pid, ..one(40, pid as usize) };
+        let mut pending = Pending::new();
+        for info in [of_timer(1), one(40, 9), of_timer(2), of_timer(1)] {
+            assert!(pending.add(info));
+        }
+        pending.forget_timer(40, 1);
+        assert_eq!(taken(&mut pending, !0), [(40, 9), (40, 2)]);
+        assert!(pending.add(of_timer(3)));
+        pending.forget_timer(40, 3);
+        assert_eq!(pending.set(), 0);
     }
 
     #[test]

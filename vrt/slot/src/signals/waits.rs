@@ -4,11 +4,13 @@
 //! A wait that a signal may end looks like this: [`counts`]; wait until [`is_deliverable`]; [`deliver`]; was a
 //! handler called since? A rank that is suspended says by [`Look`] that it looks itself.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::kernel::system_call;
 use super::{Caller, caller, existing};
+use crate::image_thread;
+use crate::interpose::Real;
 
 /// How many handlers have run on the calling thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +130,33 @@ pub fn wait_in_kernel(seen: u32, most: u64) {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     let word = caller.thread.came.as_ptr();
     let time = (&raw const time) as usize;
-    system_call(libc::SYS_futex, [word as usize, operation as usize, seen as usize, time]);
+    let wait = || {
+        system_call(libc::SYS_futex, [word as usize, operation as usize, seen as usize, time]);
+    };
+    match is_thread() {
+        true => where_cancelled(wait),
+        false => wait(),
+    }
+}
+
+/// Whether the caller is a thread that a rank has started.
+pub fn is_thread() -> bool {
+    image_thread::base().is_some()
+}
+
+/// Runs `f` as libc does a call in which a thread may be cancelled.
+fn where_cancelled(f: impl FnOnce()) {
+    static REAL: Real = Real::new(c"pthread_setcanceltype");
+    type Function = unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int;
+    const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
+    let mut before = 0;
+    // SAFETY: libc's function of this name has this type; if the thread is cancelled, all in between is unwound.
+    unsafe {
+        let set = std::mem::transmute::<*mut c_void, Function>(REAL.get());
+        set(PTHREAD_CANCEL_ASYNCHRONOUS, &raw mut before);
+        f();
+        set(before, std::ptr::null_mut());
+    }
 }
 
 /// Wakes who waits there.
