@@ -150,6 +150,17 @@ fn wrong_calls_are_explained() {
     ends("bad-tag", 101, &["tag -3 is out of range"]);
 }
 
+/// That was a panic of the runtime's.
+#[test]
+fn no_memory_for_messages_ends_the_job() {
+    let memory = ["--slot", "16M", "--unexpected", "64G"];
+    for (what, pe) in [("pool-full-here", 1), ("pool-full-there", 1), ("pool-full-by-copies", 1)] {
+        let said = format!("PE {pe}: no memory left for ");
+        let text = ends_with(&[what, memory[0], memory[1], memory[2], memory[3]], 70, &[&said]);
+        assert!(text.contains("raise --slot") && !text.contains("panic"), "{what}: {text}");
+    }
+}
+
 #[test]
 fn an_invalid_access_names_the_rank() {
     let text =

@@ -140,13 +140,14 @@
 //! - what a rank has taken, or cloned, out of a static or a table that `main` has filled: each PE has
 //!   its own, and the rank has that of the PE it is on;
 //! - inside a node, a lock or a channel in memory that ranks of two PEs share and that sleeps and wakes
-//!   by other means than futexes, such as `std::sync::mpsc`: it wakes nobody in the other PE;
-//! - a lock that is neither one of pthreads nor one of the standard library in a static of the
-//!   program, and that is held over a move; or whose guard is not on the rank's stack, but in its heap
+//!   by other means than futexes, such as `std::sync::mpsc`, or that has a queue in each process, as those of
+//!   `parking_lot_core` have (`dashmap`): it wakes nobody in the other PE;
+//! - a lock that is none of pthreads, the standard library or `parking_lot` in a static of the
+//!   program (such as `tokio::sync::Mutex`), and that is held over a move; or whose guard is not on the rank's stack, but in its heap
 //!   (as those of async ranks are), where no code of the program names the static: the other PE's is
 //!   not locked;
 //! - in an optimised program, which has no address of a static on its stack: the guard of a lock of
-//!   another crate (`parking_lot`'s have one byte) in a static; and that of any lock in a static on
+//!   `parking_lot` in a static where the program has no table of symbols; and that of any lock in a static on
 //!   another architecture than x86_64, or where the program's own code does not lock it by its place
 //!   (in a shared library, or in a program that is built to lie at a fixed address).
 //!

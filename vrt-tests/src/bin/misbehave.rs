@@ -34,6 +34,11 @@ enum What {
     Recursion,
     BigFrame,
     HeapFull,
+    /// Rank 5 gets more messages than its PE has memory for: from a rank of its PE, or of the other one
+    PoolFullHere,
+    PoolFullThere,
+    /// It sends more messages than its PE has memory for, without waiting
+    PoolFullByCopies,
     Fork,
     PreExec,
     Command,
@@ -121,6 +126,9 @@ fn misbehave(what: What) {
             five.send(&0u8);
         }
         What::LeaveEarly => return leave_early(&world),
+        What::PoolFullHere if me == 4 => send_for_ever(&world, 5, false),
+        What::PoolFullThere if me == 0 => send_for_ever(&world, 5, false),
+        What::PoolFullByCopies if me == 5 => send_for_ever(&world, 0, true),
         What::Deadlock => {
             let (value, _) =
                 world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
@@ -262,6 +270,19 @@ fn big_frame(n: u64) -> u64 {
     let mut frame = [0u64; 25_000];
     frame[black_box(0)] = n;
     black_box(&mut frame)[black_box(1)] + big_frame(n + 1)
+}
+
+/// Sends messages that nobody receives.
+fn send_for_ever(world: &SimpleCommunicator, to: i32, as_copies: bool) {
+    let to = world.process_at_rank(to);
+    // Longer than what fits into a packet, and, of those that are to be copied, than is sent at once.
+    let message = vec![7u8; if as_copies { 1 << 20 } else { 8_000 }];
+    loop {
+        match as_copies {
+            true => to.buffered_send(&message),
+            false => to.send(&message),
+        }
+    }
 }
 
 fn forever(world: &SimpleCommunicator, wait: bool) {

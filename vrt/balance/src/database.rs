@@ -92,7 +92,7 @@ impl Database {
         };
         if let Some(dump) = &mut self.dump {
             let pes = reports.iter().map(|report| report.pe);
-            dump.add(&model, &ranks, |rank| self.shared.home(rank), pes);
+            dump.add(&model, &ranks, |rank| self.shared.home_of(rank).unwrap_or(0), pes);
         }
         if let Some(trials) = &mut self.trials {
             let (orders, mut verdict) = trials.decide(&model, &ranks, reports);

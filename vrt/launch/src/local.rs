@@ -114,9 +114,9 @@ fn run(
         ranks: (0..).zip(slots.ids()[1..].iter().copied()).collect::<Vec<(u32, SlotId)>>(),
     };
     // SAFETY: the slots were just taken; `enter` below checks the thread.
-    let mut pe = unsafe { Pe::new(setup, program, slots.arena()) };
+    let pe = unsafe { Pe::new(setup, program, slots.arena()) };
     prepared(slots.arena().header(slots.ids()[1]));
-    let _entered = pe.enter();
+    let entered = pe.enter();
     let _local = Local(LOCAL.replace(true));
     let outcome = vrt_core::pe::run().map_err(|error| LaunchError::System {
         what: "run",
@@ -124,7 +124,7 @@ fn run(
     })?;
     match outcome {
         Outcome::Finished => {
-            drop((_entered, pe));
+            drop(entered);
             slots.finish();
             Ok(())
         }

@@ -80,22 +80,25 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
 }
 
 /// Runs the ranks of this PE; returns when the whole job has ended well, or in a deadlock.
-fn live(mut pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
+fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
     let _entered = pe.enter();
     vrt_slot::outside::begin(world.id);
-    let _watchdog = Watchdog::start(config.watchdog(), &pe.engine.shared, &pe);
-    let _shares = Shares::start(config, &pe);
+    let _watchdog = pe::while_stopped(|pe| {
+        let shared = pe.engine.shared;
+        Watchdog::start(config.watchdog(), &shared, pe)
+    });
+    let _shares = pe::while_stopped(|pe| Shares::start(config, pe));
     match pe::run() {
         Ok(Outcome::Finished) => {
             pe_process::tell_what_was_done(config);
-            pe::with_in_loop(Pe::send_what_is_left);
+            pe::while_stopped(Pe::send_what_is_left);
             // Nobody stops listening before everybody has stopped talking.
             world.processes.barrier();
-            drop(pe::with_in_loop(|pe| pe.engine.net.take_remote()));
+            drop(pe::while_stopped(|pe| pe.engine.net.take_remote()));
             Outcome::Finished
         }
         Ok(Outcome::Ended(Ended::Deadlock)) => {
-            pe::with_in_loop(Pe::send_what_is_left);
+            pe::while_stopped(Pe::send_what_is_left);
             let table = world.processes.gather_text(&pe_process::waits());
             if world.id == 0 {
                 print_deadlock_table(&table);

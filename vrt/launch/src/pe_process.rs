@@ -66,18 +66,18 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
         ranks: shared.begin_at(id).map(|rank| (rank, SlotId(rank))).collect(),
     };
     // SAFETY: each PE has its own range of ranks and its own pool slot.
-    let mut pe = unsafe { Pe::new(setup, program, arena) };
+    let pe = unsafe { Pe::new(setup, program, arena) };
     let _entered = pe.enter();
     outside::begin(id);
-    let _watchdog = Watchdog::start(config.watchdog(), &shared, &pe);
-    let _shares = Shares::start(config, &pe);
+    let _watchdog = pe::while_stopped(|pe| Watchdog::start(config.watchdog(), &shared, pe));
+    let _shares = pe::while_stopped(|pe| Shares::start(config, pe));
     match pe::run() {
         Ok(Outcome::Finished) => {
             tell_what_was_done(config);
             leave(0)
         }
         Ok(Outcome::Ended(Ended::Deadlock)) => {
-            report_waits();
+            report_waits(&waits());
             leave(STATUS_RUNTIME)
         }
         Ok(Outcome::Panicked(rank, _)) => end_after_panic(rank),
@@ -101,7 +101,7 @@ pub(super) fn end_after_panic(rank: u32) -> ! {
 /// What a PE has to tell when all is done.
 pub(super) fn tell_what_was_done(config: &Config) {
     let statistics = config.prints_statistics();
-    pe::with_in_loop(|pe| {
+    pe::while_stopped(|pe| {
         if let Some(balancer) = pe.engine.find::<Balancer>() {
             balancer.write_dump();
             balancer.keep_learned();
@@ -126,7 +126,8 @@ pub(super) fn tell_of_ended_job(config: &Config) {
 
 /// Ends the whole job with a status, from one of its PEs.
 pub(super) fn end_job(status: i32) -> ! {
-    hooks::use_heap(std::ptr::null_mut());
+    // SAFETY: the process's heap.
+    unsafe { hooks::use_heap(std::ptr::null_mut()) };
     if let Some(job) = crash::job() {
         job.end(Ended::Status, status);
     }
@@ -153,7 +154,8 @@ pub(super) fn leave_well(status: i32) -> ! {
 
 /// Writes out what this process has not written yet.
 pub(super) fn flush() {
-    hooks::use_heap(std::ptr::null_mut());
+    // SAFETY: the process's heap.
+    unsafe { hooks::use_heap(std::ptr::null_mut()) };
     trace::finish();
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
@@ -161,7 +163,10 @@ pub(super) fn flush() {
 
 /// What the ranks of this PE wait for, in lines.
 pub(super) fn waits() -> String {
-    let rows = pe::waits();
+    table_of(&pe::waits())
+}
+
+fn table_of(rows: &[String]) -> String {
     let mut text: String = rows.iter().take(ROWS).map(|row| format!("{row}\n")).collect();
     if rows.len() > ROWS {
         text += &format!("~ and {} more ranks of one PE\n", rows.len() - ROWS);
@@ -169,18 +174,18 @@ pub(super) fn waits() -> String {
     text
 }
 
-/// Ends the job because no rank of it can go on any more, though this PE's thread is blocked.
-pub(super) fn end_in_deadlock() -> ! {
-    if let Some(job) = crash::job() {
-        job.end(Ended::Deadlock, STATUS_RUNTIME);
-    }
-    pe::with_in_loop(|pe| pe.engine.wake_all());
-    report_waits();
+/// Ends the job because no rank of it can go on any more: the running one blocks this PE's thread at a word.
+pub(super) fn end_in_deadlock(word: usize) -> ! {
+    let rows = pe::blocked_for_ever(word, || {
+        if let Some(job) = crash::job() {
+            job.end(Ended::Deadlock, STATUS_RUNTIME);
+        }
+    });
+    report_waits(&table_of(&rows));
     leave(STATUS_RUNTIME)
 }
 
-fn report_waits() {
-    let text = waits();
+fn report_waits(text: &str) {
     let fd = match REPORT.load(Ordering::Relaxed) {
         // Nobody gathers the tables of PEs that a launcher has started.
         -1 => libc::STDERR_FILENO,
@@ -217,7 +222,9 @@ fn prepare_process(init: &PeInit<'_>) {
 pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
     vrt_shm::register();
     vrt_slot::external::begin();
-    shared.pe(pe as usize).doorbell.make_heavy();
+    if let Some(block) = shared.block_of(pe as usize) {
+        block.doorbell.make_heavy();
+    }
     crash::set_job(shared.job(), pe);
     crash::install();
     if config.core() == Some(Core::Rank) {

@@ -23,7 +23,7 @@ use vrt_core::pe::Looker;
 use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
 use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
-use vrt_slot::{Arena, answers, exit_guard, search};
+use vrt_slot::{Arena, answers, children, exit_guard, search};
 
 /// Runs a job; returns its exit status.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
@@ -286,10 +286,7 @@ fn fork_all(
         match unsafe { libc::fork() } {
             -1 => {
                 let error = LaunchError::system("fork a PE");
-                for (pid, _) in pids {
-                    // SAFETY: our child.
-                    unsafe { libc::kill(pid, libc::SIGKILL) };
-                }
+                pids.into_iter().for_each(|(pid, _)| children::end(pid));
                 return Err(error);
             }
             0 => pe_process::live(PeInit {

@@ -58,7 +58,7 @@ impl Watchdog {
     /// Watches the PE of the calling thread. `None`: nobody does.
     pub(super) fn start(period: Option<Duration>, shared: &Shared, pe: &Pe) -> Option<Watchdog> {
         let period = period?;
-        let block = shared.pe(pe.engine.id as usize);
+        let block = shared.block_of(pe.engine.id as usize)?;
         // SAFETY: the control memory stays mapped while this process lives; the PE's counter stays
         // where it is until `Watchdog` is dropped, which comes before the PE is.
         let watched = unsafe {
@@ -167,8 +167,7 @@ fn tell() -> bool {
                  is there that could wake it",
                 Doing
             ));
-            pe::blocked_for_ever(ARGUMENTS[0].load(Ordering::Relaxed));
-            pe_process::end_in_deadlock()
+            pe_process::end_in_deadlock(ARGUMENTS[0].load(Ordering::Relaxed))
         }
         _ if !stall.is_waited_for() => false,
         Holder::Rank(rank) => {

@@ -80,21 +80,24 @@ impl Doorbell {
     }
 
     /// Announces that the caller is about to sleep. It must look for work once more after this,
-    /// and call [`awake`](Self::awake) in any case before it goes on.
+    /// and call [`awake`](Self::awake) in any case before it goes on. `false`: a ring may not be heard this
+    /// time, because the system has refused its fence, so the caller has to look again after a while.
     #[inline]
-    pub fn announce(&self, how: Sleep) {
+    #[must_use]
+    pub fn announce(&self, how: Sleep) -> bool {
         let state = match how {
             Sleep::Futex => ASLEEP,
             Sleep::Event => ASLEEP_ON_EVENT,
         };
         self.state.store(state, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        // The kernel may have no memory for it, or the next one may have. Who rings goes on without a fence: it
+        // may have read `heavy` just now.
         #[cfg(not(loom))]
-        if self.heavy.load(Ordering::Relaxed) != 0
-            && !membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED)
-        {
-            unreachable!("membarrier worked before");
+        if self.heavy.load(Ordering::Relaxed) != 0 {
+            return membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED);
         }
+        true
     }
 
     /// The sleeper goes on.

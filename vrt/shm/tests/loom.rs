@@ -67,7 +67,7 @@ fn a_sleeper_never_misses_the_message_it_sleeps_for() {
         let mut rx = unsafe { Consumer::new(&shared.0) };
         let mut slept = false;
         if rx.receive(|_, _| ()).is_none() {
-            shared.1.announce(Sleep::Futex);
+            assert!(shared.1.announce(Sleep::Futex));
             slept = !rx.is_ready();
             if !slept {
                 shared.1.awake();

@@ -13,6 +13,8 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::children;
+
 /// A file of zeros, without a name, with 2 MiB pages for who asks if that is possible and wanted.
 pub fn open(huge: bool) -> io::Result<(OwnedFd, bool)> {
     if huge && let Some(file) = on_huge_tmpfs() {
@@ -55,9 +57,8 @@ fn on_huge_tmpfs() -> Option<OwnedFd> {
             libc::_exit(i32::from(!done));
         }
         drop(theirs);
-        let mut status = 0;
-        let ended = child > 0 && libc::waitpid(child, &mut status, libc::__WALL) == child;
-        (ended && status == 0).then(|| receive(ours.as_raw_fd())).flatten()
+        let ended = (child > 0).then(|| children::wait_for(child, libc::__WALL)).flatten();
+        (ended == Some(0)).then(|| receive(ours.as_raw_fd())).flatten()
     }
 }
 

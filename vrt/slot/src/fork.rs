@@ -22,7 +22,7 @@ use crate::interpose::Real;
 use crate::layout::PAGE;
 use crate::resident::resident;
 use crate::signals::fail;
-use crate::{Arena, SlotHeader, forked, hooks, image, outside, signals};
+use crate::{Arena, SlotHeader, children, forked, hooks, image, outside, signals};
 
 /// POSIX `fork`.
 ///
@@ -96,7 +96,7 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
         {}
         libc::close(from_child);
         if child > 0 && is_private == 0 {
-            libc::waitpid(child as libc::pid_t, std::ptr::null_mut(), 0);
+            children::wait_for(child as libc::pid_t, 0);
             return fail(libc::ENOMEM);
         }
         child as libc::pid_t

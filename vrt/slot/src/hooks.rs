@@ -49,8 +49,12 @@ pub fn running_rank() -> Option<(u32, u32)> {
 }
 
 /// Says whose heap is meant from now on; returns whose it was.
+///
+/// # Safety
+/// It is null, which means the process's, or the header of a slot of which no other thread uses the heap as long as
+/// this thread is meant to.
 #[inline(always)]
-pub fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
+pub unsafe fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
 }
 
@@ -159,7 +163,7 @@ fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
             HEAP.set(self.0);
         }
     }
-    let _restore = RestoreHeap(use_heap(std::ptr::null_mut()));
+    let _restore = RestoreHeap(HEAP.replace(std::ptr::null_mut()));
     f()
 }
 

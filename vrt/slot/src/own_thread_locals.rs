@@ -24,7 +24,7 @@ pub use vrt_load::LoadError;
 use vrt_load::Plan;
 
 use crate::rank::Program;
-use crate::{coroutine, image, interpose, locals, report};
+use crate::{coroutine, gone_locals, image, interpose, locals, report};
 
 /// Lets all ranks of the process have thread-locals of their own, before an arena is reserved.
 ///
@@ -85,6 +85,9 @@ pub(crate) fn destroys_thread_local(
 ) -> c_int {
     if image::has_own_thread_locals() && image::is_in_own_locals(object as usize) {
         locals::at_end(destructor, object);
+        return 0;
+    }
+    if gone_locals::is_taken(destructor, object) {
         return 0;
     }
     interpose::process_wide(real)

@@ -47,6 +47,8 @@ use rustc_hash::FxHashMap;
 use crate::rank::Body;
 use crate::resident::is_resident;
 use crate::{Arena, SlotHeader, SlotId, hooks, image};
+pub use locks::{LockStates, is_known, is_locked, know};
+
 use blocks::Blocks;
 use roots::Roots;
 
@@ -392,6 +394,7 @@ impl Seen<'_> {
     unsafe fn stack(&mut self, stack: Range) {
         let thread_locals: Vec<Range> = self.search.roots.thread_locals().collect();
         let arena = self.arena;
+        let has_parking_lot = self.search.roots.has_parking_lot();
         let mut before = 0;
         // SAFETY: as the caller promises.
         unsafe {
@@ -408,7 +411,9 @@ impl Seen<'_> {
                 {
                     self.note(Holder::Stack(at - stack.0), to);
                 } else if self.search.roots.is_static(word)
-                    && (locks::is_locked(word) || locks::is_read_by(before, word))
+                    && (is_locked(word)
+                        || locks::is_read_by(before, word)
+                        || (has_parking_lot && locks::may_be_taken(word)))
                     && let Some(name) = self.search.roots.static_at(word)
                 {
                     self.note(Holder::Stack(at - stack.0), Target::Lock(name));

@@ -99,10 +99,12 @@ impl ThreadRank {
     /// # Safety
     /// The slot is this rank's, and the caller the loop of its PE.
     pub(super) unsafe fn resume(&self, slot: *mut SlotHeader) -> Resumed {
-        hooks::use_heap(slot);
-        // SAFETY: the loop that the yielder belongs to calls, says the caller.
-        unsafe { (*self.yielder).suspend(()) };
-        hooks::use_heap(std::ptr::null_mut());
+        // SAFETY: the loop that the yielder belongs to calls, says the caller, and its PE owns the slot.
+        unsafe {
+            hooks::use_heap(slot);
+            (*self.yielder).suspend(());
+            hooks::use_heap(std::ptr::null_mut());
+        }
         if self.has_returned.get() { Resumed::Returned(0) } else { Resumed::Suspended }
     }
 

@@ -157,9 +157,9 @@ impl Party for RankParty {
         let rank = self.comm.members.get(other);
         pe::with(|pe| {
             let shared = pe.engine.shared;
-            match shared.location(rank) {
-                vrt_core::net::shared::ENDED => 0,
-                pe => shared.node_of(pe),
+            match shared.location_of(rank) {
+                None | Some(vrt_core::net::shared::ENDED) => 0,
+                Some(pe) => shared.node_of(pe),
             }
         })
     }

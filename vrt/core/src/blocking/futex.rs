@@ -50,10 +50,12 @@ use rustc_hash::FxBuildHasher;
 
 use crate::blocking::calls::{errno, real_syscall};
 use crate::blocking::suspend::{may_suspend, suspend_until};
+use crate::blocking::{parking, states};
 use crate::pe::{self, Locks};
 use vrt_slot::Arena;
 use vrt_slot::foreign::{has_foreign_threads, is_thread_local, others_run};
 use vrt_slot::hooks;
+use vrt_slot::search;
 
 /// How long a rank waits in the kernel for a thread, in nanoseconds.
 const PATIENCE: u64 = 1_000_000;
@@ -230,6 +232,9 @@ fn wait(call: Call, bits: u32) -> c_long {
     if LEARNING.get() {
         PARKER.set(call.address);
     }
+    if states::is_answered() {
+        return 0;
+    }
     let aligned = call.address.is_multiple_of(align_of::<AtomicU32>()) && call.address != 0;
     if !pe::in_rank() || !aligned || bits == 0 {
         return call.kernel();
@@ -243,6 +248,7 @@ fn wait(call: Call, bits: u32) -> c_long {
         return fail(libc::EAGAIN);
     }
     if is_thread_local(call.address) {
+        parking::refuse_without_threads(deadline);
         return call.kernel();
     }
     if has_foreign_threads()
@@ -413,6 +419,14 @@ impl Locks for Futexes {
             std::thread::current().unpark();
         }
         LEARNING.set(false);
+        // Waits come here.
+        if PARKER.get() != 0
+            && !search::is_known()
+            && let Some(found) = states::find()
+        {
+            search::know(found);
+        }
+        parking::wait_on_stacks();
     }
 
     fn end(&self, uid: u32) {

@@ -19,11 +19,14 @@
 //! - while the rank unwinds;
 //! - inside `block_on` of a tokio runtime of the rank's own, which counts on the thread;
 //! - on a word in the thread's own thread-local storage: a latch of which there is one for each
-//!   thread (rayon's, parking_lot's), for a second wait on it would take the first one's wake-up.
+//!   thread (rayon's), for a second wait on it would take the first one's wake-up. `parking_lot`'s would be
+//!   one, too; see `parking`.
 
 mod calls;
 mod futex;
+mod parking;
 mod signals;
+mod states;
 mod suspend;
 
 pub use calls::in_front;

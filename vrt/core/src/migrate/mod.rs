@@ -236,7 +236,7 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
     }
     let beside = migration.states.remove(&moving.rank());
     // SAFETY: the pool is this PE's.
-    unsafe { moving.attach(core.pool, beside) };
+    unsafe { moving.attach(core, beside) };
     let (rank, state, timers) = moving.unpack();
     // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
     // program is to begin in it.

@@ -122,14 +122,10 @@ impl Migration {
     }
 
     /// The block for the encoded state of a rank that is about to come: the first piece makes it.
-    fn room_for_state(&mut self, core: &Core, packet: &Packet) -> *mut u8 {
-        *self.states.entry(packet.from).or_insert_with(|| {
-            let len = packet.data.word(2) as usize;
-            // SAFETY: the pool is this PE's.
-            let block = unsafe { hooks::allocate_in(core.pool, len) };
-            assert!(!block.is_null(), "no memory for {len} bytes that come with a rank");
-            block
-        })
+    fn room_for_state(&mut self, core: &mut Core, packet: &Packet) -> *mut u8 {
+        let len = packet.data.word(2) as usize;
+        let room = || core.block_for(len, "the state of a rank that comes");
+        *self.states.entry(packet.from).or_insert_with(room)
     }
 
     /// The last piece of a rank's memory has gone. Its pages stay in case it comes back, until

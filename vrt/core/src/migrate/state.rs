@@ -12,10 +12,10 @@ use crate::error::Site;
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
 use crate::net::{Kind, Packet};
 use crate::pe::{
-    Awaited, Awaiting, Begun, Blocked, ContextUse, Counters, Encoded, Flow, Owned, RankState,
+    Awaited, Awaiting, Begun, Blocked, ContextUse, Core, Counters, Encoded, Flow, Owned, RankState,
     Request, Status, Told, UnexpectedPayload, Wait, WindowPart,
 };
-use vrt_slot::{SlotHeader, hooks};
+use vrt_slot::hooks;
 
 type Message = (Packet, UnexpectedPayload);
 
@@ -245,17 +245,16 @@ impl MovingRank {
         unsafe { self.detach() };
     }
 
-    /// The opposite of [`detach`](Self::detach): puts what was taken along into a pool. `beside`: where the
+    /// The opposite of [`detach`](Self::detach): puts what was taken along into the PE's pool. `beside`: where the
     /// state lies that was sent beside this.
     ///
     /// # Safety
-    /// The calling PE owns the pool.
-    pub(super) unsafe fn attach(&mut self, pool: *mut SlotHeader, beside: Option<*mut u8>) {
-        // SAFETY: as the caller promises; the block is as long as the bytes.
-        let copy = |bytes: &[u8]| unsafe {
-            let block = hooks::allocate_in(pool, bytes.len());
-            assert!(!block.is_null(), "no memory for {} bytes that came with a rank", bytes.len());
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), block, bytes.len());
+    /// `beside` is a block of that PE's pool, if there is one.
+    pub(super) unsafe fn attach(&mut self, core: &mut Core, beside: Option<*mut u8>) {
+        let mut copy = |bytes: &[u8]| {
+            let block = core.block_for(bytes.len(), "what comes with a rank");
+            // SAFETY: the block is as long as the bytes.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), block, bytes.len()) };
             block
         };
         if self.payloads.is_empty() && !self.restored_beside {

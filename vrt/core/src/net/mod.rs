@@ -31,8 +31,12 @@ pub(crate) mod rings;
 pub mod shared;
 pub mod view;
 
+use std::fmt;
+use std::mem::offset_of;
+
 use serde::{Deserialize, Serialize};
 use vrt_shm::{CELL_PAYLOAD, CellData};
+use vrt_slot::report;
 
 use crate::layout::Signature;
 
@@ -144,6 +148,24 @@ impl Data {
 const _: () =
     assert!(size_of::<Packet>() == CELL_PAYLOAD && align_of::<Packet>() <= align_of::<CellData>());
 
+const _: () = assert!(offset_of!(Packet, kind) == 0 && offset_of!(Packet, wants_finish) == 1);
+
+/// Whether the first two bytes of a cell are those of a packet.
+#[inline(always)]
+fn is_packet(kind: u8, wants_finish: u8) -> bool {
+    (kind.wrapping_sub(Kind::Eager as u8) as usize) < KINDS - Kind::Eager as usize
+        && wants_finish <= 1
+}
+
+/// Ends the job: what has come is nothing that a PE sends.
+#[cold]
+pub(crate) fn damaged(what: fmt::Arguments<'_>) -> ! {
+    report::say(format_args!(
+        "{what} has come, which no PE sends: memory that PEs share was damaged"
+    ));
+    report::end_job(report::STATUS_RUNTIME)
+}
+
 impl Packet {
     /// A packet with nothing but its kind and its two ranks; all else is 0.
     #[inline(always)]
@@ -179,19 +201,24 @@ impl Packet {
         unsafe { cell.0.as_mut_ptr().cast::<Packet>().write(*self) };
     }
 
-    /// The packet in a cell.
+    /// The packet in a cell. What is none ends the job: other processes can write there.
     #[inline(always)]
     pub(crate) fn in_cell(cell: &CellData) -> &Packet {
-        // SAFETY: cells are only written by `write_to`, in a PE that runs the same program; a cell
-        // is aligned as a packet is.
-        unsafe { &*cell.0.as_ptr().cast::<Packet>() }
+        let packet = cell.0.as_ptr().cast::<Packet>();
+        // SAFETY: a cell has these two bytes, and is aligned as a packet is.
+        let [kind, wants_finish] = unsafe { packet.cast::<[u8; 2]>().read() };
+        if !is_packet(kind, wants_finish) {
+            damaged(format_args!("a packet of kind {kind} ({wants_finish})"));
+        }
+        // SAFETY: its kind and its flag are such, and the rest of it are numbers.
+        unsafe { &*packet }
     }
 
     /// How many of its bytes say all that it says.
     #[inline(always)]
     pub fn significant(&self) -> usize {
         if self.kind == Kind::Eager && !self.wants_finish && self.payload() == 0 {
-            std::mem::offset_of!(Packet, data) + self.len as usize
+            offset_of!(Packet, data) + self.len as usize
         } else {
             size_of::<Packet>()
         }
@@ -201,5 +228,22 @@ impl Packet {
     #[inline(always)]
     pub fn payload(&self) -> usize {
         if self.len as usize > INLINE { self.len as usize } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_packet_is_not_taken_for_one() {
+        let packet = Packet::new(Kind::Help, 1, 2);
+        let mut cell = CellData::default();
+        packet.write_to(&mut cell);
+        assert_eq!((Packet::in_cell(&cell).kind, Packet::in_cell(&cell).to), (Kind::Help, 2));
+        for kind in Kind::Eager as u8..KINDS as u8 {
+            assert!(is_packet(kind, 0) && is_packet(kind, 1) && !is_packet(kind, 2));
+        }
+        assert!(!is_packet(0, 0) && !is_packet(KINDS as u8, 0) && !is_packet(u8::MAX, 0));
     }
 }

@@ -1,14 +1,13 @@
 //! Bytes of any length from one PE to another: ranks that move, and what PEs say to balance them.
 //!
 //! A parcel is cut into pieces that fit into a packet or beside one. Rings keep their order, so
-//! the pieces of a sender are put together as they come; one that consists of a single piece is
-//! read where it lies.
+//! the pieces of a sender are put together as they come.
 
 use serde::{Deserialize, Serialize};
 
 use crate::encoding;
 use crate::net::local::{MAX_PAYLOAD, Outgoing};
-use crate::net::{INLINE, Kind, Packet};
+use crate::net::{INLINE, Kind, Packet, damaged};
 
 /// What a parcel is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +29,12 @@ pub enum Topic {
 pub(crate) const TOPICS: usize = Topic::Job as usize + 1;
 
 impl Topic {
-    fn from_number(number: u32) -> Topic {
-        match number {
-            1 => Topic::Rank,
-            2 => Topic::Contribution,
-            4 => Topic::Group,
-            5 => Topic::Job,
-            _ => Topic::Balance,
-        }
+    const ALL: [Topic; TOPICS - 1] =
+        [Topic::Rank, Topic::Contribution, Topic::Balance, Topic::Group, Topic::Job];
+
+    /// The topic with a number, if there is one.
+    fn from_number(number: u32) -> Option<Topic> {
+        Topic::ALL.into_iter().find(|topic| *topic as u32 == number)
     }
 }
 
@@ -90,7 +87,9 @@ impl Incoming {
         let partial = &mut self.partial[from];
         partial.extend_from_slice(piece);
         let more = packet.wants_finish;
-        let topic = Topic::from_number(packet.request);
+        let Some(topic) = Topic::from_number(packet.request) else {
+            damaged(format_args!("a parcel of topic {}", packet.request))
+        };
         (!more).then(|| Parcel { topic, from: packet.from, bytes: std::mem::take(partial) })
     }
 }
@@ -112,5 +111,18 @@ impl Parcel {
             Ok(contents) => contents,
             Err(error) => unreachable!("a PE of this job has encoded it: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_is_its_number() {
+        for topic in Topic::ALL {
+            assert_eq!(Topic::from_number(topic as u32), Some(topic));
+        }
+        assert_eq!((Topic::from_number(0), Topic::from_number(TOPICS as u32)), (None, None));
     }
 }

@@ -367,15 +367,30 @@ impl Shared {
         self.at(0)
     }
 
+    /// What a PE lets others know; `None` where there is no such PE.
+    pub fn block_of(&self, pe: usize) -> Option<&'static PeBlock> {
+        (pe < self.pes).then(|| self.pe(pe))
+    }
+
+    /// The PE on which a rank began; `None` where there is no such rank.
+    pub fn home_of(&self, rank: u32) -> Option<u32> {
+        ((rank as usize) < self.ranks).then(|| self.home(rank))
+    }
+
+    /// The PE that has a rank, as [`location`](Self::location) says; `None` where there is no such rank.
+    pub fn location_of(&self, rank: u32) -> Option<u32> {
+        ((rank as usize) < self.ranks).then(|| self.location(rank))
+    }
+
     /// What a PE lets others know. `pe` is below [`pes`](Self::pes).
-    pub fn pe(&self, pe: usize) -> &'static PeBlock {
+    pub(crate) fn pe(&self, pe: usize) -> &'static PeBlock {
         debug_assert!(pe < self.pes);
         self.at(size_of::<JobState>() + pe * size_of::<PeBlock>())
     }
 
     /// The PE on which a rank began. Its contributions to collective operations always go there.
     #[inline(always)]
-    pub fn home(&self, rank: u32) -> u32 {
+    pub(crate) fn home(&self, rank: u32) -> u32 {
         self.home_entry(rank).load(Ordering::Relaxed)
     }
 
@@ -387,7 +402,7 @@ impl Shared {
     /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
     /// it has ended.
     #[inline(always)]
-    pub fn location(&self, rank: u32) -> u32 {
+    pub(crate) fn location(&self, rank: u32) -> u32 {
         self.location_or_held(rank) & !HELD
     }
 
@@ -398,7 +413,7 @@ impl Shared {
     }
 
     /// A rank is held, as far as this node knows.
-    pub fn hold(&self, rank: u32) {
+    pub(crate) fn hold(&self, rank: u32) {
         self.entry(rank).fetch_or(u64::from(HELD), Ordering::Relaxed);
     }
 
@@ -412,7 +427,7 @@ impl Shared {
     }
 
     /// A rank is not held any more, as far as this node knows.
-    pub fn release(&self, rank: u32) {
+    pub(crate) fn release(&self, rank: u32) {
         self.entry(rank).fetch_and(!u64::from(HELD), Ordering::Relaxed);
     }
 
@@ -452,6 +467,7 @@ impl Shared {
     }
 
     fn lease(&self, rank: u32) -> &'static AtomicU32 {
+        assert!((rank as usize) < self.ranks, "no rank {rank}");
         self.at(self.leases + rank as usize * size_of::<AtomicU32>())
     }
 
@@ -476,34 +492,49 @@ impl Shared {
 
     /// All of the memory of a rank has left the node.
     pub(crate) fn has_left(&self, rank: u32) {
-        self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
+        let before = self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
+        debug_assert_eq!(before & (AWAY | MOVING), AWAY | MOVING, "rank {rank} was leaving");
     }
 
-    /// The memory of a rank is about to come into the node.
-    pub(crate) fn will_come(&self, rank: u32) {
+    /// The memory of a rank is about to come into the node. `false`: the job is over before it can.
+    #[must_use]
+    pub(crate) fn will_come(&self, rank: u32) -> bool {
         let lease = self.lease(rank);
-        // Somebody may be giving back what was left of it here: that takes a moment.
+        // Somebody may be giving back what was left of it here: that takes a moment, unless their PE has died
+        // meanwhile, with which the job ends.
         while lease
             .compare_exchange(AWAY, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed)
             .is_err()
         {
+            if self.job().ended() != Ended::Not {
+                return false;
+            }
             std::thread::yield_now();
         }
+        true
     }
 
     /// The memory of a rank has come into the node.
     pub(crate) fn has_come(&self, rank: u32) {
-        self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
+        let before = self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
+        debug_assert_eq!(before & (AWAY | MOVING), AWAY | MOVING, "rank {rank} was coming");
     }
 
-    /// Does something to what a rank has left here, unless it is here or under way.
+    /// Does something to what a rank has left here, unless it is here or under way. Who has counted itself in for a
+    /// moment, to find that the rank is away, is waited for.
     pub(crate) fn while_away(&self, rank: u32, f: impl FnOnce()) {
         let lease = self.lease(rank);
-        let away = AWAY;
-        if lease.compare_exchange(away, away + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            f();
-            lease.fetch_sub(1, Ordering::AcqRel);
+        while let Err(now) =
+            lease.compare_exchange(AWAY, AWAY + 1, Ordering::AcqRel, Ordering::Relaxed)
+        {
+            let is_counted_in = now & (AWAY | MOVING) == AWAY;
+            if !is_counted_in || self.job().ended() != Ended::Not {
+                return;
+            }
+            std::thread::yield_now();
         }
+        f();
+        lease.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// How many ranks of this node wait for words of the arena.
@@ -578,7 +609,52 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shared, first_ranks};
+    use super::{Ended, Shared, first_ranks};
+
+    /// Two nodes of a PE each; as the first one sees it, and with rank 1, which begins in the other one.
+    fn two_nodes(f: impl FnOnce(Shared, u32)) {
+        let shared = Shared::map(2, 2, 1).unwrap().in_node(0);
+        assert_eq!((shared.home_of(1), shared.location_of(1)), (Some(1), Some(1)));
+        f(shared, 1);
+        // SAFETY: nobody uses it any more.
+        unsafe { shared.unmap() };
+    }
+
+    #[test]
+    fn what_a_rank_left_behind_is_given_back_after_who_looks_whether_it_is_there() {
+        two_nodes(|shared, rank| {
+            // Counted in for a moment, which ends meanwhile.
+            shared.lease(rank).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let mut is_done = false;
+            std::thread::scope(|scope| {
+                let lease = shared.lease(rank);
+                scope.spawn(|| lease.fetch_sub(1, std::sync::atomic::Ordering::Relaxed));
+                shared.while_away(rank, || is_done = true);
+            });
+            assert!(is_done && shared.will_come(rank));
+            shared.while_away(rank, || unreachable!("it is coming"));
+            shared.has_come(rank);
+            shared.while_away(rank, || unreachable!("it is here"));
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_died_when_the_job_is_over() {
+        two_nodes(|shared, rank| {
+            shared.lease(rank).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            assert!(shared.job().end(Ended::Status, 70));
+            assert!(!shared.will_come(rank));
+            shared.while_away(rank, || unreachable!("somebody is counted in"));
+        });
+    }
+
+    #[test]
+    fn who_asks_for_what_is_not_there_is_told_so() {
+        two_nodes(|shared, _| {
+            assert_eq!((shared.home_of(2), shared.location_of(2)), (None, None));
+            assert!(shared.block_of(1).is_some() && shared.block_of(2).is_none());
+        });
+    }
 
     #[test]
     fn a_rank_is_at_home_where_it_begins() {

@@ -56,6 +56,8 @@ const YIELDS_BETWEEN_BACK_OFFS: u32 = 2;
 /// How long a PE sleeps whose ranks wait for locks: nothing rings when the last thread ends that
 /// could have woken them.
 const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
+/// How long a PE sleeps that might not be heard ringing.
+const LOOK_UNHEARD: Duration = Duration::from_millis(1);
 /// Looks before the first sleep, and between two others, while something long is on its way, which
 /// may get on only while somebody looks: some milliseconds, and 20 us.
 const SPINS_IN_TRANSFER: u32 = 50_000;
@@ -300,7 +302,7 @@ impl Pe {
     fn fall_asleep(&mut self, how: Sleep, tasks: bool) -> Asleep {
         self.release_rings();
         self.engine.locks.before_sleep(self.engine.at_locks.parked);
-        self.doorbell().announce(how);
+        let is_heard = self.doorbell().announce(how);
         let over = self.engine.shared.job().ended() != Ended::Not
             || self.engine.shared.job().ranks_left.load(Ordering::Acquire) == 0;
         if over || self.has_arrivals() || self.progress() {
@@ -322,7 +324,9 @@ impl Pe {
         let waits = self.engine.become_idle(timeout.is_some() || tasks);
         self.look_for_end(waits);
         let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
-        let timeout = [timeout, self.engine.until_due(), threads].into_iter().flatten().min();
+        let unheard = (!is_heard).then_some(LOOK_UNHEARD);
+        let timeout =
+            [timeout, self.engine.until_due(), threads, unheard].into_iter().flatten().min();
         if self.engine.shared.job().ended() != Ended::Not {
             self.wake_up();
             return Asleep::No;

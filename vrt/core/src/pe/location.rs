@@ -200,8 +200,9 @@ impl Core {
 
     /// A rank is about to come.
     pub(super) fn expect(&mut self, packet: &Packet) {
-        self.shared.will_come(packet.from);
-        self.shared.set_location(packet.from, self.id, packet.data.word(0) as u32);
+        if self.shared.will_come(packet.from) {
+            self.shared.set_location(packet.from, self.id, packet.data.word(0) as u32);
+        }
     }
 
     /// A rank has come from another node: its first PE, where everybody asks who has never heard

@@ -41,6 +41,7 @@ pub mod idle;
 mod inject;
 mod location;
 mod locks;
+mod memory;
 mod observe;
 mod patience;
 mod ranks;
@@ -109,6 +110,25 @@ thread_local! {
     static PE: Cell<*mut Pe> = const { Cell::new(std::ptr::null_mut()) };
     /// The loop has called tokio.
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+    /// The loop runs.
+    static RUNS: Cell<bool> = const { Cell::new(false) };
+    /// What is known of the PE while its state is in use, and in a signal handler.
+    static ABOUT: Cell<Option<About>> = const { Cell::new(None) };
+    /// The rank that was resumed last.
+    static RAN_LAST: Cell<u32> = const { Cell::new(u32::MAX) };
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// The loop has the PE's state.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What does not change of a PE.
+#[derive(Clone, Copy)]
+struct About {
+    pool: *mut SlotHeader,
+    id: u32,
 }
 
 /// A PE and its ends of the rings.
@@ -369,13 +389,20 @@ impl Pe {
         Box::new(Pe { consumers, engine: Engine { core, extensions } })
     }
 
-    /// Makes this the PE of the calling thread until the guard is dropped.
-    pub fn enter(self: &mut Box<Pe>) -> Entered {
-        assert!(PE.get().is_null(), "this thread runs ranks already");
+    /// Makes this the PE of the calling thread until the guard is dropped, and the PE with it.
+    ///
+    /// # Panics
+    /// When the thread has a PE.
+    pub fn enter(self: Box<Pe>) -> Entered {
+        assert!(ABOUT.get().is_none(), "this thread runs ranks already");
+        let about = About { pool: self.engine.pool, id: self.engine.id };
         hooks::set_pe_of_thread(self.engine.uid);
         self.engine.locks.begin();
-        PE.set(&raw mut **self);
-        Entered(())
+        ABOUT.set(Some(about));
+        RAN_LAST.set(self.engine.current);
+        let pe = Box::into_raw(self);
+        PE.set(pe);
+        Entered(pe)
     }
 }
 
@@ -387,12 +414,15 @@ impl Drop for Pe {
 }
 
 /// While it lives, [`with`] works on this thread.
-pub struct Entered(());
+pub struct Entered(*mut Pe);
 
 impl Drop for Entered {
     fn drop(&mut self) {
         PE.set(std::ptr::null_mut());
+        ABOUT.set(None);
         hooks::set_pe_of_thread(0);
+        // SAFETY: `enter` made the pointer of a box, and nobody finds it any more.
+        drop(unsafe { Box::from_raw(self.0) });
     }
 }
 
@@ -415,10 +445,12 @@ fn enter<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     impl Drop for Leave {
         #[inline(always)]
         fn drop(&mut self) {
-            hooks::use_heap(self.0);
+            // SAFETY: it was in use before, and its rank still runs.
+            unsafe { hooks::use_heap(self.0) };
         }
     }
-    let slot = hooks::use_heap(std::ptr::null_mut());
+    // SAFETY: the process's heap.
+    let slot = unsafe { hooks::use_heap(std::ptr::null_mut()) };
     if slot.is_null() {
         refuse_to_enter();
     }
@@ -428,20 +460,79 @@ fn enter<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     f(unsafe { &mut *PE.get() })
 }
 
-/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank.
+/// [`with`] for the loop of the PE, which runs on the process's heap and outside of any rank; not inside itself.
 ///
 /// # Panics
 /// When the thread is no PE's.
 #[inline(always)]
-pub fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+pub(crate) fn with_in_loop<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     debug_assert!(hooks::heap_in_use().is_null());
     let pe = PE.get();
     if pe.is_null() {
         refuse_to_enter();
     }
+    #[cfg(debug_assertions)]
+    let _inside = Inside::begin();
     // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes. No
-    // rank runs, and the loop does not call this inside itself.
+    // rank runs, and the loop, which is of this crate, does not call this inside itself.
     f(unsafe { &mut *pe })
+}
+
+/// The loop has the PE's state while it lives.
+#[cfg(debug_assertions)]
+struct Inside;
+
+#[cfg(debug_assertions)]
+impl Inside {
+    fn begin() -> Inside {
+        assert!(!INSIDE.replace(true), "the PE's state is in use");
+        Inside
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+/// Runs `f` on the PE of this thread while its loop does not run: before it, or after it.
+///
+/// # Panics
+/// When the thread is no PE's, a rank or the loop runs on it, or inside itself.
+pub fn while_stopped<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
+    struct Back(*mut Pe);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            PE.set(self.0);
+        }
+    }
+    assert!(hooks::heap_in_use().is_null() && !RUNS.get(), "the PE of this thread is running");
+    let pe = PE.replace(std::ptr::null_mut());
+    if pe.is_null() {
+        refuse_to_enter();
+    }
+    let _back = Back(pe);
+    // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes. Neither the loop
+    // nor a rank runs, and whoever else asks for the PE finds none meanwhile.
+    f(unsafe { &mut *pe })
+}
+
+/// Notes that the PE's loop runs, until it is dropped.
+pub(super) struct Runs;
+
+impl Runs {
+    pub(super) fn begin() -> Runs {
+        RUNS.set(true);
+        Runs
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        RUNS.set(false);
+    }
 }
 
 #[cold]
@@ -499,17 +590,10 @@ pub fn slot_is_clean(slot: SlotId) -> bool {
 
 /// The slot of the payload pool of this thread's PE, or null; works in the middle of anything.
 pub fn pool_of_thread() -> *mut SlotHeader {
-    let pe = PE.get();
-    // SAFETY: set by `enter`; a plain pointer is read.
-    if pe.is_null() { std::ptr::null_mut() } else { unsafe { (*pe).engine.core.pool } }
+    ABOUT.get().map_or(std::ptr::null_mut(), |about| about.pool)
 }
 
 /// The rank and PE of this thread, for messages; works in the middle of anything.
 pub fn whereabouts() -> Option<(u32, u32)> {
-    let pe = PE.get();
-    if pe.is_null() {
-        return None;
-    }
-    // SAFETY: set by `enter`; two plain numbers are read.
-    unsafe { Some(((*pe).engine.core.current, (*pe).engine.core.id)) }
+    ABOUT.get().map(|about| (RAN_LAST.get(), about.id))
 }

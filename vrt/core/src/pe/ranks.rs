@@ -10,11 +10,11 @@ use crate::error::Site;
 use crate::layout::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
 use crate::net::Packet;
-use crate::pe::Core;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, UnexpectedQueue};
 use crate::pe::receive::UnexpectedPayload;
 use crate::pe::requests::{Completion, RESERVES, Request, Room, Started, copy_short};
+use crate::pe::{Core, RAN_LAST};
 use vrt_slot::{SlotHeader, hooks};
 
 /// Where a rank is in its life; see the diagram in `rank`.
@@ -481,6 +481,7 @@ impl Core {
             unsafe { (*slot).install_guard() };
         }
         self.current = rank;
+        RAN_LAST.set(rank);
         Some(slot)
     }
 

@@ -259,13 +259,7 @@ impl Core {
                     std::ptr::copy_nonoverlapping(data, kept.data.0.as_mut_ptr(), len);
                     return (kept, UnexpectedPayload::Inline);
                 }
-                let block = hooks::allocate_in(self.pool, len);
-                assert!(
-                    !block.is_null(),
-                    "PE {}: no memory left for unexpected messages ({len} bytes asked); \
-                         receive earlier, lower --unexpected, or raise --slot",
-                    self.id
-                );
+                let block = self.block_for(len, "unexpected messages");
                 std::ptr::copy_nonoverlapping(data, block, len);
                 self.pool_grew();
                 if let Some(state) = self.rank(packet.to) {

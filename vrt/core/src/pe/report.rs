@@ -7,13 +7,13 @@ use crate::mailbox::ANY;
 use crate::pe::{self, Core, Owned, RankState, Status, shares};
 use vrt_slot::report;
 
-/// What each rank of this PE waits for, a line each.
+/// What each rank of this PE waits for, a line each, when its loop has ended.
 pub fn waits() -> Vec<String> {
-    pe::with_in_loop(|pe| pe.engine.waits())
+    pe::while_stopped(|pe| pe.engine.waits())
 }
 
 impl Core {
-    fn waits(&self) -> Vec<String> {
+    pub(super) fn waits(&self) -> Vec<String> {
         let waiting = self.ranks.iter().enumerate().filter_map(|(rank, state)| {
             let state = state.as_deref()?;
             (state.status == Status::Waiting).then_some((rank, state))

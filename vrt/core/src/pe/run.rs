@@ -103,6 +103,7 @@ pub fn run() -> Result<Outcome, RunError> {
     let tokio = outside::within(|| tokio.build())?;
     let entered = tokio.enter();
     counted::watch(tokio.handle());
+    let _runs = pe::Runs::begin();
     let mut running = Running { finished: false };
     pe::with_in_loop(|pe| {
         pe.engine.stamp = cycles::now();

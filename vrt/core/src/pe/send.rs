@@ -422,13 +422,9 @@ impl Core {
     /// # Safety
     /// The data is readable for the message's length.
     unsafe fn keep_copy(&mut self, message: &Outbound, request: u32) -> *const u8 {
-        // SAFETY: the pool is this PE's, the copy as long as the message.
-        let copy = unsafe {
-            let copy = hooks::allocate_in(self.pool, message.len);
-            assert!(!copy.is_null(), "no memory to buffer {} bytes", message.len);
-            std::ptr::copy_nonoverlapping(message.data, copy, message.len);
-            copy
-        };
+        let copy = self.block_for(message.len, "the data of a message");
+        // SAFETY: the copy is as long as the message.
+        unsafe { std::ptr::copy_nonoverlapping(message.data, copy, message.len) };
         let request = self.running().request_mut(request);
         request.buffer = copy;
         request.copy = true;

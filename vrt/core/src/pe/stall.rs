@@ -1,6 +1,6 @@
 //! Who keeps the thread of a PE, and who waits for it; asked in a signal handler on that thread.
 
-use crate::pe::{self, OUTSIDE, PE, Pe, Status, timers};
+use crate::pe::{self, ABOUT, OUTSIDE, PE, Pe, Status, timers};
 use vrt_slot::hooks;
 
 /// Who runs on a PE's thread.
@@ -53,14 +53,19 @@ pub fn stall() -> Option<Stall> {
 
 /// The PE of this thread, if its loop has called tokio, which runs no rank's code.
 pub fn pe_in_tokio() -> Option<u32> {
-    let pe = PE.get();
-    // SAFETY: set by `enter`; a plain number is read.
-    (!pe.is_null() && OUTSIDE.get()).then(|| unsafe { (*pe).engine.core.id })
+    ABOUT.get().filter(|_| OUTSIDE.get()).map(|about| about.id)
 }
 
-/// Notes that the running rank blocks its thread for ever, at the word of a lock, for the table of
-/// the deadlock that this is. In a signal handler: the rank does not go on.
-pub fn blocked_for_ever(word: usize) {
-    pe::with(|pe| pe.engine.stop_for_ever(word));
-    hooks::use_heap(std::ptr::null_mut());
+/// The running rank blocks its thread for ever, at the word of a lock: calls `end`, which ends the job, has the
+/// other PEs notice, and returns what the ranks of this one wait for. In a signal handler: the rank does not go on.
+pub fn blocked_for_ever(word: usize, end: impl FnOnce()) -> Vec<String> {
+    let rows = pe::with(|pe| {
+        pe.engine.stop_for_ever(word);
+        end();
+        pe.engine.wake_all();
+        pe.engine.waits()
+    });
+    // SAFETY: the process's heap.
+    unsafe { hooks::use_heap(std::ptr::null_mut()) };
+    rows
 }

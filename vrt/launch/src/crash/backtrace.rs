@@ -142,7 +142,8 @@ fn print_in_child(fault: &Fault, frames: &Frames, full: bool) -> ! {
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     }
-    hooks::use_heap(vrt_core::pe::pool_of_thread());
+    // SAFETY: the child is alone with its copy of what is mapped privately, and the parent waits for it.
+    unsafe { hooks::use_heap(vrt_core::pe::pool_of_thread()) };
     // When something goes wrong here the parent prints addresses, and that is enough.
     std::panic::set_hook(Box::new(|_| ()));
     collect(fault, frames, full);

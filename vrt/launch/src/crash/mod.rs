@@ -108,8 +108,7 @@ pub(crate) fn install() {
     backtrace::prepare();
     SIGNAL_STACK.with(SignalStack::install);
     for (n, signal) in SIGNALS.into_iter().enumerate() {
-        // SAFETY: the handler follows the rules for signal handlers; zeros are a valid action. The
-        // earlier action is written before a signal can find this handler in its place a second time.
+        // SAFETY: the handler follows the rules for signal handlers; zeros are a valid action.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_crash as *const () as usize;
@@ -117,15 +116,16 @@ pub(crate) fn install() {
             let mut old: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, &raw const action, &raw mut old);
             if old.sa_sigaction != action.sa_sigaction {
-                (&raw mut PREVIOUS).cast::<libc::sigaction>().add(n).write(old);
+                // Kept for good: a handler may be reading the one before.
+                PREVIOUS[n].store(Box::into_raw(Box::new(old)), Ordering::Release);
             }
         }
     }
 }
 
-/// What was done about each of [`SIGNALS`] before.
-// SAFETY: all zero is a valid action: the default one.
-static mut PREVIOUS: [libc::sigaction; SIGNALS.len()] = unsafe { std::mem::zeroed() };
+/// What was done about each of [`SIGNALS`] before; null: what is done by default.
+static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
 
 /// What has happened where.
 struct Fault {
@@ -288,7 +288,8 @@ extern "C-unwind" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: 
         return;
     }
     // What the rank may not do, the handler may; and it waits without giving way to other ranks.
-    let heap = hooks::use_heap(std::ptr::null_mut());
+    // SAFETY: the process's heap.
+    let heap = unsafe { hooks::use_heap(std::ptr::null_mut()) };
     // SAFETY: the kernel passes both.
     let fault = unsafe { Fault::new(signal, info, context.cast()) };
     let first = core::claim();
@@ -308,14 +309,16 @@ extern "C-unwind" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: 
             unsafe { libc::_exit(STATUS_RUNTIME) };
         }
     }
-    hooks::use_heap(heap);
+    // SAFETY: it was in use when the fault came.
+    unsafe { hooks::use_heap(heap) };
     // The fault happens again when this returns, and `abort` goes on, under the handler that was
     // there before: so a core file shows the rank and not this handler. What was sent is sent again.
-    // SAFETY: restores an action that was in force.
+    // SAFETY: restores an action that was in force, which is kept for good; zeros are the default one.
     unsafe {
-        let previous = (&raw const PREVIOUS).cast::<libc::sigaction>();
         let at = SIGNALS.iter().position(|other| *other == signal).unwrap_or_default();
-        libc::sigaction(signal, previous.add(at), std::ptr::null_mut());
+        let previous = PREVIOUS[at].load(Ordering::Acquire).as_ref();
+        let by_default: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, previous.unwrap_or(&by_default), std::ptr::null_mut());
         if fault.was_sent() {
             libc::raise(signal);
         }

@@ -48,6 +48,7 @@ use std::os::unix::net::UnixListener;
 use crate::LaunchError;
 use crate::config::Config;
 use vrt_core::pe::Looker;
+use vrt_slot::children;
 use vrt_slot::report::say;
 
 /// What the names of jobs' sockets begin with; a supervisor's process follows.
@@ -138,11 +139,7 @@ impl Monitor {
 impl Drop for Monitor {
     fn drop(&mut self) {
         if let Some(process) = self.process {
-            // SAFETY: our child, not reaped yet.
-            unsafe {
-                libc::kill(process, libc::SIGKILL);
-                libc::waitpid(process, std::ptr::null_mut(), 0);
-            }
+            children::end(process);
         }
     }
 }

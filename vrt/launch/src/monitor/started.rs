@@ -28,6 +28,7 @@ use vrt_core::pe::Looker;
 use super::{Web, serve, socket_of};
 use crate::LaunchError;
 use crate::config::Config;
+use vrt_slot::children;
 
 /// The socket to this process's monitor; -1: it has none.
 static MONITOR: AtomicI32 = AtomicI32::new(-1);
@@ -72,7 +73,7 @@ impl WaitingMonitor {
                         _ => libc::_exit(0),
                     }
                 }
-                first => libc::waitpid(first, std::ptr::null_mut(), 0),
+                first => children::wait_for(first, 0),
             };
         }
         Some(WaitingMonitor { to })

@@ -13,6 +13,14 @@
 //! other instructions may look the same, but hardly ever twice, with the address of the same static.
 //! An atomic variable of 32 bits that is used in both ways is taken for a lock; ranks stay while its lower
 //! bits are not 0.
+//!
+//! Locks of `parking_lot` have a byte or 64 bits, as many other variables have. But who waits for one, or wakes
+//! who waits, calls a function that the table of symbols names, with the lock's address as its first argument:
+//!
+//! | instruction | bytes |
+//! |---|---|
+//! | `lea disp32(%rip), %rdi` | `48 8D 3D`, disp32 |
+//! | up to some bytes later `call rel32` | `E8`, rel32 |
 
 use crate::search::Range;
 
@@ -43,6 +51,46 @@ pub(super) fn locks(code: &[(usize, &[u8])], statics: &[Range]) -> Vec<usize> {
     }
     let both = exchanged.iter().zip(is_given).filter(|(_, is_given)| *is_given);
     both.map(|(at, _)| *at).collect()
+}
+
+/// Bytes between an argument and its call.
+const ARGUMENTS: usize = 32;
+
+/// The addresses in some ranges that code, which lies at these addresses, gives to functions as their first
+/// argument, with what is known of the function: `functions` has where they are, in order.
+pub(super) fn arguments<T: Copy>(
+    code: &[(usize, &[u8])],
+    functions: &[(usize, T)],
+    statics: &[Range],
+) -> Vec<(usize, T)> {
+    let mut found = Vec::new();
+    let (Some((first, _)), Some((last, _))) = (functions.first(), functions.last()) else {
+        return found;
+    };
+    for (at, code) in code {
+        for call in places(0xE8, code) {
+            let Some(distance) = code[call + 1..].first_chunk() else { continue };
+            let next = at + call + 5;
+            let function = next.wrapping_add_signed(i32::from_le_bytes(*distance) as isize);
+            if !(first..=last).contains(&&function) {
+                continue;
+            }
+            let Ok(number) = functions.binary_search_by_key(&function, |(at, _)| *at) else {
+                continue;
+            };
+            let before = &code[call.saturating_sub(ARGUMENTS)..call];
+            let argument = before.windows(3).rposition(|bytes| bytes == [0x48, 0x8D, 0x3D]);
+            let argument = argument.and_then(|lea| target(&before[lea + 2..], at + call));
+            if let Some(argument) = argument
+                && statics.iter().any(|(start, end)| (*start..*end).contains(&argument))
+            {
+                found.push((argument, functions[number].1));
+            }
+        }
+    }
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.dedup_by_key(|(at, _)| *at);
+    found
 }
 
 /// Where the words of 32 bits are that are compared and exchanged.
@@ -157,6 +205,32 @@ mod tests {
             assert_eq!(found(&[(exchange, 0x4008), (ADDRESS[0], 0x4008)]), NONE, "{exchange:x?}");
         }
         assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS_SHORT, 0x4008)]), NONE);
+    }
+
+    /// What is given to two functions, one of which is called.
+    #[test]
+    fn what_is_given_to_a_function_is_found() {
+        let functions = [(0x1800, 'm'), (0x1900, 'r')];
+        let call: &[u8] = &[0x31, 0xF6, 0xE8];
+        let jump: &[u8] = &[0xE9];
+        let given = |instructions: &[(&[u8], usize)]| {
+            arguments(&[(CODE, &assembled(instructions))], &functions, &STATICS)
+        };
+        let first = ADDRESS[0];
+        assert_eq!(given(&[(first, 0x4001), (call, 0x1800)]), [(0x4001, 'm')]);
+        assert_eq!(
+            given(&[(first, 0x5010), (call, 0x1900), (first, 0x4001), (call, 0x1800)]),
+            [(0x4001, 'm'), (0x5010, 'r')]
+        );
+        let none: [(&[(&[u8], usize)], &str); 4] = [
+            (&[(ADDRESS[1], 0x4001), (call, 0x1800)], "another argument"),
+            (&[(first, 0x4001), (call, 0x1880)], "another function"),
+            (&[(first, 0x4001), (jump, 0x1800)], "another instruction"),
+            (&[(first, 0x6000), (call, 0x1800)], "no static"),
+        ];
+        for (instructions, what) in none {
+            assert_eq!(given(instructions), [], "{what}");
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
+use crate::search::locks::Form;
 use crate::search::variables::Variables;
-use crate::search::{Range, code, locks};
+use crate::search::{Range, code};
 
 /// Writable memory of the program and its libraries.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ static PROGRAM: OnceLock<ProgramImage> = OnceLock::new();
 struct ProgramImage {
     variables: Variables,
     /// The statics that it locks by their address, by name.
-    locks: Vec<(usize, &'static str)>,
+    locks: Vec<(usize, Form, &'static str)>,
 }
 
 /// Reads what is known of the program, so that processes that are forked from this one need not. What
@@ -47,7 +48,7 @@ pub(super) fn prepare() {
     PROGRAM.get_or_init(|| {
         let mut program = roots.read_program();
         // SAFETY: as in `taken_lock`.
-        program.locks.retain(|(at, _)| !unsafe { locks::is_taken(*at) });
+        program.locks.retain(|(at, form, _)| !unsafe { form.is_taken(*at) });
         program
     });
 }
@@ -88,8 +89,13 @@ impl Roots {
     /// a thread, or a rank, whose stack need not have a word of it.
     pub(super) fn taken_lock(&self) -> Option<&'static str> {
         let mut locks = self.program().locks.iter();
-        // SAFETY: aligned words in statics of the program.
-        locks.find(|(at, _)| unsafe { locks::is_taken(*at) }).map(|(_, name)| *name)
+        // SAFETY: in statics of the program, at addresses that its own code has.
+        locks.find(|(at, form, _)| unsafe { form.is_taken(*at) }).map(|(.., name)| *name)
+    }
+
+    /// Whether the program has locks of `parking_lot`'s.
+    pub(super) fn has_parking_lot(&self) -> bool {
+        !self.program().variables.locking.is_empty()
     }
 
     fn program(&self) -> &'static ProgramImage {
@@ -100,9 +106,21 @@ impl Roots {
         let in_file = |(start, end): &Range| (start - self.bias, end - self.bias);
         let writable: Vec<Range> = self.statics_of_program.iter().map(in_file).collect();
         let variables = Variables::read(&writable);
-        let named = |at: &usize| Some((*at, variables.of_static(at - self.bias)?));
-        let locks = self.lock_words().iter().filter_map(named).collect();
+        let named = |(at, form)| Some((at, form, variables.of_static(at - self.bias)?));
+        let in_memory = |(at, form): &(usize, Form)| (at + self.bias, *form);
+        let locking: Vec<(usize, Form)> = variables.locking.iter().map(in_memory).collect();
+        let words = self.lock_words().into_iter().map(|at| (at, Form::Word));
+        let others = self.given_locks(&locking).into_iter();
+        let locks = words.chain(others).filter_map(named).collect();
         ProgramImage { variables, locks }
+    }
+
+    /// What the program's code gives, among its statics, to functions that lock.
+    fn given_locks(&self, locking: &[(usize, Form)]) -> Vec<(usize, Form)> {
+        if !code::IS_KNOWN || locking.is_empty() {
+            return Vec::new();
+        }
+        code::arguments(&self.segments(), locking, &self.statics_of_program)
     }
 
     /// What the program's code locks among its statics, those of libraries, too.
@@ -110,14 +128,19 @@ impl Roots {
         if !code::IS_KNOWN || self.statics_of_program.is_empty() {
             return Vec::new();
         }
+        let mut found = code::locks(&self.segments(), &self.statics_of_program);
+        let program = File::open("/proc/self/exe").ok();
+        found.retain(|at| self.is_zero_at_first(program.as_ref(), *at));
+        found
+    }
+
+    /// The program's code, with where it lies.
+    fn segments(&self) -> Vec<(usize, &'static [u8])> {
         let segments = self.code_of_program.iter().map(|(start, end)| {
             // SAFETY: a segment of the program that can be read and that nobody writes.
             (*start, unsafe { std::slice::from_raw_parts(*start as *const u8, end - start) })
         });
-        let mut found = code::locks(&segments.collect::<Vec<_>>(), &self.statics_of_program);
-        let program = File::open("/proc/self/exe").ok();
-        found.retain(|at| self.is_zero_at_first(program.as_ref(), *at));
-        found
+        segments.collect()
     }
 
     /// Whether a word in a static of the program is zero before the program begins, so far as can be

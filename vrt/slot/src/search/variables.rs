@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::search::Range;
+use crate::search::locks::Form;
 
 /// Crates that do not call the program while they borrow a thread-local variable, or only where the
 /// rank is pinned for another reason.
@@ -43,6 +44,8 @@ pub(super) struct Variables {
     thread_locals: Option<Vec<Variable>>,
     /// Those that may be locks, or have locks in them, by offset in the program; likewise.
     statics: Option<Vec<Variable>>,
+    /// The functions whose first argument is a lock of such a form, by offset in the program, in order.
+    pub(super) locking: Vec<(usize, Form)>,
 }
 
 #[derive(Debug)]
@@ -65,11 +68,12 @@ impl Variables {
     /// Reads the table of symbols of this program, whose writable memory is in these ranges of it.
     pub(super) fn read(writable: &[Range]) -> Variables {
         match read(writable) {
-            Ok((thread_locals, statics)) => Variables {
+            Ok((thread_locals, statics, locking)) => Variables {
                 thread_locals: (!thread_locals.is_empty()).then_some(thread_locals),
                 statics: (!statics.is_empty()).then_some(statics),
+                locking,
             },
-            Err(_) => Variables { thread_locals: None, statics: None },
+            Err(_) => Variables { thread_locals: None, statics: None, locking: Vec::new() },
         }
     }
 
@@ -97,14 +101,32 @@ fn at(variables: &[Variable], offset: usize) -> Option<&Variable> {
 }
 
 /// Bytes of the shortest lock of the standard library.
-const LOCK: usize = size_of::<std::sync::Mutex<()>>();
+const LOCK: usize = size_of::<std::sync::Once>();
 
-/// The thread-local variables, and the statics that may be locks. Names are read of those alone:
-/// there are tens of thousands of symbols, and this happens while ranks wait.
-fn read(writable: &[Range]) -> Result<(Vec<Variable>, Vec<Variable>), Box<dyn std::error::Error>> {
+/// The thread-local variables, the statics that may be locks, and the functions that lock.
+type Found = (Vec<Variable>, Vec<Variable>, Vec<(usize, Form)>);
+
+/// A part of what the compiler calls any function of `parking_lot`'s.
+const PARKING_LOT: &str = "11parking_lot";
+
+/// Finds what is of interest. Names are read of that alone: there are tens of thousands of symbols, and this
+/// happens while ranks wait.
+fn read(writable: &[Range]) -> Result<Found, Box<dyn std::error::Error>> {
     // Only what is needed of it is read.
     let program = object::ReadCache::new(std::fs::File::open("/proc/self/exe")?);
     let program = object::File::parse(&program)?;
+    let mut locking: Vec<(usize, Form)> = program
+        .symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| name.contains(PARKING_LOT))?;
+            Some((symbol.address() as usize, Form::of_argument(&readable(name))?))
+        })
+        .collect();
+    locking.sort_unstable_by_key(|(at, _)| *at);
+    locking.dedup_by_key(|(at, _)| *at);
+    // A mutex of those has a byte.
+    let shortest = if locking.is_empty() { LOCK } else { 1 };
     let mut thread_locals = Vec::new();
     let mut statics = Vec::new();
     for symbol in program.symbols().filter(|symbol| !symbol.is_undefined()) {
@@ -113,7 +135,7 @@ fn read(writable: &[Range]) -> Result<(Vec<Variable>, Vec<Variable>), Box<dyn st
         let variables = match symbol.kind() {
             SymbolKind::Tls => &mut thread_locals,
             SymbolKind::Data
-                if end - start >= LOCK
+                if end - start >= shortest
                     && writable.iter().any(|(first, last)| (*first..*last).contains(&start)) =>
             {
                 &mut statics
@@ -127,7 +149,7 @@ fn read(writable: &[Range]) -> Result<(Vec<Variable>, Vec<Variable>), Box<dyn st
             name: OnceLock::new(),
         });
     }
-    Ok((thread_locals, statics))
+    Ok((thread_locals, statics, locking))
 }
 
 /// `program::module::NAME` of what the compiler calls the variable.

@@ -1,0 +1,56 @@
+//! Waiting for children of this process that end by themselves or were killed.
+
+use std::ffi::c_int;
+use std::io;
+
+/// Waits until a child has ended, whatever signals come meanwhile. How it has ended, as `waitpid` says it; `None`:
+/// there is no such child.
+pub fn wait_for(child: libc::pid_t, options: c_int) -> Option<c_int> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is writable.
+        match unsafe { libc::waitpid(child, &raw mut status, options) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            ended => return (ended == child).then_some(status),
+        }
+    }
+}
+
+/// Kills a child and waits until it has gone.
+pub fn end(child: libc::pid_t) {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    wait_for(child, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it starts a program")]
+    fn children_are_waited_for_in_spite_of_signals() {
+        extern "C" fn nothing(_: c_int) {}
+        // SAFETY: plain system calls; the handler does nothing, and others do not use the signal.
+        let this = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as *const () as usize;
+            libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut());
+            libc::pthread_self()
+        };
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let id = child.id() as libc::pid_t;
+        let interrupts = std::thread::spawn(move || {
+            for _ in 0..20 {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                // SAFETY: the thread waits for this one's end, at the latest.
+                unsafe { libc::pthread_kill(this, libc::SIGURG) };
+            }
+            child.kill().unwrap();
+        });
+        let status = wait_for(id, 0);
+        assert_eq!(status.map(|status| libc::WTERMSIG(status)), Some(libc::SIGKILL));
+        interrupts.join().unwrap();
+        assert_eq!(wait_for(id, 0), None, "it is gone");
+    }
+}
