@@ -120,6 +120,11 @@
 //!
 //! Ranks of a program whose `#[global_allocator]` takes memory from elsewhere than `malloc` stay.
 //!
+//! Messages carry 16 bits of what their elements are. Built-in types, encoded values and all types that one process
+//! has made are told apart exactly. Two structures that lie in different processes only, and one of which is
+//! received as the other, are taken for each other once in 32,768 pairs; if that gives a `bool` or an enum a value
+//! that is none, it is undefined behaviour.
+//!
 //! A rank that moves by its state drops all its memory; it stays if others refer to that, or threads
 //! may, and for what the last row names. `--check-moves` searches everything at every move and says for
 //! each rank what it refers to and where: so a program that is being ported shows what it shares.

@@ -84,6 +84,10 @@ fn grids_have_neighbours() {
         let (x, y) = (grid.rank() / 2, grid.rank() % 2);
         assert_eq!(grid.get_layout().coords, [x, y]);
         assert_eq!(grid.coordinates_to_rank(&[x, y + 4]), grid.rank());
+        assert_eq!(grid.shift(1, i32::MIN), (Some(grid.rank()), Some(grid.rank())),);
+        let other = Some(grid.rank() - y + 1 - y);
+        assert_eq!(grid.shift(1, i32::MAX), (other, other));
+        assert_eq!(grid.shift(0, i32::MIN), (None, None));
         assert_eq!(
             grid.shift(0, 1),
             ((x > 0).then(|| grid.rank() - 2), (x < 2).then(|| grid.rank() + 2))
@@ -396,7 +400,8 @@ fn windows_are_read_written_and_folded() {
             let mut theirs = [0; 2];
             window.get((me + 1) % n, 3, &mut theirs);
             assert_eq!(theirs, [i64::from((me + 1) % n); 2]);
-            window.last_fence();
+            // A fence in which nothing is accessed is no epoch.
+            window.fence();
 
             // Everybody counts at rank 0; the counts are all different.
             window.lock_all();

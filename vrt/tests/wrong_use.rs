@@ -10,6 +10,7 @@ use vrt::datatype::{Partition, PartitionMut};
 use vrt::point_to_point::MatchedReceiveVec;
 use vrt::topology::{Color, SimpleCommunicator};
 use vrt::traits::*;
+use vrt::window::LockKind;
 
 #[derive(Clone, Copy, Debug, Default, Equivalence)]
 struct Pair(u8, f64);
@@ -192,6 +193,19 @@ fn windows_used_wrongly() {
         window.fence();
         window.get(4, 0, &mut [0; 1]);
     });
+    fails(1, &["in flush", "this epoch does not allow it: Fence"], |world| {
+        let window = world.allocate_window(vec![0u32; 4]);
+        window.fence();
+        window.flush(0);
+    });
+    fails(2, &["in flush", "the memory of rank 0 may not be accessed now"], |world| {
+        let window = world.allocate_window(vec![0u32; 4]);
+        window.lock(LockKind::Shared, 1);
+        window.flush(0);
+    });
+    fails(1, &["in flush_all", "this epoch does not allow it: None"], |world| {
+        world.allocate_window(vec![0u32; 4]).flush_all();
+    });
     fails(1, &["in unlock", "rank 0 is not locked"], |world| {
         world.allocate_window(vec![0u32; 4]).unlock(0);
     });
@@ -206,6 +220,9 @@ fn windows_used_wrongly() {
 fn topologies_that_cannot_be() {
     fails(4, &["create_cartesian_communicator", "[3, 2] does not fit 4 ranks"], |world| {
         world.create_cartesian_communicator(&[3, 2], &[false, false], false);
+    });
+    fails(4, &["create_cartesian_communicator", "[65536, 65536] does not fit 4 ranks"], |world| {
+        world.create_cartesian_communicator(&[65536, 65536], &[false, false], false);
     });
     fails(4, &["coordinates [2, 0] are not in a grid of [2, 2]"], |world| {
         let grid = world.create_cartesian_communicator(&[2, 2], &[false, true], false).unwrap();

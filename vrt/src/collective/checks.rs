@@ -45,7 +45,7 @@ impl Caller<'_> {
     /// Checks that what all contribute fits a buffer.
     #[inline]
     pub(super) fn expect_gathered(&self, from: usize, to: usize) {
-        self.expect_bytes("receive buffer", to, from * self.comm.size as usize);
+        self.expect_bytes("receive buffer", to, from.saturating_mul(self.comm.size as usize));
     }
 
     /// Checks that buffers have an equal part for each rank.

@@ -148,7 +148,11 @@ impl Description for Scatter {
 
     fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
         if caller.is(Some(self.root)) {
-            caller.expect_bytes("send buffer", from.len, to.len * caller.comm.size as usize);
+            caller.expect_bytes(
+                "send buffer",
+                from.len,
+                to.len.saturating_mul(caller.comm.size as usize),
+            );
             caller.expect_type(from, to, to.len);
         }
         None

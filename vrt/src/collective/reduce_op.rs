@@ -83,7 +83,22 @@ fn call(
     right: *mut u8,
     elements: usize,
 ) -> Result<(), Error> {
-    let len = elements as Count;
+    let extent = datatype.with_layout(|layout| layout.extent());
+    let (mut at, most) = (0, Count::MAX as usize);
+    // More elements than a count can say come in parts.
+    while elements > most && at < elements {
+        let part = most.min(elements.saturating_sub(at));
+        let offset = isize::try_from(at).unwrap_or(isize::MAX).saturating_mul(extent);
+        call(
+            function,
+            datatype,
+            left.wrapping_offset(offset),
+            right.wrapping_offset(offset),
+            part,
+        )?;
+        at = at.saturating_add(part);
+    }
+    let Some(len) = Count::try_from(elements).ok() else { return Ok(()) };
     let outcome = catch_unwind(AssertUnwindSafe(|| match function {
         Function::Predefined(_) => {}
         Function::Closure { function, .. } => {

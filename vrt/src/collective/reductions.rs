@@ -89,7 +89,15 @@ impl<O> ReduceScatter<O> {
             return vec![to.0.len; caller.comm.size as usize];
         };
         let each = caller.elements.size();
-        counts.iter().map(|count| *count as usize * each).collect()
+        let bytes = |count: &Count| usize::try_from(*count).ok()?.checked_mul(each);
+        let length = |count| match bytes(count) {
+            Some(bytes) => bytes,
+            None => panic!(
+                "rank {} in {}: a part of {count} elements of {each} bytes",
+                caller.comm.rank, caller.site
+            ),
+        };
+        counts.iter().map(length).collect()
     }
 }
 
@@ -101,7 +109,11 @@ impl<O: Operation> Description for ReduceScatter<O> {
         let lengths = self.lengths(caller, to);
         caller.expect_parts("list of counts", lengths.len());
         caller.expect_bytes("receive buffer", to.0.len, lengths[caller.comm.rank as usize]);
-        caller.expect_bytes("send buffer", from.len, lengths.iter().sum());
+        caller.expect_bytes(
+            "send buffer",
+            from.len,
+            lengths.iter().fold(0, |sum, len| sum.saturating_add(*len)),
+        );
         caller.expect_result_type(from, &to.0, to.0.len);
         caller.operator(&self.op);
         None

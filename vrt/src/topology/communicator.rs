@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::attribute::{CommAttribute, Stored};
-use crate::datatype::{Buffer, BufferMut, Datatype, UncommittedDatatype, wire};
+use crate::datatype::{Buffer, BufferMut, Datatype, DatatypeRef, UncommittedDatatype, wire};
 use crate::operation::site;
 use crate::operation::{OrRefuse, try_block_on};
 use crate::topology::sealed::AsHandle;
@@ -312,13 +312,14 @@ pub trait Communicator: AsHandle {
     {
         let (datatype, count) = (inbuf.as_datatype(), inbuf.len_in_elements());
         let datatype = datatype.datatype_ref();
-        let len = datatype.size() * count;
+        let len = bytes_of("pack_into", datatype, count);
         let room = outbuf_range("pack_into", outbuf.len(), position, len);
+        let end = position_behind("pack_into", &room);
         let to = outbuf[room].as_mut_ptr();
         let from = inbuf.pointer().cast();
         // SAFETY: the buffer promises its elements; there is room for all of them.
         datatype.with_layout(|layout| unsafe { layout.pack(from, count, to) });
-        position + len as Count
+        end
     }
 
     /// Unpacks packed data from a position on into a buffer; returns the position behind it.
@@ -341,11 +342,13 @@ pub trait Communicator: AsHandle {
         let (datatype, count) = (outbuf.as_datatype(), outbuf.len_in_elements());
         let to = outbuf.pointer_mut().cast();
         let datatype = datatype.datatype_ref();
-        let len = datatype.size() * count;
-        let from = inbuf[outbuf_range("unpack_into", inbuf.len(), position, len)].as_ptr();
+        let len = bytes_of("unpack_into", datatype, count);
+        let room = outbuf_range("unpack_into", inbuf.len(), position, len);
+        let end = position_behind("unpack_into", &room);
+        let from = inbuf[room].as_ptr();
         // SAFETY: the buffer promises its elements; there are `len` bytes for them.
         datatype.with_layout(|layout| unsafe { layout.unpack(from, len, to, count) });
-        position + len as Count
+        end
     }
 
     /// Offers the calling rank to be moved to another PE; all ranks of the job call this at the
@@ -448,9 +451,29 @@ pub trait Communicator: AsHandle {
 /// Where `len` bytes from a position on lie.
 #[track_caller]
 fn outbuf_range(call: &str, have: usize, position: Count, len: usize) -> std::ops::Range<usize> {
-    match usize::try_from(position).ok().map(|at| at..at + len) {
+    let begin = usize::try_from(position).ok();
+    match begin.and_then(|at| Some(at..at.checked_add(len)?)) {
         Some(range) if range.end <= have => range,
         _ => panic!("{call}: {len} bytes from {position} on do not lie in a buffer of {have}"),
+    }
+}
+
+/// Bytes of so many elements of a datatype.
+#[track_caller]
+fn bytes_of(call: &str, datatype: DatatypeRef<'_>, count: usize) -> usize {
+    let each = datatype.size();
+    match each.checked_mul(count) {
+        Some(bytes) => bytes,
+        None => panic!("{call}: {count} elements of {each} bytes are more than can be counted"),
+    }
+}
+
+/// The position behind a part of a packed buffer.
+#[track_caller]
+fn position_behind(call: &str, part: &std::ops::Range<usize>) -> Count {
+    match Count::try_from(part.end) {
+        Ok(position) => position,
+        Err(_) => panic!("{call}: the position behind is {}, {} is the last", part.end, Count::MAX),
     }
 }
 

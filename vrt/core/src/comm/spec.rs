@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::comm::combine::MAX_UNIT;
-use crate::comm::operator::Operator;
-use crate::layout::Signature;
+use crate::comm::operator::{Op, Operator};
+use crate::layout::{Scalar, Signature};
 use crate::net::Packet;
 
 /// What an operation makes of the contributions.
@@ -21,6 +21,27 @@ pub enum What {
     Broadcast,
     /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
     Exchange,
+}
+
+/// Kinds of operations that are no reductions.
+const OTHERS: u32 = 3;
+
+impl What {
+    /// A number of ten bits, of each kind of operation and each operator another one.
+    fn number(self) -> u32 {
+        const SCALARS: u32 = Scalar::ALL.len() as u32;
+        const OPERATORS: u32 = (Op::Nothing as u32 + 1) * SCALARS;
+        const { assert!(OTHERS + OPERATORS <= 1 << 10, "operators have ten bits") };
+        match self {
+            What::Exchange => 0,
+            What::Concatenate => 1,
+            What::Broadcast => 2,
+            What::Reduce(Operator { op, scalar }) => {
+                let operator = (op as u32).saturating_mul(SCALARS).saturating_add(scalar as u32);
+                OTHERS.saturating_add(operator)
+            }
+        }
+    }
 }
 
 /// A small collective operation of one rank.
@@ -61,16 +82,8 @@ impl Spec {
 
     /// What all ranks have to agree about, in short.
     pub(super) fn disagreement(&self) -> Disagreement {
-        let (kind, operator) = match self.what {
-            What::Reduce(operator) => (1, ((operator.op as u32) << 8) | operator.scalar as u32),
-            What::Concatenate => (2, 0),
-            What::Broadcast => (3, 0),
-            What::Exchange => (0, 0),
-        };
-        let root = self.root.map_or(0, |root| (root & 0x1f_ffff) + 1);
-        // Eight bits for the operator's kinds are enough to tell nearly all of them apart.
-        let operator = (operator ^ (operator >> 5)) & 0xff;
-        let fingerprint = (kind << 30) | (operator << 22) | root;
+        let root = self.root.map_or(0, |root| (root & 0x1f_ffff).saturating_add(1));
+        let fingerprint = (self.what.number() << 22) | root;
         Disagreement { fingerprint, unit: self.whole as u32, signature: self.signature }
     }
 
@@ -139,5 +152,43 @@ impl Disagreement {
         packet.tag = self.fingerprint as i32;
         packet.request = self.unit;
         packet.signature = self.signature;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_has_a_number_of_its_own() {
+        let mut seen = std::collections::HashSet::new();
+        for what in [What::Exchange, What::Concatenate, What::Broadcast] {
+            assert!(seen.insert(what.number()), "{what:?}");
+        }
+        let ops = [
+            Op::Max,
+            Op::Min,
+            Op::Sum,
+            Op::Product,
+            Op::LogicalAnd,
+            Op::BitwiseAnd,
+            Op::LogicalOr,
+            Op::BitwiseOr,
+            Op::LogicalXor,
+            Op::BitwiseXor,
+            Op::MaxLocation,
+            Op::MinLocation,
+            Op::Replace,
+            Op::Nothing,
+        ];
+        for op in ops {
+            for scalar in Scalar::ALL {
+                assert!(
+                    seen.insert(What::Reduce(Operator { op, scalar }).number()),
+                    "{op:?} {scalar:?}"
+                );
+            }
+        }
+        assert!(seen.iter().all(|number| *number < 1 << 10));
     }
 }

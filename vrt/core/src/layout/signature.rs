@@ -14,9 +14,11 @@
 //! | [`VALUE`](Signature::VALUE) | an encoded serde value |
 //! | from 2^15 on | a hash of a sequence of different built-in values |
 //!
-//! Two sequences have the same hash once in 32,768 times, and are then taken for each other. A
-//! structure of more than [`MOST_RUNS`] changes from one built-in value to another is compared by
-//! the parts it was made of.
+//! Two sequences have the same hash once in 32,768 times. A process that has both sees that, and gives
+//! the one that it meets second another number: so ranks that use both types, as those of one
+//! program do, tell them apart. Two that lie in different processes only are taken for each other,
+//! and bytes of the one become values of the other. A structure of more than [`MOST_RUNS`] changes from
+//! one built-in value to another is compared by the parts it was made of.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -97,9 +99,9 @@ impl fmt::Display for Signature {
                 None => write!(f, "an unknown type ({number})"),
             },
             number => {
-                let names = names();
-                match names.as_ref().and_then(|names| names.get(&number)) {
-                    Some(name) => f.write_str(name),
+                let known = known();
+                match known.as_ref().and_then(|known| known.get(&number)) {
+                    Some(runs) => f.write_str(&describe(runs)),
                     None => write!(f, "a structure unknown here ({number:#x})"),
                 }
             }
@@ -108,10 +110,10 @@ impl fmt::Display for Signature {
 }
 
 /// What hashes stand for that this process has made.
-static NAMES: Mutex<Option<HashMap<u16, String>>> = Mutex::new(None);
+static KNOWN: Mutex<Option<HashMap<u16, Box<[ScalarRun]>>>> = Mutex::new(None);
 
-fn names() -> std::sync::MutexGuard<'static, Option<HashMap<u16, String>>> {
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+fn known() -> std::sync::MutexGuard<'static, Option<HashMap<u16, Box<[ScalarRun]>>>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// So many of one built-in value (or of a long sequence, by its hash).
@@ -160,9 +162,7 @@ impl Content {
         if let [ScalarRun { what: Item::Scalar(scalar), .. }] = *runs {
             return Content::All(scalar);
         }
-        let root = shortest(runs);
-        name(signature_of(&root), &root);
-        Content::Mixed(root.into())
+        Content::Mixed(shortest(runs).into())
     }
 
     /// Appends `size` bytes of it to a sequence.
@@ -243,13 +243,41 @@ fn signature_of(runs: &[ScalarRun]) -> Signature {
     {
         return Signature::of_scalar(*pair);
     }
-    // FNV-1a.
+    // The process's, so not from the heap of the rank that happens to come first.
+    hooks::runtime_heap(|| {
+        let mut known = known();
+        let known = known.get_or_insert_default();
+        let first = hash(runs, 0);
+        for attempt in 0..MOST_ATTEMPTS {
+            let number = hash(runs, attempt);
+            match known.get(&number) {
+                None => {
+                    known.insert(number, runs.into());
+                    return Signature(number);
+                }
+                Some(of) if **of == *runs => return Signature(number),
+                Some(_) => {}
+            }
+        }
+        // A process with so many types that there are no numbers left for more.
+        Signature(first)
+    })
+}
+
+/// How many numbers are tried for a sequence.
+const MOST_ATTEMPTS: u64 = 64;
+
+/// The number of a sequence: of its hash (FNV-1a) 15 bits, others at each attempt.
+fn hash(runs: &[ScalarRun], attempt: u64) -> u16 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |word: u64| {
         for byte in word.to_le_bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
+    if attempt > 0 {
+        add(attempt);
+    }
     for run in runs {
         add(match run.what {
             Item::Scalar(scalar) => scalar as u64,
@@ -258,19 +286,7 @@ fn signature_of(runs: &[ScalarRun]) -> Signature {
         add(run.count as u64);
     }
     let folded = hash ^ (hash >> 32);
-    Signature(HASHED | (folded ^ (folded >> 16)) as u16)
-}
-
-/// Keeps what a signature stands for, for people.
-fn name(signature: Signature, runs: &[ScalarRun]) {
-    if signature.0 < HASHED {
-        return;
-    }
-    // The process's, so not from the heap of the rank that happens to come first.
-    hooks::runtime_heap(|| {
-        let mut names = names();
-        names.get_or_insert_default().entry(signature.0).or_insert_with(|| describe(runs));
-    });
+    HASHED | (folded ^ (folded >> 16)) as u16
 }
 
 /// Most runs that a description names.
@@ -355,6 +371,26 @@ mod tests {
         let long = |n: usize| parts(&[(&pair, 12 * n), (&U8, 1)]).signature();
         assert_ne!(long(100_000), long(100_001));
         assert_eq!(long(100_000), long(100_000));
+    }
+
+    #[test]
+    fn types_of_one_hash_are_told_apart() {
+        // By counts, until two sequences have one hash.
+        let sequence = |count: usize| {
+            [(Scalar::U8, count), (Scalar::F64, 1)]
+                .map(|(of, count)| ScalarRun { what: Item::Scalar(of), count })
+        };
+        let mut seen = HashMap::new();
+        let (one, other) = (1usize..)
+            .find_map(|count| seen.insert(hash(&sequence(count), 0), count).map(|one| (one, count)))
+            .unwrap();
+        let signatures = [one, other].map(|count| parts(&[(&U8, count), (&F64, 8)]).signature());
+        assert_ne!(signatures[0], signatures[1], "{one} and {other}");
+        assert_eq!(
+            signatures,
+            [one, other].map(|count| parts(&[(&U8, count), (&F64, 8)]).signature())
+        );
+        assert_eq!(signatures[1].to_string(), format!("{{{other} x u8, f64}}"));
     }
 
     #[test]

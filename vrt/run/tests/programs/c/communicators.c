@@ -49,7 +49,22 @@ static void splits(int round) {
     if (none != MPI_COMM_NULL) MPI_Comm_free(&none);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &none);
     CHECK(none != MPI_COMM_NULL && size_of(none) >= 1 && size_of(none) <= size);
+    int sharing = none == MPI_COMM_NULL ? -1 : size_of(none);
     MPI_Comm_free(&none);
+    /* The same by the name of the resource; of another one nothing is known. */
+    MPI_Info shared;
+    MPI_Info_create(&shared);
+    for (int guided = 0; guided < 2; guided++) {
+        int kind = guided ? MPI_COMM_TYPE_HW_GUIDED : MPI_COMM_TYPE_RESOURCE_GUIDED;
+        MPI_Info_set(shared, "mpi_hw_resource_type", "mpi_shared_memory");
+        MPI_Comm_split_type(MPI_COMM_WORLD, kind, rank, shared, &none);
+        CHECK(none != MPI_COMM_NULL && size_of(none) == sharing);
+        if (none != MPI_COMM_NULL) MPI_Comm_free(&none);
+        MPI_Info_set(shared, "mpi_hw_resource_type", "no such resource");
+        MPI_Comm_split_type(MPI_COMM_WORLD, kind, rank, shared, &none);
+        CHECK(none == MPI_COMM_NULL);
+    }
+    MPI_Info_free(&shared);
     MPI_Comm_free(&comm);
     CHECK(comm == MPI_COMM_NULL);
     /* It lives on. */
@@ -145,6 +160,14 @@ static void between(void) {
             MPI_Sendrecv(&rank, 1, MPI_INT, own, 1, &got, 1, MPI_INT, own, 1, inter, MPI_STATUS_IGNORE);
             CHECK(got == (is_low ? 2 + own : own));
         }
+    }
+    /* What shares memory, of both groups. */
+    MPI_Comm near;
+    MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    if (near != MPI_COMM_NULL) {
+        MPI_Comm_test_inter(near, &flag);
+        CHECK(flag && size_of(near) >= 1 && size_of(near) <= size - other);
+        MPI_Comm_free(&near);
     }
     MPI_Intercomm_merge(inter, is_low, &merged);
     /* Those who say `high` come behind the others. */
@@ -413,6 +436,13 @@ static void handlers(void) {
     CHECK(added > MPI_ERR_LASTCODE && class == added && strcmp(text, "an error of the program") == 0);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
     CHECK(flag && *last >= code);
+    /* They are removed in the opposite order only. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Remove_error_class(added) != MPI_SUCCESS);
+    CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS);
+    CHECK(MPI_Remove_error_string(code) == MPI_SUCCESS && MPI_Remove_error_code(code) == MPI_SUCCESS);
+    CHECK(MPI_Remove_error_class(added) == MPI_SUCCESS && MPI_Remove_error_class(added) != MPI_SUCCESS);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     for (int of = MPI_SUCCESS; of <= MPI_ERR_REQUEST; of++) {
         MPI_Error_string(of, text, &length);
         MPI_Error_class(of, &class);

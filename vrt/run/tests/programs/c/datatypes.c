@@ -420,6 +420,25 @@ static void predefined(void) {
     MPI_Get_address(bytes, &place);
     MPI_Get_address(bytes + 7, &other);
     CHECK(MPI_Aint_diff(other, place) == 7 && MPI_Aint_add(place, 7) == other);
+    const struct { int class, size; } sizes[] = {
+        {MPI_TYPECLASS_INTEGER, 1}, {MPI_TYPECLASS_INTEGER, 2}, {MPI_TYPECLASS_INTEGER, 4},
+        {MPI_TYPECLASS_INTEGER, 8}, {MPI_TYPECLASS_INTEGER, 16}, {MPI_TYPECLASS_REAL, 2},
+        {MPI_TYPECLASS_REAL, 4}, {MPI_TYPECLASS_REAL, 8}, {MPI_TYPECLASS_REAL, 16}, {MPI_TYPECLASS_COMPLEX, 4},
+        {MPI_TYPECLASS_COMPLEX, 8}, {MPI_TYPECLASS_COMPLEX, 16}, {MPI_TYPECLASS_COMPLEX, 32},
+    };
+    MPI_Datatype found;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int size = -1;
+        CHECK(MPI_Type_match_size(sizes[i].class, sizes[i].size, &found) == MPI_SUCCESS);
+        MPI_Type_size(found, &size);
+        CHECK(size == sizes[i].size);
+    }
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_REAL, 3, &found) != MPI_SUCCESS);
+    CHECK(MPI_Type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &found) != MPI_SUCCESS);
+    CHECK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_DATATYPE_NULL, &found) != MPI_SUCCESS);
+    CHECK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &found) == MPI_SUCCESS && found == MPI_DOUBLE_INT);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
 /* With addresses instead of offsets, from MPI_BOTTOM. */
