@@ -44,7 +44,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     vrt_slot::want_huge_pages(config.wants_huge_pages());
     let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
     let _release = Release;
-    map_images(arena, ranks)?;
+    map_images(arena, config)?;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
     allow_descriptors(u64::from(pes));
@@ -78,8 +78,8 @@ pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> 
 }
 
 /// Maps the program that ranks run images of, if they do.
-pub(crate) fn map_images(arena: &Arena, ranks: u32) -> Result<(), LaunchError> {
-    vrt_slot::image::map(arena, ranks as usize)
+pub(crate) fn map_images(arena: &Arena, config: &Config) -> Result<(), LaunchError> {
+    vrt_slot::image::map(arena, config.ranks() as usize, config.pes() as usize)
         .map_err(|source| LaunchError::System { what: "map the program for each rank", source })
 }
 
@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
                     what: "map the arena of another node",
                     source,
                 })?;
-                map_images(arena, config.ranks())?;
+                map_images(arena, config)?;
             }
             // SAFETY: this process has one thread, so the child may go on in Rust code.
             match unsafe { libc::fork() } {
