@@ -1,7 +1,7 @@
 //! How jobs end: status, message, time, and nothing left behind.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -194,6 +194,43 @@ fn more_pes_than_cores_work_with_a_note() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains(&format!("{pes} PEs share")), "{text}");
+}
+
+/// A job of very many PEs: what it takes grows with their number, not with that of pairs of them.
+fn many(pes: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "120", MISBEHAVE, "nothing", "--pes", pes, "--ranks", pes]);
+    command.stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn hundreds_of_pes_are_soon_there() {
+    let output = many("400").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "all is well\n");
+}
+
+/// A signal is heard while PEs are still started: the job does not begin any more.
+#[test]
+fn a_job_is_interrupted_while_it_starts() {
+    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let mut command = many("1000");
+        let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(job.stderr.take().unwrap());
+        let mut text = String::new();
+        // Said before the first PE is there.
+        said.read_line(&mut text).unwrap();
+        assert!(text.contains("1000 PEs share"), "{text}");
+        // SAFETY: our child, `timeout`, which passes it on.
+        unsafe { libc::kill(job.id() as i32, signal) };
+        said.read_to_string(&mut text).unwrap();
+        assert!(text.contains("interrupted by SIG"), "{text}");
+        assert_eq!(job.wait().unwrap().code(), Some(status), "{text}");
+        let mut out = String::new();
+        job.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(out, "");
+    }
 }
 
 #[test]

@@ -222,7 +222,7 @@ impl MpiWorld {
         let (Some(arena), Some(shared)) = (own_arena, shared) else {
             unreachable!("the first of a node has made both, the others have opened them")
         };
-        super::supervisor::map_images(arena, config.ranks())?;
+        super::supervisor::map_images(arena, config)?;
         let mut wake = vec![-1; self.pes as usize];
         for pe in node.first..(node.first + node.size).min(self.pes) {
             let [process, .., event] = offered_by(pe) else { continue };

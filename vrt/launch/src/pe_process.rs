@@ -116,7 +116,7 @@ pub(super) fn tell_what_was_done(config: &Config) {
 
 /// What a PE has to tell when the job was ended before all its ranks had.
 pub(super) fn tell_of_ended_job(config: &Config) {
-    pe::with_in_loop(|pe| {
+    pe::while_stopped(|pe| {
         if let Some(balancer) = pe.engine.find::<Balancer>() {
             balancer.write_dump();
             balancer.tell_totals(config.prints_statistics());

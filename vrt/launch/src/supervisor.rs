@@ -44,20 +44,23 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     vrt_slot::want_huge_pages(config.wants_huge_pages());
     let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
     let _release = Release;
-    map_images(arena, ranks)?;
+    map_images(arena, config)?;
     let shared = Shared::map(pes as usize, ranks as usize, config.node_size() as usize)
         .map_err(|source| LaunchError::System { what: "map control memory", source })?;
+    allow_descriptors(u64::from(pes));
     let events = (0..pes).map(|_| local::eventfd()).collect::<Result<Vec<_>, _>>()?;
     let (report, report_write) = pipe()?;
     let signals = Signals::block();
     let memory_kills = MemoryKills::watch();
     let numbers: Arc<[RawFd]> = events.iter().map(AsRawFd::as_raw_fd).collect();
     let looker = Looker::new(shared, numbers.to_vec());
-    let mut monitor = Monitor::begin(config, looker)?;
-    let pids = fork_all(config, program, arena, shared, &numbers, &report_write)?;
+    let monitor = Monitor::begin(config, looker)?;
+    let mut job = Job::new(config, shared, report, memory_kills, monitor);
+    if let Err(error) = job.fork_all(program, arena, &numbers, &report_write, &signals) {
+        job.abandon();
+        return Err(error);
+    }
     drop(report_write);
-    monitor.listen();
-    let mut job = Job { config, shared, pids, report, memory_kills, monitor };
     let status = job.wait_for_end(&signals);
     drop(job);
     // SAFETY: the PEs have ended, and this process has nothing in it.
@@ -75,8 +78,8 @@ pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> 
 }
 
 /// Maps the program that ranks run images of, if they do.
-pub(crate) fn map_images(arena: &Arena, ranks: u32) -> Result<(), LaunchError> {
-    vrt_slot::image::map(arena, ranks as usize)
+pub(crate) fn map_images(arena: &Arena, config: &Config) -> Result<(), LaunchError> {
+    vrt_slot::image::map(arena, config.ranks() as usize, config.pes() as usize)
         .map_err(|source| LaunchError::System { what: "map the program for each rank", source })
 }
 
@@ -105,18 +108,52 @@ struct Job<'a> {
     report: OwnedFd,
     memory_kills: Option<MemoryKills>,
     monitor: Monitor,
+    /// That of the job, as soon as it is known that this ends.
+    status: Option<i32>,
+    /// Somebody wants to know what ranks wait for.
+    asked: bool,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A job whose PEs are still to be forked.
+    fn new(
+        config: &'a Config,
+        shared: Shared,
+        report: OwnedFd,
+        memory_kills: Option<MemoryKills>,
+        monitor: Monitor,
+    ) -> Job<'a> {
+        let (pids, status, asked) = (Vec::new(), None, false);
+        Job { config, shared, pids, report, memory_kills, monitor, status, asked }
+    }
+
+    /// A signal has come.
+    fn hear(&mut self, signal: i32) {
+        match signal {
+            libc::SIGCHLD => self.reap(),
+            libc::SIGUSR1 => self.asked = true,
+            libc::SIGIO => self.monitor.somebody_looks(),
+            signal => {
+                self.status.get_or_insert(128 + signal);
+                self.kill(None);
+                let name = signal_name(signal);
+                say(format_args!("interrupted by {name}; ending the job"));
+            }
+        }
+    }
+
     fn wait_for_end(&mut self, signals: &Signals) -> u8 {
-        let mut status: Option<i32> = None;
+        self.monitor.listen();
         let mut deadline: Option<Instant> = None;
         loop {
-            self.reap(&mut status);
+            self.reap();
             if self.pids.is_empty() {
                 break;
             }
-            if status.is_some() && deadline.is_none() {
+            if std::mem::take(&mut self.asked) {
+                waits::print(self.monitor.looker());
+            }
+            if self.status.is_some() && deadline.is_none() {
                 // PEs that know that the job has ended leave by themselves, and tell what they have to tell;
                 // the others are busy in user code.
                 let told = self.shared.job().ended() != Ended::Not;
@@ -134,28 +171,84 @@ impl Job<'_> {
                 }
             }
             let wait = deadline.map(|_| Duration::from_millis(5));
-            match signals.wait(wait) {
-                Some(libc::SIGCHLD) | None => {}
-                Some(libc::SIGUSR1) => waits::print(self.monitor.looker()),
-                Some(libc::SIGIO) => self.monitor.somebody_looks(),
-                Some(signal) => {
-                    status.get_or_insert(128 + signal);
-                    self.kill(None);
-                    let name = signal_name(signal);
-                    say(format_args!("interrupted by {name}; ending the job"));
-                }
+            if let Some(signal) = signals.wait(wait) {
+                self.hear(signal);
             }
         }
-        let status = status.unwrap_or_else(|| self.shared.job().final_status());
+        let status = self.status.unwrap_or_else(|| self.shared.job().final_status());
         if self.shared.job().ended() == Ended::Deadlock {
             self.print_deadlock();
         }
         (status & 0xff) as u8
     }
 
+    /// Forks the PEs, or as many as there are when the job ends.
+    fn fork_all(
+        &mut self,
+        program: Program,
+        arena: &'static Arena,
+        events: &Arc<[RawFd]>,
+        report: &OwnedFd,
+        signals: &Signals,
+    ) -> Result<(), LaunchError> {
+        let (config, shared) = (self.config, self.shared);
+        // What is buffered now would be printed by every copy.
+        let _ = std::io::Write::flush(&mut std::io::stdout());
+        // SAFETY: plain system call.
+        let supervisor = unsafe { libc::getpid() };
+        let (parts, options) = (Parts::of(config, Trace::create(config, None)?)?, config.options());
+        let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
+        if parts.balancing.is_some() {
+            search::prepare();
+        }
+        let mut carried = None;
+        for id in 0..config.pes() {
+            let node = shared.node_of(id);
+            if config.balances() && (id == 0 || node != shared.node_of(id - 1)) {
+                let of_node = (id..config.pes()).take_while(|pe| shared.node_of(*pe) == node);
+                carried = Some(Prepared::new(id..id + of_node.count() as u32));
+            }
+            if id > 0 && node != shared.node_of(id - 1) {
+                // SAFETY: the supervisor has nothing in the arena.
+                unsafe { arena.renew() }.map_err(|source| LaunchError::System {
+                    what: "map the arena of another node",
+                    source,
+                })?;
+                map_images(arena, config)?;
+            }
+            // SAFETY: this process has one thread, so the child may go on in Rust code.
+            match unsafe { libc::fork() } {
+                -1 => return Err(LaunchError::system("fork a PE")),
+                0 => pe_process::live(PeInit {
+                    id,
+                    config,
+                    options,
+                    arena,
+                    shared: shared.in_node(node),
+                    events,
+                    report: report.as_raw_fd(),
+                    core: cores.as_ref().map(|cores| cores[id as usize]),
+                    program,
+                    supervisor,
+                    parts: &parts,
+                    carried: carried.take(),
+                }),
+                pid => self.pids.push((pid, id)),
+            }
+            // Many PEs take a while.
+            while let Some(signal) = signals.wait(Some(Duration::ZERO)) {
+                self.hear(signal);
+            }
+            if self.status.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Collects the PEs that have ended and decides what that means for the job. Other children are
     /// the caller's.
-    fn reap(&mut self, status: &mut Option<i32>) {
+    fn reap(&mut self) {
         for (pid, pe) in std::mem::take(&mut self.pids) {
             let mut raw = 0;
             // SAFETY: a plain system call; `raw` is writable.
@@ -167,14 +260,14 @@ impl Job<'_> {
                 let place = crash::core::place_of(pid, libc::WTERMSIG(raw));
                 say(format_args!("the core of PE {pe} (process {pid}): {place}"));
             }
-            if status.is_some() {
+            if self.status.is_some() {
                 continue;
             }
             let job = self.shared.job();
-            match job.ended() {
-                Ended::Status | Ended::Deadlock => *status = Some(job.status()),
-                Ended::Not => *status = self.unannounced_end(pid, pe, raw),
-            }
+            self.status = match job.ended() {
+                Ended::Status | Ended::Deadlock => Some(job.status()),
+                Ended::Not => self.unannounced_end(pid, pe, raw),
+            };
         }
     }
 
@@ -221,6 +314,14 @@ impl Job<'_> {
         }
     }
 
+    /// Kills all PEs, and waits until they are gone.
+    fn abandon(&mut self) {
+        self.kill(None);
+        for (pid, _) in std::mem::take(&mut self.pids) {
+            children::wait_for(pid, 0);
+        }
+    }
+
     fn print_deadlock(&self) {
         let mut text = Vec::new();
         let mut buffer = [0u8; 4096];
@@ -248,67 +349,6 @@ pub(super) fn print_deadlock_table(text: &str) {
     write_out(table.as_bytes());
 }
 
-fn fork_all(
-    config: &Config,
-    program: Program,
-    arena: &'static Arena,
-    shared: Shared,
-    events: &Arc<[RawFd]>,
-    report: &OwnedFd,
-) -> Result<Vec<(libc::pid_t, u32)>, LaunchError> {
-    // What is buffered now would be printed by every copy.
-    let _ = std::io::Write::flush(&mut std::io::stdout());
-    // SAFETY: plain system call.
-    let supervisor = unsafe { libc::getpid() };
-    let (parts, options) = (Parts::of(config, Trace::create(config, None)?)?, config.options());
-    let cores = if config.pins() { cores_to_pin(config.pes() as usize) } else { None };
-    if parts.balancing.is_some() {
-        search::prepare();
-    }
-    let mut pids = Vec::new();
-    let mut carried = None;
-    for id in 0..config.pes() {
-        let node = shared.node_of(id);
-        if config.balances() && (id == 0 || node != shared.node_of(id - 1)) {
-            let of_node = (id..config.pes()).take_while(|pe| shared.node_of(*pe) == node);
-            carried = Some(Prepared::new(id..id + of_node.count() as u32));
-        }
-        if id > 0 && node != shared.node_of(id - 1) {
-            // SAFETY: the supervisor has nothing in the arena.
-            unsafe { arena.renew() }.map_err(|source| LaunchError::System {
-                what: "map the arena of another node",
-                source,
-            })?;
-            map_images(arena, config.ranks())?;
-        }
-        let shared = shared.in_node(node);
-        // SAFETY: this process has one thread, so the child may go on in Rust code.
-        match unsafe { libc::fork() } {
-            -1 => {
-                let error = LaunchError::system("fork a PE");
-                pids.into_iter().for_each(|(pid, _)| children::end(pid));
-                return Err(error);
-            }
-            0 => pe_process::live(PeInit {
-                id,
-                config,
-                options,
-                arena,
-                shared,
-                events,
-                report: report.as_raw_fd(),
-                core: cores.as_ref().map(|cores| cores[id as usize]),
-                program,
-                supervisor,
-                parts: &parts,
-                carried: carried.take(),
-            }),
-            pid => pids.push((pid, id)),
-        }
-    }
-    Ok(pids)
-}
-
 /// A core for each PE, if there are enough.
 fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
     // SAFETY: the set is written by the call and only read after it succeeded.
@@ -320,6 +360,23 @@ fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
         (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
     };
     (cores.len() >= pes).then_some(cores)
+}
+
+/// Besides those that the job has for each PE.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+/// Raises the limit of open files to what so many PEs need, as far as that is allowed.
+fn allow_descriptors(pes: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain system calls with a limit of this function's own.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0
+            && limit.rlim_cur < pes + OTHER_DESCRIPTORS
+        {
+            limit.rlim_cur = (pes + OTHER_DESCRIPTORS).min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
 }
 
 /// A pipe, of which neither end makes anybody wait.

@@ -47,7 +47,7 @@ static PLAN: OnceLock<&'static Plan> = OnceLock::new();
 static HAS_LIBC: AtomicBool = AtomicBool::new(false);
 /// Images have no program: they are thread blocks of ranks that run the process's own.
 static IS_OF_PROCESS: AtomicBool = AtomicBool::new(false);
-/// Code is copied, because so many mappings are not allowed.
+/// Code is copied, because so many mappings are not allowed, or would cost more.
 static IS_COPIED: AtomicBool = AtomicBool::new(false);
 
 /// Says which program ranks run images of, before an arena is reserved.
@@ -137,7 +137,7 @@ pub fn base(slot: SlotId) -> Option<usize> {
 ///
 /// # Errors
 /// The system does not let memory of the arena be executed.
-pub fn map(arena: &Arena, ranks: usize) -> std::io::Result<()> {
+pub fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()> {
     let Some(plan) = program() else { return Ok(()) };
     if plan.runs_code_on_stack() {
         // One piece of memory, with the heaps between the stacks: each by itself would be a mapping.
@@ -146,7 +146,8 @@ pub fn map(arena: &Arena, ranks: usize) -> std::io::Result<()> {
         unsafe { allow_execution(start(0), start(ranks))? };
     }
     let image = |rank: usize| arena.layout.image(SlotId(rank as u32));
-    if ranks.saturating_mul(plan.mappings()) < most_mappings() {
+    let mappings = ranks.saturating_mul(plan.mappings());
+    if mappings < most_mappings() && mappings.saturating_mul(pes) < MOST_IN_JOB {
         // SAFETY: the images' own ranges, which nobody uses yet.
         return (0..ranks).try_for_each(|rank| unsafe { plan.map_code(image(rank)) });
     }
@@ -167,6 +168,10 @@ pub(crate) unsafe fn allow_execution(start: usize, end: usize) -> std::io::Resul
         _ => Err(std::io::Error::last_os_error()),
     }
 }
+
+/// So many mappings the images of all PEs of a job may have together: the system keeps some 250 bytes for each, and
+/// takes a microsecond or more to make it when a PE is forked.
+const MOST_IN_JOB: usize = 1 << 20;
 
 /// How many mappings images may have: what the system allows, but for what a process needs besides.
 fn most_mappings() -> usize {

@@ -45,3 +45,32 @@ fn operations_between_groups_have_a_length() {
         assert!(nested.contains(format!("MPI_{call}").as_str()), "{call}: {nested:?}");
     }
 }
+
+const WIDE: Program = Program::new("wide.c");
+
+/// What a job of 70 ranks printed, sorted, as ranks print when they come to it.
+fn wide(options: &str) -> Vec<String> {
+    let job = WIDE.run(&format!("{options} --ranks 70")).is_right();
+    let mut lines: Vec<String> = job.out.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// From some number of PEs on they do not exchange directly: on no, one, or several levels of their tree.
+#[test]
+fn many_pes_have_the_same_results_to_the_last_bit() {
+    let alone = wide("--pes 1");
+    assert_eq!(alone.len(), 3 * 3 + 1);
+    for options in ["--pes 16", "--pes 17", "--pes 35", "--pes 20 --lb random --lb-period 5ms"] {
+        assert_eq!(wide(options), alone, "{options}");
+    }
+}
+
+#[test]
+fn ranks_of_many_pes_that_mean_different_operations_are_told() {
+    for pes in [2, 20] {
+        let job = Program { arguments: "differ", ..WIDE }.run(&format!("--pes {pes} --ranks 40"));
+        assert!(!matches!(job.status, Some(0 | 124)), "{job}");
+        assert!(job.err.contains("MPI_Allreduce") && !job.err.contains("deadlock"), "{job}");
+    }
+}
