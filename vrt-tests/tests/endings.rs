@@ -184,7 +184,7 @@ fn more_pes_than_cores_work_with_a_note() {
 
 #[test]
 fn what_a_rank_leaves_is_counted() {
-    ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 blocks", "1000"]);
+    ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 block (1000 bytes)"]);
 }
 
 #[test]
