@@ -1,8 +1,12 @@
-//! Lines over an axis, as SVG.
+//! Lines over an axis, or bars over names, as SVG.
+//!
+//! Colours are those of Okabe and Ito, which people tell apart who see no difference between red and green; marks and
+//! dashes say the same once more. What they mean stands below the chart, where no data are.
 
 use std::path::Path;
 
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 /// A line of a figure: its name, and its points.
@@ -28,6 +32,41 @@ pub enum Axis {
     Span,
     /// One next to the other at equal distances, as suits numbers that double.
     Listed,
+    /// Of things that have no order: a bar for each line beside the others, above the name whose number the place is.
+    Named {
+        /// What stands there.
+        names: &'static [&'static str],
+        /// A height at which a line is drawn across all.
+        mark: Option<u32>,
+    },
+}
+
+/// Size of a picture without its legend, and of a line of that.
+const SIZE: (u32, u32) = (760, 440);
+const LINE: u32 = 20;
+/// Room for numbers at the edges of the chart; the last one of an axis is as wide to the right of its place.
+const MARGIN: u32 = 12;
+const RIGHT: u32 = 30;
+/// About what a letter of the legend takes.
+const LETTER: u32 = 7;
+
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 0, 0),
+];
+
+fn colour(number: usize) -> RGBColor {
+    COLOURS[number % COLOURS.len()]
+}
+
+/// Lines of a colour that another one has already are dashed.
+fn is_dashed(number: usize) -> bool {
+    number / COLOURS.len() % 2 == 1
 }
 
 type DrawResult<'a> =
@@ -51,6 +90,7 @@ pub(crate) fn draw(
         Axis::Span => figure.draw(least..most),
         Axis::FromZero => figure.draw(0.0..most),
         Axis::Listed => figure.draw(0.0..(places.len().max(2) - 1) as f64),
+        Axis::Named { names, .. } => figure.draw(-0.5..names.len() as f64 - 0.5),
     };
     drawn.map_err(|error| error.to_string())
 }
@@ -73,49 +113,114 @@ impl Figure<'_> {
         let Self { path, labels, lines, axis, places } = *self;
         let values = lines.iter().flat_map(|line| line.1.iter().map(|it| it.1));
         let top = 1.05 * values.fold(f64::MIN_POSITIVE, f64::max);
-        let area = SVGBackend::new(path, (760, 440)).into_drawing_area();
-        area.fill(&WHITE)?;
+        let (in_line, legend) = self.legend_size();
+        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let (area, below) = root.split_vertically(SIZE.1);
         let mut chart = ChartBuilder::on(&area)
             .caption(labels.title, ("sans-serif", 18))
-            .margin(12)
+            .margin(MARGIN)
+            .margin_right(RIGHT)
             .x_label_area_size(40)
             .y_label_area_size(60)
             .build_cartesian_2d(range, 0.0..top)?;
         let number = |x: &f64| self.number(*x);
         let mut mesh = chart.configure_mesh();
-        if axis == Axis::Listed {
-            mesh.x_labels(places.len());
-        }
+        match axis {
+            Axis::Listed => mesh.x_labels(places.len()),
+            // As many as there are places at halves, of which the names' are whole.
+            Axis::Named { names, .. } => mesh.x_labels(2 * names.len() + 1).disable_x_mesh(),
+            Axis::FromZero | Axis::Span => &mut mesh,
+        };
         mesh.x_desc(labels.x)
             .y_desc(labels.y)
             .x_label_formatter(&number)
             .light_line_style(WHITE.mix(0.0))
             .draw()?;
-        for (at, (name, points)) in lines.iter().enumerate() {
-            let colour = Palette99::pick(at).to_rgba();
-            let points = points.iter().map(|(x, y)| (self.place(*x), *y));
-            let size = if axis == Axis::FromZero { 0 } else { 3 };
-            chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(size))?
-                .label(name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
+        for (at, (_, points)) in lines.iter().enumerate() {
+            if let Axis::Named { .. } = axis {
+                let wide = 0.8 / lines.len() as f64;
+                let bars = points.iter().map(|(x, y)| {
+                    let left = x - 0.4 + at as f64 * wide;
+                    Rectangle::new([(left, 0.0), (left + 0.9 * wide, *y)], self.filled(at))
                 });
+                chart.draw_series(bars)?;
+                continue;
+            }
+            let points = points.iter().map(|(x, y)| (self.place(*x), *y));
+            let style = colour(at).stroke_width(2);
+            match is_dashed(at) {
+                true => chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?,
+                false => chart.draw_series(LineSeries::new(points.clone(), style))?,
+            };
+            if axis == Axis::FromZero {
+                continue;
+            }
+            match at % 3 {
+                0 => chart.draw_series(points.map(|it| Circle::new(it, 3, colour(at).filled())))?,
+                1 => chart.draw_series(
+                    points.map(|it| TriangleMarker::new(it, 5, colour(at).filled())),
+                )?,
+                _ => chart.draw_series(points.map(|it| Cross::new(it, 4, style)))?,
+            };
         }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .position(SeriesLabelPosition::LowerRight)
-            .draw()?;
-        area.present()
+        if let Axis::Named { names, mark: Some(height) } = axis {
+            let height = f64::from(height);
+            let across = [(-0.5, height), (names.len() as f64 - 0.5, height)];
+            chart.draw_series(DashedLineSeries::new(across, 6, 4, BLACK.stroke_width(2)))?;
+        }
+        self.draw_legend(&below, in_line)?;
+        root.present()
+    }
+
+    /// How a bar is filled; those of a colour that another one has already are lighter.
+    fn filled(&self, number: usize) -> ShapeStyle {
+        colour(number).mix(if is_dashed(number) { 0.5 } else { 1.0 }).filled()
+    }
+
+    /// How many names stand in a line below the chart, and how much room all take.
+    fn legend_size(&self) -> (usize, u32) {
+        let longest = self.lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0);
+        let wide = 40 + LETTER * longest as u32;
+        let in_line = ((SIZE.0 - 2 * MARGIN) / wide).max(1) as usize;
+        (in_line, LINE * self.lines.len().div_ceil(in_line) as u32 + MARGIN)
+    }
+
+    fn draw_legend<'b>(
+        &self,
+        area: &DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
+        in_line: usize,
+    ) -> DrawResult<'b> {
+        let wide = (SIZE.0 - 2 * MARGIN) as usize / in_line;
+        for (at, (name, _)) in self.lines.iter().enumerate() {
+            let x = (MARGIN as usize + at % in_line * wide) as i32;
+            let y = (at / in_line) as i32 * LINE as i32 + 8;
+            if let Axis::Named { .. } = self.axis {
+                area.draw(&Rectangle::new([(x, y - 5), (x + 24, y + 5)], self.filled(at)))?;
+            } else {
+                let (line, style) = ([(x, y), (x + 24, y)], colour(at).stroke_width(2));
+                match is_dashed(at) {
+                    true => area.draw(&DashedPathElement::new(line, 6, 4, style))?,
+                    false => area.draw(&PathElement::new(line, style))?,
+                }
+                let middle = (x + 12, y);
+                match (self.axis, at % 3) {
+                    (Axis::FromZero, _) => {}
+                    (_, 0) => area.draw(&Circle::new(middle, 3, colour(at).filled()))?,
+                    (_, 1) => area.draw(&TriangleMarker::new(middle, 5, colour(at).filled()))?,
+                    _ => area.draw(&Cross::new(middle, 4, style))?,
+                }
+            }
+            area.draw(&Text::new(name.clone(), (x + 30, y - 6), ("sans-serif", 13)))?;
+        }
+        Ok(())
     }
 
     /// Where on the axis a point is shown.
     fn place(&self, x: f64) -> f64 {
         match self.axis {
             Axis::Listed => self.places.partition_point(|it| *it < x) as f64,
-            Axis::FromZero | Axis::Span => x,
+            Axis::FromZero | Axis::Span | Axis::Named { .. } => x,
         }
     }
 
@@ -131,7 +236,75 @@ impl Figure<'_> {
             Axis::Listed if x.fract() == 0.0 => {
                 self.places.get(x as usize).map(f64::to_string).unwrap_or_default()
             }
-            Axis::Listed => String::new(),
+            Axis::Named { names, .. } if x.fract() == 0.0 && x >= 0.0 => {
+                names.get(x as usize).map(|name| (*name).to_owned()).unwrap_or_default()
+            }
+            Axis::Listed | Axis::Named { .. } => String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(name: &str, lines: &[Series], axis: Axis) -> String {
+        let path = std::env::temp_dir().join(format!("figure-{name}-{}.svg", std::process::id()));
+        let labels = Labels { title: "title", x: "across", y: "up" };
+        draw(&path, &labels, lines, axis).expect("a file that can be written");
+        let text = std::fs::read_to_string(&path).expect("it was written");
+        std::fs::remove_file(path).ok();
+        text
+    }
+
+    /// Where texts stand that say this.
+    fn places_of(svg: &str, text: &str) -> Vec<(i32, i32)> {
+        let number = |line: &str, name: &str| {
+            let (_, rest) = line.split_once(&format!(" {name}=\""))?;
+            rest.split_once('"')?.0.parse().ok()
+        };
+        let lines: Vec<&str> = svg.lines().collect();
+        lines
+            .windows(2)
+            .filter(|pair| pair[1] == text)
+            .filter_map(|pair| Some((number(pair[0], "x")?, number(pair[0], "y")?)))
+            .collect()
+    }
+
+    #[test]
+    fn things_without_an_order_have_bars_above_their_names() {
+        const NAMES: &[&str] = &["steal", "share", "static"];
+        let line = |name: &str| (name.to_owned(), (0..3).map(|x| (f64::from(x), 1.5)).collect());
+        let axis = Axis::Named { names: NAMES, mark: Some(1) };
+        let svg = drawn("bars", &[line("one"), line("other")], axis);
+        for name in NAMES {
+            assert_eq!(places_of(&svg, name).len(), 1, "{name}");
+        }
+        for number in 0..2 {
+            let RGBColor(r, g, b) = COLOURS[number];
+            let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
+            // Three bars, and what they mean.
+            assert_eq!(svg.matches(&fill).count(), 4, "{fill}");
+        }
+    }
+
+    /// What lines mean stands below the chart, with all of it inside of the picture, and so do the last numbers.
+    #[test]
+    fn nothing_covers_data_and_nothing_is_cut_off() {
+        let names: Vec<String> = (0..9).map(|number| format!("line number {number}")).collect();
+        let points: Vec<(f64, f64)> = [1.0, 10.0, 100_000.0].map(|x| (x, 3.0)).to_vec();
+        let lines: Vec<Series> = names.iter().map(|name| (name.clone(), points.clone())).collect();
+        let svg = drawn("lines", &lines, Axis::Listed);
+        for name in &names {
+            let [(x, y)] = places_of(&svg, name)[..] else { panic!("{name} stands once") };
+            assert!(
+                y >= SIZE.1 as i32 && x + (LETTER * 14) as i32 <= SIZE.0 as i32,
+                "{name}: {x}, {y}"
+            );
+        }
+        let [(x, _)] = places_of(&svg, "100000")[..] else { panic!("the last number stands once") };
+        assert!(x + 24 <= SIZE.0 as i32, "{x}");
+        // The eighth line has the colour of the first, and dashes.
+        assert!(is_dashed(7) && !is_dashed(6) && colour(7) == colour(0));
     }
 }

@@ -33,9 +33,17 @@ def trace_page(browser, folder, job):
     for cell, value in [("n-sent", job["sent"]), ("n-matched", job["matched"] - job["put_back"]),
                         ("n-moves", job["moves"]), ("n-steps", job["steps"]), ("n-between", job["between_pes"])]:
         assert int(browser.text(cell)) == value, f"the page says {browser.text(cell)} for {cell}, the job {value}"
-    for canvas, least in [("timeline", 8), ("curves", 8), ("matrix", 2)]:
+    for canvas, least in [("timeline", 8), ("curves", 8), ("imbalance", 3), ("matrix", 2)]:
         assert browser.colours(canvas) > least, f"{canvas} is blank"
     browser.picture(f"{folder}/job.png")
+    # However close somebody looks, each tick has another label.
+    ticks = ("((from, to) => { const step = stepOf(to - from), all = [];"
+             " for (let t = Math.ceil(from / step) * step; t <= to; t += step) all.push(tickTime(t, step, to));"
+             " return [all.length, new Set(all).size]; })")
+    end = browser.value("data.end")
+    for part in [1, 1e-2, 1e-4, 1e-6]:
+        labels, different = browser.value(f"{ticks}({end} / 2, {end} / 2 + {part} * {end} / 2)")
+        assert different == labels > 1, f"{labels} ticks, {different} labels at a zoom of {part}"
 
     seen = lambda: browser.value("[from, to]")
     width = lambda: seen()[1] - seen()[0]

@@ -235,7 +235,7 @@ fn a_job_is_interrupted_while_it_starts() {
 
 #[test]
 fn what_a_rank_leaves_is_counted() {
-    ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 blocks", "1000"]);
+    ends_with(&["--check-leaks", "leak"], 0, &["rank 5 ended and left 1 block (1000 bytes)"]);
 }
 
 #[test]

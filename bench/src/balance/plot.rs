@@ -34,10 +34,11 @@ pub(super) fn draw(path: &Path, trials: &[Trial]) -> Result<(), String> {
         .map_err(text)?
         .label("as promised")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], BLACK.mix(0.4)));
+    // Colours of Okabe and Ito, which people tell apart who see no difference between red and green.
     for (verdict, name, colour) in [
-        (Verdict::Kept, "kept", GREEN),
-        (Verdict::Unclear, "no clear gain", BLUE),
-        (Verdict::TakenBack, "taken back", RED),
+        (Verdict::Kept, "kept", RGBColor(0, 158, 115)),
+        (Verdict::Unclear, "no clear gain", RGBColor(86, 180, 233)),
+        (Verdict::TakenBack, "taken back", RGBColor(213, 94, 0)),
     ] {
         let points = trials.iter().filter(|trial| trial.verdict == verdict);
         let points = points.map(|trial| (100.0 * trial.promised, 100.0 * trial.came));

@@ -53,8 +53,14 @@ fn print(measured: &Measured) {
     println!("L    {:.4}", it.latency);
     println!("o    {:.4}", it.overhead);
     println!("g    {:.4}", it.gap);
-    println!("G    {:.6} a byte ({:.2} GB/s)", it.gap_per_byte, 1e-3 / it.gap_per_byte);
-    println!("L_s  {:.4} ({:.2} L)", it.synchronous_latency, it.synchronous_latency / it.latency);
+    // Where ranks share a PE some are 0, within what can be measured.
+    let ratio = |of: f64, to: f64, unit: &str| match of / to {
+        ratio if ratio.is_finite() => format!(" ({ratio:.2} {unit})"),
+        _ => String::new(),
+    };
+    let (gap, late) = (it.gap_per_byte, it.synchronous_latency);
+    println!("G    {gap:.6} a byte{}", ratio(1e-3, gap, "GB/s"));
+    println!("L_s  {late:.4}{}", ratio(late, it.latency, "L"));
     println!("the model's time of an exchange, NBX chosen up to k");
     for prediction in measured.predictions.iter().filter(|prediction| prediction.k == 6) {
         print!("{:>8} ranks, k = {}:", prediction.ranks, prediction.k);

@@ -11,6 +11,8 @@ pub struct Experiment {
     pub question: &'static str,
     /// What the horizontal axis shows.
     pub axis: &'static str,
+    /// What stands at 0, 1, .. of that, if it is things that have no order.
+    pub names: &'static [&'static str],
     /// What is shown of each job.
     pub measure: Measure,
     /// The jobs.
@@ -68,6 +70,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "The paper of 2006 (table 2) has 1.2 to 1.9 million nodes/s on the fastest of its \
                    machines, about the same for its three trees: a node is a SHA-1 digest.",
         axis: "tree T1 to T5",
+        names: &[],
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
@@ -86,6 +89,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "The paper of 2007 (figure 1) gains 40 to 50% by the right polling interval, \
                    which is about the same for both trees and all chunks: a property of the system.",
         axis: "polling interval (nodes)",
+        names: &[],
         measure: Measure::Rate,
         jobs: || intervals("steal-2007", 2, &[5, 20]),
     },
@@ -95,6 +99,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "The paper of 2007 (figure 2) gains more than 2x on T1 by the right release \
                    interval, little on T3; the best one depends on tree and chunk.",
         axis: "release interval (nodes)",
+        names: &[],
         measure: Measure::Rate,
         jobs: || intervals("share", 3, &[5, 20]),
     },
@@ -105,6 +110,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                    sharing is not; in that of 2006 (figure 7) T1 is slow from chunks of 20 nodes on, \
                    half its expected stack, and T3 stays fast to 80 and more.",
         axis: "chunk (nodes)",
+        names: &[],
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
@@ -129,6 +135,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                    same nodes near the root are stolen again and again. Here 8 ranks on 2 PEs, which \
                    look for work at once when they have none.",
         axis: "chunk (nodes)",
+        names: &[],
         measure: Measure::LargestShare,
         jobs: || {
             let mut jobs = Vec::new();
@@ -152,6 +159,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                    Each algorithm with its defaults on 2 PEs, tree T1L; and two whose ranks look for \
                    work at once when they have none, though others of their PE have some.",
         axis: "ranks per PE",
+        names: &[],
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
@@ -173,6 +181,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "In the paper of 2012 (section 5.3) 95% of the requests that are sent before a \
                    thread has run out of work bring some. 2 nodes of one PE each.",
         axis: "ranks per node",
+        names: &[],
         measure: Measure::Prefetched,
         jobs: || {
             let mut jobs = Vec::new();
@@ -195,6 +204,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         question: "What can moving ranks do for an unbalanced tree? The top of the tree is dealt once \
                    (static), ranks steal, and each of them with the balancer (greedy-refine, 50 ms).",
         axis: "ranks per PE (T3L)",
+        names: &[],
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
@@ -218,21 +228,25 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "trees",
         title: "All algorithms on the trees",
         question: "Each algorithm with its defaults, a rank on each of 2 PEs (of `share` one is the \
-                   manager): T1, T2, T3 at 1, 2, 3, and T1L, T2L, T3L at 4, 5, 6.",
+                   manager).",
         axis: "tree",
+        names: &ALL_TREES,
         measure: Measure::Rate,
         jobs: || {
             let mut jobs = Vec::new();
             for algorithm in PARALLEL {
-                for (x, tree) in ["T1", "T2", "T3", "T1L", "T2L", "T3L"].into_iter().enumerate() {
+                for (x, tree) in ALL_TREES.into_iter().enumerate() {
                     let line = format!("--tree {tree} --algorithm {algorithm} --pes 2 --ranks 2");
-                    jobs.push(job(algorithm, 1.0 + x as f64, line));
+                    jobs.push(job(algorithm, x as f64, line));
                 }
             }
             jobs
         },
     },
 ];
+
+/// The trees on which all algorithms are compared.
+const ALL_TREES: [&str; 6] = ["T1", "T2", "T3", "T1L", "T2L", "T3L"];
 
 fn intervals(algorithm: &str, ranks: u32, chunks: &[u32]) -> Vec<Job> {
     let mut jobs = Vec::new();

@@ -27,9 +27,10 @@ pub fn run(
     let outcomes = measure(experiment, repeat)?;
     folder.write_table(experiment.name, &COLUMNS, rows(experiment, &outcomes))?;
     let lines = lines(experiment, &outcomes);
-    let Experiment { title, axis: x, measure, .. } = *experiment;
+    let Experiment { title, axis: x, measure, names, .. } = *experiment;
     let labels = Labels { title, x, y: measure.axis() };
-    folder.draw(experiment.name, &labels, &lines, Axis::Span)?;
+    let axis = if names.is_empty() { Axis::Span } else { Axis::Named { names, mark: None } };
+    folder.draw(experiment.name, &labels, &lines, axis)?;
     folder.add_paragraph(&paragraph(experiment, &lines));
     Ok(())
 }
@@ -129,6 +130,10 @@ fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
     let _ =
         writeln!(text, " by {axis}:\n\n| | {axis}: highest at | lowest at | highest / lowest |");
     text += "|---|---|---|---|\n";
+    let place = |x: f64| match experiment.names.get(x as usize) {
+        Some(name) => (*name).to_owned(),
+        None => x.to_string(),
+    };
     for (series, points) in lines {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
@@ -137,9 +142,9 @@ fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
             text,
             "| {series} | {:.1} at {} | {:.1} at {} | {} |",
             most.1,
-            most.0,
+            place(most.0),
             least.1,
-            least.0,
+            place(least.0),
             if least.1 > 0.0 { format!("{:.2}", most.1 / least.1) } else { "-".to_owned() }
         );
     }
@@ -155,6 +160,9 @@ mod tests {
         let lines = [("T1".to_owned(), vec![(16.0, 20.0), (64.0, 50.0), (256.0, 40.0)])];
         let text = paragraph(&EXPERIMENTS[1], &lines);
         assert!(text.contains("| T1 | 50.0 at 64 | 20.0 at 16 | 2.50 |"), "{text}");
+        let trees = EXPERIMENTS.iter().find(|it| it.name == "trees").expect("exists");
+        let text = paragraph(trees, &[("steal".to_owned(), vec![(0.0, 20.0), (5.0, 50.0)])]);
+        assert!(text.contains("| steal | 50.0 at T3L | 20.0 at T1 | 2.50 |"), "{text}");
     }
 
     #[test]

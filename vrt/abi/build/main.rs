@@ -11,7 +11,7 @@ mod lists;
 mod stub;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fs, io};
 
@@ -52,6 +52,7 @@ impl Error {
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=abi.toml");
+    println!("cargo::rerun-if-changed=missing.txt");
     println!("cargo::rerun-if-changed=build");
     match make() {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,17 +64,19 @@ fn main() -> ExitCode {
 }
 
 fn make() -> Result<(), Error> {
-    let path = Path::new("abi.toml");
-    let text =
-        fs::read_to_string(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
-    let table = Table::read(&text)?;
+    let read = |path: &str| {
+        fs::read_to_string(path).map_err(|error| Error::File { path: path.into(), error })
+    };
+    let table = Table::read(&read("abi.toml")?)?;
+    let missing = read("missing.txt")?;
+    let missing = stub::Missing::of(&table, &missing)?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let write = |name: &str, text: String| {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| Error::File { path, error })
     };
     let header = header::text(&table);
-    let stub = stub::text(&table);
+    let stub = stub::text(&table, &missing);
     write("hash.rs", format!("{:?}", hash(&[env!("CARGO_PKG_VERSION"), &header, &stub])))?;
     write("mpi.h", header)?;
     write("stub.c", stub)?;
@@ -82,6 +85,7 @@ fn make() -> Result<(), Error> {
     write("signatures.rs", bindings::signatures(&table)?)?;
     write("functions.rs", lists::functions(&table))?;
     write("not_there.rs", lists::not_there(&table))?;
+    write("missing.rs", format!("&{:?}", missing.names()))?;
     write("constant_list.rs", lists::constants(&table))?;
     write("datatypes.rs", lists::datatypes(&table)?)
 }

@@ -2,13 +2,38 @@
 
 use std::fmt::Write;
 
-use crate::table::Table;
+use crate::Error;
+use crate::table::{Function, Table};
 
 /// With one of these a program begins: it is started again under `vrtrun`.
 const FIRST: [&str; 4] = ["MPI_Init", "MPI_Init_thread", "MPI_Session_init", "MPI_T_init_thread"];
 
-/// The whole source.
-pub fn text(table: &Table) -> String {
+/// The functions that the runtime does not have, with their forms for large counts. A program that needs one is
+/// not linked, so that those who configure it notice.
+pub struct Missing<'a>(Vec<&'a str>);
+
+impl<'a> Missing<'a> {
+    /// Those of a text with a name in each line.
+    pub fn of(table: &'a Table, text: &str) -> Result<Missing<'a>, Error> {
+        let known = |name: &str| table.functions().any(|function| function.name == name);
+        if let Some(name) = text.lines().find(|name| !known(name)) {
+            return Err(Error::entry("missing.txt", format!("names {name}, which is no function")));
+        }
+        let base = |function: &'a Function| {
+            if function.is_large() { function.name.trim_end_matches("_c") } else { &function.name }
+        };
+        let names =
+            table.functions().filter(|function| text.lines().any(|it| it == base(function)));
+        Ok(Missing(names.map(|function| function.name.as_str()).collect()))
+    }
+
+    pub fn names(&self) -> &[&'a str] {
+        &self.0
+    }
+}
+
+/// The whole source. What is missing is in it where `VRT_ALL` is defined.
+pub fn text(table: &Table, missing: &Missing) -> String {
     let mut text = include_str!("stub.c").to_owned();
     let version = |name| {
         let known = table.versions.iter().find(|(known, _)| known == name);
@@ -34,7 +59,10 @@ pub fn text(table: &Table) -> String {
             _ if FIRST.contains(&name) => format!("FIRST({name})"),
             _ => format!("FUNCTION({name})"),
         };
-        let _ = writeln!(text, "{line};");
+        let _ = match missing.names().contains(&name) {
+            true => writeln!(text, "#ifdef VRT_ALL\n{line};\n#endif"),
+            false => writeln!(text, "{line};"),
+        };
     }
     text
 }

@@ -39,8 +39,12 @@ pub use pkg_config::pkg_config;
 /// The header, `mpi.h`, for C and C++.
 pub const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));
 
-/// The source in C of the stub library, whose file is called [`LIBRARY`].
+/// The source in C of the stub library, whose file is called [`LIBRARY`]. Functions that are [`MISSING_NAMES`] are in
+/// it where the macro `VRT_ALL` is defined.
 pub const STUB: &str = include_str!(concat!(env!("OUT_DIR"), "/stub.c"));
+
+/// The names of the functions that the runtime does not have.
+pub const MISSING_NAMES: &[&str] = include!(concat!(env!("OUT_DIR"), "/missing.rs"));
 
 /// The file, and the shared object's name, of a library with this interface: what a program asks
 /// the dynamic loader for.

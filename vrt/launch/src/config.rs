@@ -181,6 +181,11 @@ impl Config {
         self.core
     }
 
+    /// Whether to report what ranks leave in their heaps.
+    pub fn checks_leaks(&self) -> bool {
+        self.check_leaks
+    }
+
     /// Whether to look for pointers into a PE's heap on the stacks of suspended ranks.
     pub(crate) fn checks_stacks(&self) -> bool {
         self.check_stacks

@@ -43,6 +43,7 @@ pub use launcher::is_first_process;
 use local::is_local;
 pub use local::run_local;
 pub use vrt_balance::{LbReport, MovePinned};
+pub use vrt_slot::report::count;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -22,7 +22,7 @@ use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_core::pe::Looker;
 use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
-use vrt_slot::report::{STATUS_RUNTIME, say, write_out};
+use vrt_slot::report::{STATUS_RUNTIME, count, say, write_out};
 use vrt_slot::{Arena, answers, children, exit_guard, search};
 
 /// Runs a job; returns its exit status.
@@ -36,7 +36,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     let (pes, ranks) = (config.pes(), config.ranks());
     let cores = available_cores();
     if pes as usize > cores {
-        say(format_args!("note: {pes} PEs share {cores} cores"));
+        say(format_args!("note: {} share {}", count(pes, "PE"), count(cores as u64, "core")));
     }
     install_thread_locals(config)?;
     exit_guard::find();
@@ -300,8 +300,9 @@ impl<'a> Job<'a> {
             return None;
         }
         say(format_args!(
-            "PE {pe} (process {pid}) exited with status {code} while {left} ranks were running; \
-             {ranks}; ending the job"
+            "PE {pe} (process {pid}) exited with status {code} before {} had ended; \
+             {ranks}; ending the job",
+            count(left, "rank")
         ));
         Some(if code == 0 { STATUS_RUNTIME } else { code })
     }
@@ -474,6 +475,8 @@ fn signal_name(signal: i32) -> String {
         libc::SIGABRT => "SIGABRT (abort)",
         libc::SIGILL => "SIGILL",
         libc::SIGFPE => "SIGFPE",
+        libc::SIGXFSZ => "SIGXFSZ (a file beyond the limit of `ulimit -f`)",
+        libc::SIGXCPU => "SIGXCPU (more processor time than `ulimit -t` allows)",
         _ => return format!("signal {signal}"),
     };
     name.to_owned()

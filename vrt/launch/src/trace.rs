@@ -65,7 +65,8 @@ impl Trace {
 pub(super) fn finish() {
     let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(dropped @ 1..) = writer.map(Writer::finish) {
-        report::say(format_args!("--trace: {dropped} events were left out beyond --trace-limit"));
+        let events = report::count(dropped, "event");
+        report::say(format_args!("--trace: {events} left out beyond --trace-limit"));
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use vrt_core::net::view::{Doing, RankView};
 use vrt_core::pe::Looker;
-use vrt_slot::report::write_out;
+use vrt_slot::report::{count, write_out};
 
 /// How long PEs may take to say it.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -29,8 +29,10 @@ fn table(looker: &Looker, asked: u32) -> String {
             None => {}
         }
     }
-    let mut text =
-        format!("vrt: {} ranks wait, {ready} run or could, {ended} have ended\n", rows.len());
+    let waits = if rows.len() == 1 { "waits" } else { "wait" };
+    let have = if ended == 1 { "has" } else { "have" };
+    let waiting = count(rows.len() as u64, "rank");
+    let mut text = format!("vrt: {waiting} {waits}, {ready} run or could, {ended} {have} ended\n");
     for pe in (0..looker.pes()).filter(|pe| !looker.has_answered(*pe, asked)) {
         let before = if looker.pe(pe).is_some() {
             "what it said before is shown"
@@ -43,7 +45,7 @@ fn table(looker: &Looker, asked: u32) -> String {
     }
     rows.iter().take(ROWS).for_each(|row| text += &format!("  {row}\n"));
     if rows.len() > ROWS {
-        text += &format!("  ~ and {} more ranks\n", rows.len() - ROWS);
+        text += &format!("  ~ and {} more\n", count((rows.len() - ROWS) as u64, "rank"));
     }
     text
 }
@@ -67,7 +69,8 @@ pub(crate) fn wait(view: &RankView) -> String {
         text += &format!(" at {}", view.place);
     }
     if view.unexpected > 0 {
-        text += &format!("; {} messages came that it has not asked for", view.unexpected);
+        let messages = count(u64::from(view.unexpected), "message");
+        text += &format!("; {messages} came that it has not asked for");
     }
     text
 }

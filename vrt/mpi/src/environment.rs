@@ -80,7 +80,7 @@ unsafe fn init(call: Call, _: *mut c_int, _: *mut *mut *mut c_char) -> Outcome {
     if call.process.has_begun() {
         refuse!(MPI_ERR_OTHER, "it was called before");
     }
-    call.process.initialize();
+    vrt_slot::image::beside_program(|| call.process.initialize());
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use vrt_core::pe;
 use vrt_load::{Entry, Plan};
@@ -110,6 +111,7 @@ fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
                     unsafe extern "C" fn(c_int, *const *mut c_char, *const *const c_char) -> c_int;
                 let main = (base + main) as *const ();
                 let main = std::mem::transmute::<*const (), Main>(main);
+                image::program_begins();
                 exit(main(count, own.as_ptr(), environ))
             }
         }
@@ -154,7 +156,7 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
     if hooks::current_rank().is_none() {
         end_from_thread(status);
     }
-    let functions = at_exit();
+    let functions = image::beside_program(at_exit);
     call_all(&functions.functions, status);
     if let (Some(plan), Some(base)) = (image::plan(), image::base_of_running()) {
         // SAFETY: the image is complete, and its program over.
@@ -166,6 +168,9 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
         }
     }
     flush();
+    if CHECKS_LEAKS.load(Ordering::Relaxed) {
+        free_own_blocks_of_libc();
+    }
     end(status)
 }
 
@@ -173,6 +178,20 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
 pub(crate) fn exit_with_success() -> ! {
     // SAFETY: a plain function.
     unsafe { exit(0) }
+}
+
+/// What ranks leave in their heaps is reported.
+pub(crate) static CHECKS_LEAKS: AtomicBool = AtomicBool::new(false);
+
+/// The rank's libc gives back what it has allocated itself, such as the buffers of streams: it has this function for
+/// those who look for leaks.
+fn free_own_blocks_of_libc() {
+    let own = image::plan().and_then(|plan| plan.symbol_in("libc.so", "__libc_freeres"));
+    if let (Some(offset), Some(base)) = (own, image::base_of_running()) {
+        let free = (base + offset) as *const ();
+        // SAFETY: libc's function, after which the rank calls nothing of its libc any more.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(free)() };
+    }
 }
 
 /// The rank ends without anything of its program's being called.
@@ -290,6 +309,7 @@ unsafe extern "C" fn libc_start_main(
     _loader_fini: *const c_void,
     _stack: *const c_void,
 ) -> c_int {
+    image::program_begins();
     // SAFETY: the program's own function, with its own arguments.
     unsafe { exit(main(count, arguments, environ)) }
 }

@@ -124,6 +124,7 @@ pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> 
     if !program.shared.is_empty() {
         carried::set_shared();
     }
+    life::CHECKS_LEAKS.store(config.checks_leaks(), Ordering::Relaxed);
     IS_BALANCED.store(config.balances(), Ordering::Relaxed);
     image::install(Box::leak(Box::new(plan)));
     let arguments: life::Arguments = arguments.leak();

@@ -95,6 +95,40 @@ pub(crate) fn has_libc() -> bool {
     HAS_LIBC.load(Ordering::Relaxed)
 }
 
+/// Blocks and bytes of the running rank's heap.
+fn heap_now() -> Option<(usize, usize)> {
+    let slot = hooks::heap_in_use();
+    // SAFETY: the slot of the running rank, whose heap nobody else uses.
+    (!slot.is_null()).then(|| unsafe {
+        let heap = &*(*slot).heap.get();
+        (heap.blocks, heap.bytes)
+    })
+}
+
+/// Does something of which the running rank's heap keeps blocks that are not its program's: they are no leak of that.
+pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
+    let before = heap_now();
+    let done = work();
+    if let (Some(before), Some(now)) = (before, heap_now()) {
+        // SAFETY: as there.
+        unsafe {
+            let usual = &(*hooks::heap_in_use()).usual;
+            let (blocks, bytes) = usual.get();
+            let more = |now: usize, before: usize| now.saturating_sub(before);
+            usual.set((blocks + more(now.0, before.0), bytes + more(now.1, before.1)));
+        }
+    }
+    done
+}
+
+/// The program of the running rank's image begins: what its heap has now is its libraries'.
+pub fn program_begins() {
+    if let Some(now) = heap_now() {
+        // SAFETY: as there.
+        unsafe { (*hooks::heap_in_use()).usual.set(now) };
+    }
+}
+
 /// Where the image begins of the rank that runs here, or has started this thread, if it has one.
 #[inline]
 pub fn base_of_running() -> Option<usize> {

@@ -116,7 +116,7 @@ impl Layout {
     ) -> Result<Layout, LayoutError> {
         let stack = sizes.stack_size(slots)?;
         if !(MIB..=16 << 40).contains(&far) {
-            return Err(LayoutError::Heap(far));
+            return Err(LayoutError::Heap(sizes.heap.unwrap_or(far)));
         }
         // A guard of one page is jumped over by a C frame of 200 KB; but each page of it costs time when a
         // rank begins, and an entry of the page table.

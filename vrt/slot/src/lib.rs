@@ -381,6 +381,42 @@ fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, 
     map_file(base, size, place, &file).map(|address| (address, file))
 }
 
+/// Makes a file of memory as long. The limit for the files of a program (`ulimit -f`) is not meant for it, as far as
+/// this user may lift that.
+///
+/// # Errors
+/// The system refuses it.
+pub fn make_long(file: &impl AsRawFd, size: usize) -> std::io::Result<()> {
+    // SAFETY: plain system calls, on a descriptor that is open; the structures are written before they are read. The
+    // limit and what SIGXFSZ does are as before afterwards.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        let has_limit = libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0;
+        let lifted = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        if has_limit {
+            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const lifted);
+        }
+        let on_excess = libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        let done = match libc::ftruncate(file.as_raw_fd(), size as libc::off_t) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        };
+        if on_excess != libc::SIG_ERR {
+            libc::signal(libc::SIGXFSZ, on_excess);
+        }
+        if has_limit {
+            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+        }
+        match done {
+            Err(error) if error.raw_os_error() == Some(libc::EFBIG) => Err(std::io::Error::new(
+                std::io::ErrorKind::FileTooLarge,
+                "the limit for the sizes of files keeps ranks from having memory; `ulimit -f unlimited` lifts it",
+            )),
+            done => done,
+        }
+    }
+}
+
 /// Maps an arena's file, and makes it as long.
 fn map_file(
     base: usize,
@@ -392,18 +428,15 @@ fn map_file(
     // SAFETY: plain system calls; the file has no name. MAP_FIXED is given only for the arena's
     // own range, which nobody uses then.
     unsafe {
-        let mapped = if libc::ftruncate(fd, size as libc::off_t) == 0 {
-            libc::mmap(
-                base as *mut libc::c_void,
-                size,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE | place,
-                fd,
-                0,
-            )
-        } else {
-            libc::MAP_FAILED
-        };
+        make_long(file, size)?;
+        let mapped = libc::mmap(
+            base as *mut libc::c_void,
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE | place,
+            fd,
+            0,
+        );
         let error = std::io::Error::last_os_error();
         if mapped == libc::MAP_FAILED {
             return Err(error);

@@ -90,10 +90,15 @@ fn may_try_again() -> bool {
     )
 }
 
-/// A number of things for people, such as "1 rank" or "3 ranks"; `thing` is the word for one, and takes an s.
+/// A number of things for people, such as "1 rank" or "3 ranks"; `thing` is the word for one.
 pub fn count(number: impl Into<u64>, thing: &str) -> String {
     let number = number.into();
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    let ending = match thing {
+        _ if number == 1 => "",
+        _ if thing.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{number} {thing}{ending}")
 }
 
 /// A number of bytes for people.
@@ -102,5 +107,16 @@ pub fn human_bytes(bytes: u64) -> String {
         0..=9_999 => format!("{bytes} B"),
         10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_singular() {
+        let all = [count(0_u32, "rank"), count(1_u32, "rank"), count(7_u64, "switch")];
+        assert_eq!(all, ["0 ranks", "1 rank", "7 switches"]);
     }
 }

@@ -57,6 +57,8 @@ pub struct SlotHeader {
     pub remote: RemoteFreeList,
     /// The heap, all of whose state is here and in the slot.
     pub heap: UnsafeCell<SlotHeap>,
+    /// Blocks and bytes of the heap when the program of an image began: those of its libraries.
+    pub usual: Cell<(usize, usize)>,
     /// What the rank holds outside the slot.
     pub held: Held,
     /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
@@ -82,6 +84,7 @@ impl SlotHeader {
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
                 wakers: AtomicI32::new(0),
+                usual: Cell::new((0, 0)),
                 held: Held::default(),
                 kept_by: Cell::new(0),
                 locals: Cell::new(std::ptr::null_mut()),

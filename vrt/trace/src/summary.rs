@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use vrt_core::count;
+
 use crate::read::Trace;
 use crate::statistics::{OfCall, OfPe, OfRank, Statistics};
 
@@ -20,32 +22,52 @@ fn write_to(out: &mut String, trace: &Trace, all: &Statistics, whole: bool) -> s
     writeln!(out, "{}", trace.command)?;
     writeln!(
         out,
-        "{} PEs, {} ranks, {:.6} s; imbalance of the PEs {:.3}",
-        trace.pes,
-        trace.ranks,
+        "{}, {}, {:.6} s; imbalance of the PEs {:.3}",
+        count(trace.pes, "PE"),
+        count(trace.ranks, "rank"),
         all.seconds,
         all.imbalance()
     )?;
     writeln!(
         out,
-        "messages: {} sent ({} bytes), {} matched, {} put back, {} between PEs",
-        all.sent, all.bytes, all.matched, all.put_back, all.between_pes
+        "messages: {} sent ({}), {} matched, {} put back, {} between PEs",
+        all.sent,
+        count(all.bytes, "byte"),
+        all.matched,
+        all.put_back,
+        all.between_pes
     )?;
     writeln!(
         out,
-        "collective operations: {} parts; moves: {} ({} bytes copied); balancing steps: {}",
-        all.collectives, all.moves, all.moved_bytes, all.steps
+        "collective operations: {}; moves: {} ({} copied); balancing steps: {}",
+        count(all.collectives, "part"),
+        all.moves,
+        count(all.moved_bytes, "byte"),
+        all.steps
     )?;
     if trace.dropped() > 0 {
-        writeln!(out, "incomplete: {} events were left out beyond --trace-limit", trace.dropped())?;
+        writeln!(
+            out,
+            "incomplete: {} left out beyond --trace-limit",
+            count(trace.dropped(), "event")
+        )?;
     }
     if !trace.is_complete() {
         let ended = trace.records.iter().filter(|it| it.complete).count();
         let gaps: u64 = trace.records.iter().map(|it| it.gaps).sum();
         writeln!(
             out,
-            "incomplete: the traces of {ended} of {} PEs have an end, {gaps} blocks and {} bytes are lost",
-            trace.pes, trace.damaged
+            "incomplete: {ended} of the traces of {} with an end, {} and {} lost",
+            count(trace.pes, "PE"),
+            count(gaps, "block"),
+            count(trace.damaged, "byte")
+        )?;
+    }
+    for it in trace.records.iter().filter(|it| it.preempted > 0.01 * all.seconds) {
+        writeln!(
+            out,
+            "PE {} has waited {:.3} s for its core: that long what is busy was preempted",
+            it.pe, it.preempted
         )?;
     }
     writeln!(

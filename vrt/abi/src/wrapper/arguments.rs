@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::{Error, Language};
+use crate::MISSING_NAMES;
 
 /// What a wrapper is asked to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ const QUERIES: &[(&[&str], Query, &str)] = &[
     (&["--vrt-help", "-showme:help"], Query::Help, "print this"),
 ];
 const INSTALL: &str = "--vrt-install";
+/// Links with functions that are not there, too.
+pub const ALL: &str = "--vrt-all-functions";
 
 impl Job {
     /// Reads the arguments behind the wrapper's name.
@@ -122,9 +125,21 @@ pub fn help(language: Language) -> String {
         option(&names.join(", "), help);
     }
     option("--vrt-install DIR", "write the header and the library to DIR");
-    text.truncate(text.trim_end().len());
-    text
+    option(ALL, "link functions that are not there, too: they end the job when they are called");
+    text += "\nThese functions of MPI are not there, so that what needs them is not linked (`configure` sees that):\n";
+    let mut line = String::from(" ");
+    for name in MISSING_NAMES.iter().filter(|name| !name.ends_with("_c")) {
+        if line.len() + 1 + name.len() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = String::from(" ");
+        }
+        let _ = write!(line, " {name}");
+    }
+    text + &line
 }
+
+/// Columns of help.
+const WIDTH: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -164,8 +179,12 @@ mod tests {
     #[test]
     fn the_help_names_every_option() {
         let help = help(Language::Cxx);
-        for name in QUERIES.iter().flat_map(|(names, ..)| *names).chain(&[INSTALL]) {
+        for name in QUERIES.iter().flat_map(|(names, ..)| *names).chain(&[INSTALL, ALL]) {
             assert!(help.contains(name), "{name}");
         }
+        for name in MISSING_NAMES.iter().filter(|name| !name.ends_with("_c")) {
+            assert!(help.split_whitespace().any(|word| word == *name), "{name}");
+        }
+        assert!(help.lines().all(|line| line.len() <= WIDTH + 20), "{help}");
     }
 }

@@ -58,11 +58,12 @@ impl Compiler {
         self.failed(error)
     }
 
-    /// Compiles the stub library to a file.
-    pub fn compile_stub(&self, output: &Path) -> Result<(), Error> {
+    /// Compiles the stub library to a file, with the functions that are missing if it is to have `all`.
+    pub fn compile_stub(&self, output: &Path, all: bool) -> Result<(), Error> {
         let mut command = self.command();
         command.args(["-shared", "-fPIC", "-O2", "-x", "c", "-", "-o"]).arg(output);
         command.arg(format!("-Wl,-soname,{LIBRARY}"));
+        command.args(all.then_some("-DVRT_ALL"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| self.failed(error))?;
         if let Some(mut input) = child.stdin.take() {

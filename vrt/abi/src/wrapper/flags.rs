@@ -74,8 +74,8 @@ pub fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
     let before = vec![joined("-I", &prefix.include())];
     let after = match stage {
         Stage::Link => vec![
-            joined("-L", &prefix.lib()),
-            joined("-Wl,-rpath,", &prefix.lib()),
+            joined("-L", &prefix.linked()),
+            joined("-Wl,-rpath,", &prefix.linked()),
             "-lmpi_abi".into(),
         ],
         _ => Vec::new(),

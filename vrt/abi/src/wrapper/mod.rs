@@ -86,7 +86,9 @@ pub fn main(language: Language) -> ExitCode {
     }
 }
 
-fn run(language: Language, arguments: Vec<OsString>) -> Result<(), Error> {
+fn run(language: Language, mut arguments: Vec<OsString>) -> Result<(), Error> {
+    let all = arguments.iter().any(|argument| argument == arguments::ALL);
+    arguments.retain(|argument| argument != arguments::ALL);
     match Job::parse(arguments)? {
         Job::Compile(arguments) => {
             let compiler = Compiler::of(language)?;
@@ -94,7 +96,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<(), Error> {
             if stage == Stage::Nothing {
                 return Err(compiler.exec(arguments));
             }
-            let prefix = Prefix::find(language)?;
+            let prefix = Prefix::find(language, all)?;
             if let (Stage::Link, Some(option)) = (stage, flags::fixed_address(&arguments)) {
                 let _ = writeln!(
                     io::stderr(),
@@ -106,20 +108,25 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<(), Error> {
             Err(compiler.exec(flags::around(&prefix, stage, arguments)))
         }
         Job::Answer(query, arguments) => {
-            let answer = answer(language, query, &arguments)?;
+            let answer = answer(language, query, &arguments, all)?;
             writeln!(io::stdout(), "{answer}").map_err(Error::Output)
         }
         Job::Install(directory) => {
             let directory = std::path::absolute(&directory).unwrap_or(directory);
-            let prefix = Prefix::make(&directory, language)?;
+            let prefix = Prefix::make(&directory, language, all)?;
             writeln!(io::stdout(), "{}", prefix.path().display()).map_err(Error::Output)
         }
     }
 }
 
 /// What is printed for a question; the arguments are the others.
-fn answer(language: Language, query: Query, arguments: &[OsString]) -> Result<String, Error> {
-    let prefix = || Prefix::find(language);
+fn answer(
+    language: Language,
+    query: Query,
+    arguments: &[OsString],
+    all: bool,
+) -> Result<String, Error> {
+    let prefix = || Prefix::find(language, all);
     let shown = |path: PathBuf| path.display().to_string();
     Ok(match query {
         Query::Command => {
@@ -143,7 +150,7 @@ fn answer(language: Language, query: Query, arguments: &[OsString]) -> Result<St
         Query::CompileFlags => flags::shown(&flags(&prefix()?, Stage::Compile)[0]),
         Query::LinkFlags => flags::shown(&flags(&prefix()?, Stage::Link)[1]),
         Query::IncludeDirectories => shown(prefix()?.include()),
-        Query::LibraryDirectories => shown(prefix()?.lib()),
+        Query::LibraryDirectories => shown(prefix()?.linked()),
         Query::Libraries => "mpi_abi".to_owned(),
         Query::Compiler => Compiler::of(language)?.shown(),
         Query::Version => format!(

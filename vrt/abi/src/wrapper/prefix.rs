@@ -1,6 +1,6 @@
 //! Where the header and the stub library are: found, or made.
 //!
-//! A prefix has `include/mpi.h`, `lib/libmpi_abi.so.1` with a link to it,
+//! A prefix has `include/mpi.h`, `lib/libmpi_abi.so.1` with a link to it, the same in `lib/vrt-all` with all functions if that was asked for,
 //! `lib/pkgconfig/vrt-mpi.pc`, and `lib/vrt-mpi.stamp`, which says of which version they are. Many
 //! wrappers may find none at once. Each then makes all of it: every file is written under a name of
 //! its own and renamed, the stamp last. So whoever sees a stamp sees whole files, and files that
@@ -23,7 +23,11 @@ const STAMP: &str = "vrt-mpi.stamp";
 
 /// A directory with header and stub library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prefix(PathBuf);
+pub struct Prefix {
+    path: PathBuf,
+    /// Programs are linked with a library that has all functions, also those that are not there.
+    all: bool,
+}
 
 impl Prefix {
     /// The prefix for the wrapper that is running. It is made if there is none: beside the
@@ -31,11 +35,11 @@ impl Prefix {
     ///
     /// # Errors
     /// The stub library cannot be compiled, or nothing can be written anywhere.
-    pub fn find(language: Language) -> Result<Prefix, Error> {
+    pub fn find(language: Language, all: bool) -> Result<Prefix, Error> {
         let mut failed = Vec::new();
         for place in [beside_program, in_cache, in_temporary] {
             let prefix = match place() {
-                Ok(Some(path)) => Prefix(path),
+                Ok(Some(path)) => Prefix { path, all },
                 Ok(None) => continue,
                 Err(error) => {
                     failed.push(error);
@@ -60,25 +64,35 @@ impl Prefix {
     /// # Errors
     /// The stub library cannot be compiled, a file cannot be written, or the directory has the
     /// header of another MPI.
-    pub fn make(directory: &Path, language: Language) -> Result<Prefix, Error> {
-        let prefix = Prefix(directory.to_owned());
+    pub fn make(directory: &Path, language: Language, all: bool) -> Result<Prefix, Error> {
+        let prefix = Prefix { path: directory.to_owned(), all };
         prefix.fill(language)?;
         Ok(prefix)
     }
 
     /// The prefix itself.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Where `mpi.h` is.
     pub fn include(&self) -> PathBuf {
-        self.0.join("include")
+        self.path.join("include")
     }
 
     /// Where the stub library is.
     pub fn lib(&self) -> PathBuf {
-        self.0.join("lib")
+        self.path.join("lib")
+    }
+
+    /// Where the stub library is that programs are linked with.
+    pub fn linked(&self) -> PathBuf {
+        if self.all { self.with_all() } else { self.lib() }
+    }
+
+    /// Where the stub library is that has all functions.
+    fn with_all(&self) -> PathBuf {
+        self.lib().join("vrt-all")
     }
 
     /// Whether all files are there, and of this version.
@@ -87,12 +101,13 @@ impl Prefix {
         stamp.is_ok_and(|stamp| stamp.trim_end() == VERSION_HASH)
             && [self.header(), self.lib().join(LIBRARY), self.lib().join(LINK)]
                 .iter()
+                .chain(&[self.linked().join(LINK)])
                 .all(|file| file.is_file())
     }
 
     #[cfg(test)]
     pub(super) fn at(path: &str) -> Prefix {
-        Prefix(path.into())
+        Prefix { path: path.into(), all: false }
     }
 
     fn header(&self) -> PathBuf {
@@ -107,19 +122,27 @@ impl Prefix {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::File { path: header, error }),
         }
+        // That of another version would be taken for one of this.
+        let stamp = fs::read_to_string(self.lib().join(STAMP));
+        if stamp.is_ok_and(|stamp| stamp.trim_end() != VERSION_HASH) {
+            let _ = fs::remove_dir_all(self.with_all());
+        }
         let pkg_config_directory = self.lib().join("pkgconfig");
-        for directory in [&self.include(), &pkg_config_directory] {
+        for directory in [&self.include(), &pkg_config_directory, &self.linked()] {
             fs::create_dir_all(directory)
                 .map_err(|error| Error::File { path: directory.clone(), error })?;
         }
         replace(&header, |file| write(file, HEADER))?;
-        let pkg_config = pkg_config(&self.0);
+        let pkg_config = pkg_config(&self.path);
         replace(&pkg_config_directory.join("vrt-mpi.pc"), |file| write(file, &pkg_config))?;
-        replace(&self.lib().join(LIBRARY), |file| compile_stub(file, language))?;
-        replace(&self.lib().join(LINK), |file| {
-            std::os::unix::fs::symlink(LIBRARY, file)
-                .map_err(|error| Error::File { path: file.to_owned(), error })
-        })?;
+        let libraries = [(self.with_all(), true), (self.lib(), false)];
+        for (directory, all) in libraries.into_iter().filter(|it| self.all || !it.1) {
+            replace(&directory.join(LIBRARY), |file| compile_stub(file, language, all))?;
+            replace(&directory.join(LINK), |file| {
+                std::os::unix::fs::symlink(LIBRARY, file)
+                    .map_err(|error| Error::File { path: file.to_owned(), error })
+            })?;
+        }
         replace(&self.lib().join(STAMP), |file| write(file, &format!("{VERSION_HASH}\n")))
     }
 }
@@ -150,10 +173,10 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// Compiles the stub library with the C compiler or, where there is none, with the wrapper's.
-fn compile_stub(output: &Path, language: Language) -> Result<(), Error> {
-    match Compiler::of(Language::C)?.compile_stub(output) {
+fn compile_stub(output: &Path, language: Language, all: bool) -> Result<(), Error> {
+    match Compiler::of(Language::C)?.compile_stub(output, all) {
         Err(Error::Compiler { .. }) if language != Language::C => {
-            Compiler::of(language)?.compile_stub(output)
+            Compiler::of(language)?.compile_stub(output, all)
         }
         result => result,
     }

@@ -259,8 +259,8 @@ impl Shared {
         let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
         // SAFETY: a fresh mapping; the file is only ever made longer.
         let base = unsafe {
-            if file.is_some() && libc::ftruncate(fd, size as libc::off_t) != 0 {
-                return Err(std::io::Error::last_os_error());
+            if let Some(file) = &file {
+                vrt_slot::make_long(file, size)?;
             }
             libc::mmap(
                 std::ptr::null_mut(),

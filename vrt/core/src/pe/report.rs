@@ -73,17 +73,17 @@ impl Core {
         let total = (self.idle + self.busy).max(1) as f64;
         let own = shares::of_runtime() * self.busy as f64;
         report::say(format_args!(
-            "PE {}: in ranks {:.1}%, idle {:.1}%, the runtime's own {:.1}% of {:.3} s ({} looks), {} switches; \
-             in the job {} slots were kept because of {} blocks left in them",
+            "PE {}: in ranks {:.1}%, idle {:.1}%, the runtime's own {:.1}% of {:.3} s ({}), {}; \
+             in the job {} kept because of {} left in them",
             self.id,
             100.0 * (self.busy as f64 - own) / total,
             100.0 * self.idle as f64 / total,
             100.0 * own / total,
             total / self.cycles_per_second(),
-            shares::looks(),
-            self.switches.load(std::sync::atomic::Ordering::Relaxed),
-            job.retired.load(std::sync::atomic::Ordering::Relaxed),
-            job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed),
+            report::count(shares::looks(), "look"),
+            report::count(self.switches.load(std::sync::atomic::Ordering::Relaxed), "switch"),
+            report::count(job.retired.load(std::sync::atomic::Ordering::Relaxed), "slot"),
+            report::count(job.retired_blocks.load(std::sync::atomic::Ordering::Relaxed), "block"),
         ));
         let Usage { heap, unexpected, made, left } = self.used;
         let most = |what: &str, (bytes, rank): (usize, u32)| {

@@ -467,10 +467,16 @@ impl Engine {
                 let job = self.shared.job();
                 job.retired.fetch_add(1, Ordering::Relaxed);
                 job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
-                if self.options.check_leaks {
+                let (usual_blocks, usual_bytes) = (*slot).usual.get();
+                if self.options.check_leaks && (usual_blocks == 0 || blocks > usual_blocks) {
+                    let why = match usual_blocks {
+                        0 => ", held by something that outlives it; its slot is not used again",
+                        _ => " beside those of its libraries",
+                    };
                     report::say(format_args!(
-                        "rank {rank} ended and left {blocks} blocks ({bytes} bytes) in its heap, \
-                         held by something that outlives it; its slot is not used again"
+                        "rank {rank} ended and left {} ({}) in its heap{why}",
+                        report::count((blocks - usual_blocks) as u64, "block"),
+                        report::count(bytes.saturating_sub(usual_bytes) as u64, "byte")
                     ));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vrt_abi::{FUNCTIONS, LIBRARY, STUB};
+use vrt_abi::{FUNCTIONS, LIBRARY, MISSING_NAMES, STUB};
 
 use crate::tools::{Place, VRTCC, fail, succeed};
 
@@ -12,17 +12,43 @@ const START: &str = "this program was started by itself; start it with `vrtrun -
 fn it_compiles_without_a_warning_and_has_every_symbol() {
     let place = Place::new();
     place.write("stub.c", STUB);
-    let mut compile = place.command("cc");
-    compile.args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "stub.c", "-o"]);
-    succeed(compile.arg(LIBRARY).arg(format!("-Wl,-soname,{LIBRARY}")));
-    let symbols = succeed(place.command("nm").args(["-D", "--defined-only", LIBRARY]));
-    let symbols: BTreeSet<_> = symbols.lines().map(|line| &line[17..]).collect();
-    let expected: BTreeSet<_> = FUNCTIONS
-        .iter()
-        .flat_map(|function| [format!("W {}", function.name), format!("T P{}", function.name)])
-        .collect();
-    assert_eq!(expected.len(), 1328);
-    assert!(symbols.iter().copied().eq(&expected), "{:?}", symbols.len());
+    for all in [true, false] {
+        let mut compile = place.command("cc");
+        compile.args(all.then_some("-DVRT_ALL"));
+        compile.args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "stub.c", "-o"]);
+        succeed(compile.arg(LIBRARY).arg(format!("-Wl,-soname,{LIBRARY}")));
+        let symbols = succeed(place.command("nm").args(["-D", "--defined-only", LIBRARY]));
+        let symbols: BTreeSet<_> = symbols.lines().map(|line| &line[17..]).collect();
+        let expected: BTreeSet<_> = FUNCTIONS
+            .iter()
+            .filter(|function| all || !MISSING_NAMES.contains(&function.name))
+            .flat_map(|function| [format!("W {}", function.name), format!("T P{}", function.name)])
+            .collect();
+        assert_eq!(expected.len(), if all { 1328 } else { 1328 - 2 * MISSING_NAMES.len() });
+        assert!(symbols.iter().copied().eq(&expected), "{:?}", symbols.len());
+    }
+}
+
+/// What `configure` finds by linking is there; who wants the others all the same gets them.
+#[test]
+fn what_is_not_there_is_not_linked() {
+    let place = Place::new();
+    let Some(missing) = MISSING_NAMES.first() else { return };
+    place.write(
+        "probe.c",
+        &format!("char {missing}();\nint main(void) {{ return {missing}(); }}\n"),
+    );
+    place.write("there.c", "char MPI_Send();\nint main(void) { return MPI_Send(); }\n");
+    let link = |arguments: &[&str]| {
+        let mut command = place.command(VRTCC);
+        command.args(["-w", "-o", "probe"]).args(arguments).output().unwrap()
+    };
+    assert!(link(&["there.c"]).status.success());
+    let refused = link(&["probe.c"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains(missing), "{said}");
+    assert!(link(&["--vrt-all-functions", "probe.c"]).status.success());
+    assert_eq!(fail(&mut place.command(place.join("probe")), 2), format!("{missing}: {START}\n"));
 }
 
 #[test]

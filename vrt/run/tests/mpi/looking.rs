@@ -98,7 +98,7 @@ fn its_pes_and_ranks_are_seen() {
             let kill = Command::new("kill").args(["-USR1", &pe.process.to_string()]).status();
             assert!(kill.unwrap().success(), "{pe:?}");
         }
-        job.says(" ranks wait, ");
+        job.says(" run or could, ");
 
         let other =
             crate::job(&format!("-n 1 {VRTRUN} --monitor {host} {} none", TOKEN.file().display()));

@@ -204,3 +204,36 @@ fn a_launcher_without_mpi() {
     assert_eq!(job.status, Some(2), "{job}");
     assert!(job.err.contains("`vrtrun --ranks N PROGRAM`"), "{job}");
 }
+
+/// A job under a limit of the shell.
+fn limited(limit: &str) -> Job {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit} && exec \"$@\""), "sh"]);
+    command.args(["timeout", "60", VRTRUN, "--pes", "2", "--ranks", "2"]).arg(ASKED.file());
+    Job::of(command)
+}
+
+#[test]
+fn the_limit_for_files_is_none_for_memory() {
+    has(&limited("-S -f 1000"), 2, &[]);
+    // One that nobody may lift.
+    let job = limited("-f 1000");
+    assert_eq!(job.status, Some(2), "{job}");
+    assert!(job.err.contains("`ulimit -f unlimited` lifts it"), "{job}");
+}
+
+#[test]
+fn sizes_are_told_as_they_were_asked_for() {
+    let job = ASKED.run("--pes 1 --ranks 2 --slot 10");
+    assert_eq!(job.status, Some(2), "{job}");
+    assert!(job.err.contains("a slot of 10 bytes is out of range: 1 MiB"), "{job}");
+}
+
+/// What a rank's libc keeps is no leak of its program.
+#[test]
+fn leaks() {
+    says("--pes 1 --ranks 2 --check-leaks", 2, &[]);
+    let job = Job::of(ASKED.job("--pes 1 --ranks 2 --check-leaks", "leaks"));
+    let told = "rank 1 ended and left 3 blocks (";
+    assert!(job.status == Some(0) && job.err.contains(told), "{job}");
+}

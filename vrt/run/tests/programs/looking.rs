@@ -238,7 +238,7 @@ fn a_signal_prints_who_waits_for_what() {
                 .success()
         );
         tables += 1;
-        until("a table", || job.said().matches(" ranks wait, ").count() >= tables);
+        until("a table", || job.said().matches(" run or could, ").count() >= tables);
         std::thread::sleep(std::time::Duration::from_millis(5));
         let said = job.said();
         (0..RANKS).any(|rank| {

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::perfetto::{bin_width, runs_by_rank, utilisation};
-use crate::read::{Then, Timed, Trace, What};
+use crate::read::{PeTrace, Then, Timed, Trace, What};
 use crate::statistics::{Statistics, imbalance};
 
 /// Where the page has its data.
 const DATA: &str = "/*DATA*/null";
 const PAGE: &str = include_str!("page.html");
 /// Bars of a timeline that are drawn one by one; shorter ones are drawn together.
-const BARS: i64 = 60_000;
+const BARS: usize = 100_000;
 /// Parts of the job's time in the curves.
 const BINS: usize = 400;
 /// Moves and pairs of ranks that are shown.
@@ -87,17 +87,10 @@ pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io:
 impl<'a> Data<'a> {
     fn of(trace: &'a Trace, statistics: &'a Statistics) -> Data<'a> {
         let end = trace.end();
-        let shortest = |rows: usize| end * rows.max(1) as i64 / BARS;
-        let (of_pes, of_ranks) = (shortest(trace.records.len()), shortest(trace.ranks as usize));
-        let pes = trace
-            .records
-            .iter()
-            .map(|it| (it.pe, together(it.events.iter().filter_map(on_pe), of_pes)))
-            .collect();
-        let ranks = runs_by_rank(trace)
-            .into_iter()
-            .map(|(rank, runs)| (rank, together(of_rank(&runs).into_iter(), of_ranks)))
-            .collect();
+        let of_pe = |it: &PeTrace| (it.pe, it.events.iter().filter_map(on_pe).collect());
+        let (of_pes, pes) = few(trace.records.iter().map(of_pe).collect(), end);
+        let runs = runs_by_rank(trace).into_iter();
+        let (of_ranks, ranks) = few(runs.map(|(rank, runs)| (rank, of_rank(&runs))).collect(), end);
         let utilisation: Vec<(u32, Vec<f64>)> = utilisation(trace, BINS).into_iter().collect();
         let imbalances =
             (0..BINS).map(|bin| imbalance(utilisation.iter().map(|(_, busy)| busy[bin]))).collect();
@@ -190,6 +183,17 @@ fn a_move((pe, event): (u32, &Timed)) -> Option<Move> {
     }
 }
 
+/// Rows of bars, as they are if there are not too many; else short ones are drawn together, and how short those are.
+fn few(rows: Vec<(u32, Vec<Bar>)>, end: i64) -> (i64, Vec<(u32, Vec<Bar>)>) {
+    let bars: usize = rows.iter().map(|(_, bars)| bars.len()).sum();
+    if bars <= BARS {
+        return (0, rows);
+    }
+    let shortest = (end * rows.len().max(1) as i64 / BARS as i64).max(1);
+    let drawn = rows.into_iter().map(|(row, bars)| (row, together(bars.into_iter(), shortest)));
+    (shortest, drawn.collect())
+}
+
 /// Bars, of which short ones that follow each other are one.
 fn together(bars: impl Iterator<Item = Bar>, shortest: i64) -> Vec<Bar> {
     let mut all: Vec<Bar> = Vec::new();
@@ -210,6 +214,16 @@ fn together(bars: impl Iterator<Item = Bar>, shortest: i64) -> Vec<Bar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What there is room for is there when somebody looks closer.
+    #[test]
+    fn bars_are_drawn_together_only_where_there_are_too_many() {
+        let row = |bars: i64| vec![(0, (0..bars).map(|at| (2 * at, 2 * at + 1, at)).collect())];
+        assert_eq!(few(row(9), 18), (0, row(9)));
+        let many = 3 * BARS as i64;
+        let (shortest, drawn) = few(row(many), 2 * many);
+        assert!(shortest > 0 && drawn[0].1.len() <= BARS, "{shortest}, {}", drawn[0].1.len());
+    }
 
     #[test]
     fn short_bars_are_drawn_together() {

@@ -40,13 +40,14 @@ const LEFT: u32 = 80;
 const LETTERS: usize = 100;
 /// How far beside each other the points of two balancers are, in powers of two.
 const BESIDE: f64 = 0.05;
+/// Those of Okabe and Ito, which people tell apart who see no difference between red and green.
 const COLOURS: [RGBColor; 6] = [
-    RGBColor(31, 119, 180),
-    RGBColor(214, 39, 40),
-    RGBColor(44, 160, 44),
-    RGBColor(148, 103, 189),
-    RGBColor(255, 127, 14),
-    RGBColor(23, 190, 207),
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(213, 94, 0),
 ];
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use clap::ValueEnum;
+use vrt_launch::count;
 use vrt_launch::monitor::{RankSeen, Snapshot};
 
 /// An order of ranks.
@@ -91,19 +92,19 @@ pub fn headline(shot: &Snapshot) -> Vec<String> {
     let mut lines = vec![
         format!("{} (process {}), {:.1} s", shot.command, shot.process, shot.seconds),
         format!(
-            "{} PEs, {} ranks, {running} of them run; {} messages ({}) sent, {:.0} a second; {} moves",
-            shot.pes.len(),
-            shot.number_of_ranks,
-            shot.messages,
+            "{}, {}, {running} of them run; {} ({}) sent, {:.0} a second; {}",
+            count(shot.pes.len() as u64, "PE"),
+            count(shot.number_of_ranks, "rank"),
+            count(shot.messages, "message"),
             bytes(shot.bytes as f64),
             shot.message_rate,
-            shot.all_moves
+            count(shot.all_moves, "move")
         ),
     ];
     if shot.unseen_pes > 0 {
         lines.push(format!(
-            "{} PEs of other nodes, with their ranks, are not seen from here; look at the first process of each node",
-            shot.unseen_pes
+            "not seen from here: {} of other nodes, with their ranks; look at the first process of each node",
+            count(shot.unseen_pes as u64, "PE")
         ));
     }
     lines

@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
+use vrt_launch::count;
 use vrt_launch::monitor::{PeSeen, Snapshot};
 
 use crate::order::{COLUMNS, Order, cells, headline, percent};
@@ -128,10 +129,10 @@ fn line_of(pe: &PeSeen) -> Line<'_> {
         Span::styled("+".repeat(rest), Style::new().fg(Color::Yellow)),
         Span::styled(".".repeat(BAR - busy - rest), Style::new().fg(Color::DarkGray)),
         Span::raw(format!(
-            " {:>6} in ranks, {:>6} idle; {} ranks, {} ready{silent}",
+            " {:>6} in ranks, {:>6} idle; {}, {} ready{silent}",
             percent(pe.busy),
             percent(pe.idle),
-            pe.ranks,
+            count(pe.ranks, "rank"),
             pe.ready
         )),
     ])
