@@ -241,8 +241,8 @@ mod tests {
     /// All trials are told of, each once.
     #[test]
     fn what_was_lost_is_called_lost_and_what_is_not_decided_is_said() {
-        let mut account =
-            Account { tried: 3, kept: 1, taken_back: 1, gained: -3.84, ..Account::default() };
+        let mut account = Account::default();
+        (account.tried, account.kept, account.taken_back, account.gained) = (3, 1, 1, -3.84);
         let text = told(&account);
         assert!(text.starts_with("tried 3 placements: 1 helped, of 0 no gain"), "{text}");
         assert!(
