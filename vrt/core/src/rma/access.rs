@@ -7,6 +7,15 @@
 //! each element by itself is folded as a whole (MPI-4.1 section 12.7.1), but programs write a record
 //! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "elements lie in a window, as the caller promises"
+    )
+)]
+
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::comm::operator::{Op, Operator};

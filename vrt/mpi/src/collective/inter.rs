@@ -42,12 +42,12 @@ impl<'a> Between<'a> {
     }
 
     fn tag(&self, phase: u32) -> i32 {
-        (((self.number & 0x3f_ffff) << 8) | phase) as i32
+        (((self.number & 0x3f_ffff) << 8) | phase).cast_signed()
     }
 
     fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
-            context: self.comm.context + 1,
+            context: self.comm.context.saturating_add(1),
             to: self.comm.partners().get(to),
             source: self.comm.rank,
             tag: self.tag(phase),
@@ -59,8 +59,8 @@ impl<'a> Between<'a> {
     }
 
     fn pattern(&self, phase: u32, from: usize) -> Pattern {
-        let context = self.comm.context + 1;
-        Pattern { context, source: from as i32, tag: self.tag(phase) }
+        let context = self.comm.context.saturating_add(1);
+        Pattern { context, source: numbers::int(from), tag: self.tag(phase) }
     }
 
     /// Sends to a rank of the other group.
