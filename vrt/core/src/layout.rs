@@ -13,7 +13,14 @@
 //! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
 //! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
 
-#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )
+)]
 
 mod datatype;
 mod scalar;
@@ -62,6 +69,10 @@ pub struct Layout {
 
 impl Layout {
     /// One built-in value.
+    #[cfg_attr(
+        not(test),
+        expect(clippy::arithmetic_side_effects, reason = "sizes of built-in values")
+    )]
     pub fn scalar(scalar: Scalar) -> Layout {
         let (size, extent) = (scalar.size(), scalar.extent() as isize);
         let (steps, end): (Arc<[Step]>, _) = match scalar.gap() {
@@ -279,6 +290,13 @@ impl Layout {
     /// # Safety
     /// The elements at `from` are readable, `to` is writable for `count * size` bytes, and they do
     /// not overlap.
+    #[cfg_attr(
+        not(test),
+        expect(
+            clippy::arithmetic_side_effects,
+            reason = "the elements are in memory, so their places are addresses"
+        )
+    )]
     pub unsafe fn pack(&self, from: *const u8, count: usize, to: *mut u8) {
         let mut to = to;
         self.runs(from as isize, count, &mut |run| {
@@ -297,6 +315,13 @@ impl Layout {
     /// # Safety
     /// `from` is readable for `len` bytes, the elements at `to` are writable, and they do not
     /// overlap.
+    #[cfg_attr(
+        not(test),
+        expect(
+            clippy::arithmetic_side_effects,
+            reason = "the elements are in memory, so their places are addresses"
+        )
+    )]
     pub unsafe fn unpack(&self, from: *const u8, len: usize, to: *mut u8, count: usize) {
         let (mut from, mut left) = (from, len);
         self.runs(to as isize, count, &mut |run| {
@@ -321,7 +346,8 @@ impl Layout {
     /// in which they are packed; places are counted from the address of the first element.
     pub fn pieces(&self, count: usize, f: &mut impl FnMut(isize, usize)) {
         self.runs(0, count, &mut |run| {
-            (0..run.count as isize).for_each(|i| f(run.at + i * run.stride, run.len));
+            (0..run.count as isize)
+                .for_each(|i| f(run.at.wrapping_add(i.wrapping_mul(run.stride)), run.len));
             true
         });
     }
@@ -364,6 +390,13 @@ impl Step {
     }
 }
 
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element lies within `LONGEST` of its address"
+    )
+)]
 fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(Run) -> bool) -> bool {
     for step in steps {
         let more = match step {
@@ -389,6 +422,13 @@ fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(Run) -> bool) -> bool {
 ///
 /// # Safety
 /// All pieces are valid on both sides and do not overlap.
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "the elements are in memory, so their places are addresses"
+    )
+)]
 unsafe fn copy_run(from: *const u8, from_stride: isize, to: *mut u8, to_stride: isize, run: Run) {
     let (count, len) = (run.count, run.len);
     // A length that the compiler knows makes each copy a load and a store.

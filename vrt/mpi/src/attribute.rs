@@ -10,6 +10,7 @@ use vrt_abi::types::*;
 
 use crate::call::{Call, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
+use crate::numbers;
 use crate::process::Process;
 
 /// What attributes are attached to.
@@ -66,7 +67,7 @@ const FIRST: c_int = 1000;
 impl Keyvals {
     fn add(&self, of: Object, copy: usize, delete: usize, extra: *mut c_void) -> c_int {
         let mut all = self.all.borrow_mut();
-        let number = FIRST + all.len() as c_int;
+        let number = FIRST.saturating_add(numbers::int(all.len()));
         all.push(Place::Live(Rc::new(Keyval { number, of, copy, delete, extra })));
         number
     }

@@ -32,6 +32,7 @@ use vrt_core::operation;
 use crate::call::{Call, Export};
 use crate::communicator::{Comm, duplicate};
 use crate::fault::{Outcome, refuse};
+use crate::numbers;
 use crate::request::{Buffers, Future_, Request, State};
 use crate::status::Stat;
 
@@ -264,10 +265,10 @@ fn root_of(comm: &Comm, root: c_int) -> Outcome<Root> {
     match root {
         MPI_ROOT if comm.is_inter() => Ok(Root::Here),
         MPI_PROC_NULL if comm.is_inter() => Ok(Root::Neighbor),
-        _ if root < 0 || root as usize >= size => {
+        _ if root < 0 || numbers::index(root) >= size => {
             refuse!(MPI_ERR_ROOT, "the root is {root}: 0 to {} are allowed", size.saturating_sub(1))
         }
         _ if !comm.is_inter() && root == comm.engine.rank => Ok(Root::Here),
-        _ => Ok(Root::There(root as usize)),
+        _ => Ok(Root::There(numbers::index(root))),
     }
 }

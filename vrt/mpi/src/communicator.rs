@@ -20,6 +20,7 @@ use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
 use crate::group;
 use crate::info::Info;
+use crate::numbers;
 use crate::process::Process;
 use crate::program;
 use crate::request::Request;
@@ -71,7 +72,7 @@ impl Span {
     /// The rank of the job that is `rank` here, if that is known here.
     #[inline(always)]
     fn job_rank(self, rank: c_int) -> Option<u32> {
-        ((rank as u32) < self.len).then(|| self.first + rank as u32)
+        (rank.cast_unsigned() < self.len).then(|| self.first.wrapping_add(rank.cast_unsigned()))
     }
 }
 
@@ -111,8 +112,8 @@ impl Comm {
     /// The communicator of all ranks, of the rank that calls.
     pub(crate) fn world() -> Comm {
         let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
-        let members = Members::Range { first: 0, count: size as u32 };
-        Comm::named(EngineInfo::new(WORLD, rank as i32, members), "MPI_COMM_WORLD")
+        let members = Members::Range { first: 0, count: numbers::int(size).cast_unsigned() };
+        Comm::named(EngineInfo::new(WORLD, rank.cast_signed(), members), "MPI_COMM_WORLD")
     }
 
     /// The communicator of the rank that calls alone.
@@ -220,7 +221,7 @@ unsafe fn remote_size(call: Call, comm: MPI_Comm, size: *mut c_int) -> Outcome {
     let comm = call.process.comm(comm)?;
     comm.expect_inter()?;
     // SAFETY: as the program promises.
-    unsafe { give(comm.engine.partners().len() as c_int, size) }
+    unsafe { give(numbers::int(comm.engine.partners().len()), size) }
 }
 
 unsafe fn test_inter(call: Call, comm: MPI_Comm, flag: *mut c_int) -> Outcome {
@@ -396,7 +397,7 @@ unsafe fn split(
     let comm = call.process.comm(handle)?;
     let color = match color {
         MPI_UNDEFINED => None,
-        0.. => Some(color as u32),
+        0.. => Some(color.cast_unsigned()),
         _ => refuse!(MPI_ERR_ARG, "the color is {color}: 0 and more or MPI_UNDEFINED are allowed"),
     };
     // SAFETY: as the program promises.
@@ -444,7 +445,7 @@ unsafe fn split_type(
         MPI_COMM_TYPE_SHARED => match program::ranks_leave_nodes() {
             false => Some(create::node_now()),
             // Of two groups there is nobody on both sides then.
-            true => (!comm.is_inter()).then_some(comm.engine.rank as u32),
+            true => (!comm.is_inter()).then_some(comm.engine.rank.cast_unsigned()),
         },
         // Of what a node is made is not told apart.
         MPI_COMM_TYPE_HW_UNGUIDED

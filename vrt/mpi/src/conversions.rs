@@ -10,6 +10,7 @@ use vrt_abi::types::*;
 
 use crate::call::Export;
 use crate::handles::Table;
+use crate::numbers;
 use crate::process::Process;
 
 /// Handles of what there is from the beginning are below this, and in no table.
@@ -21,11 +22,11 @@ fn handle<T: 'static>(
     table: impl FnOnce(&'static Process) -> &'static Table<T>,
 ) -> usize {
     if (0..FIRST_OF_TABLES).contains(&number) {
-        return number as usize;
+        return numbers::index(number);
     }
-    let found = Process::current().and_then(|process| table(process).whole(number as u32));
+    let found = Process::current().and_then(|process| table(process).whole(number.cast_unsigned()));
     // What stands for nothing is refused by the function that gets it.
-    found.unwrap_or(number as u32 as usize)
+    found.unwrap_or(number.cast_unsigned() as usize)
 }
 
 macro_rules! conversions {
@@ -33,7 +34,7 @@ macro_rules! conversions {
         $(
             #[allow(non_snake_case, reason = "the names are MPI's")]
             unsafe extern "C-unwind" fn $to(handle: $handle) -> c_int {
-                handle.0 as u32 as c_int
+                numbers::halves(handle.0 as u64)[0]
             }
 
             #[allow(non_snake_case, reason = "the names are MPI's")]

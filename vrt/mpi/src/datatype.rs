@@ -62,8 +62,9 @@ fn named_types() -> &'static [Named; NAMED] {
         for datatype in DATATYPES {
             let scalar = scalar_of(datatype);
             let gaps = scalar.is_some_and(|scalar| !scalar.is_dense());
-            let size = scalar.map_or(datatype.size, Scalar::size) as u16;
-            table[datatype.handle.0 - FIRST] = Named { size, gaps, scalar };
+            let size =
+                u16::try_from(scalar.map_or(datatype.size, Scalar::size)).unwrap_or(u16::MAX);
+            table[datatype.handle.0.wrapping_sub(FIRST)] = Named { size, gaps, scalar };
         }
         table
     })

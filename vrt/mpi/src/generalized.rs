@@ -9,6 +9,7 @@ use vrt_core::pe;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
+use crate::numbers;
 use crate::request::{self, Request};
 use crate::status::Stat;
 
@@ -52,7 +53,7 @@ impl Generalized {
         Ok(Stat {
             source: status.MPI_SOURCE,
             tag: status.MPI_TAG,
-            bytes: u64::from(low as u32) | u64::from(high as u32) << 32,
+            bytes: numbers::word([low, high]),
             cancelled: cancelled != 0,
         })
     }

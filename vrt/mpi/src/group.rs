@@ -67,13 +67,13 @@ unsafe fn give_group(call: Call, ranks: &[u32], to: *mut MPI_Group) -> Outcome {
 
 unsafe fn size(call: Call, group: MPI_Group, size: *mut c_int) -> Outcome {
     // SAFETY: as the program promises.
-    unsafe { give(call.process.group(group)?.len() as c_int, size) }
+    unsafe { give(numbers::int(call.process.group(group)?.len()), size) }
 }
 
 unsafe fn rank(call: Call, group: MPI_Group, rank: *mut c_int) -> Outcome {
     let group = call.process.group(group)?;
-    let me = call.process.world.engine.rank as u32;
-    let place = group.position(me).map_or(MPI_UNDEFINED, |place| place as c_int);
+    let me = call.process.world.engine.rank.cast_unsigned();
+    let place = group.position(me).map_or(MPI_UNDEFINED, numbers::int);
     // SAFETY: as the program promises.
     unsafe { give(place, rank) }
 }
@@ -101,12 +101,12 @@ unsafe fn translate(
     let (group, other) = (call.process.group(group)?, call.process.group(other)?);
     // SAFETY: the program gives so many ranks, and room for as many.
     unsafe {
-        for (at, rank) in numbers::list(ranks, numbers::count(count)?)?.into_iter().enumerate() {
-            let place = match rank as c_int {
+        for (at, rank) in numbers::ints(ranks, numbers::count(count)?)?.into_iter().enumerate() {
+            let place = match rank {
                 MPI_PROC_NULL => MPI_PROC_NULL,
                 _ => {
-                    let member = member(&group, rank)?;
-                    other.position(member).map_or(MPI_UNDEFINED, |place| place as c_int)
+                    let member = member(&group, rank.into())?;
+                    other.position(member).map_or(MPI_UNDEFINED, numbers::int)
                 }
             };
             translated.add(at).write(place);

@@ -9,6 +9,15 @@
 //! The generation of an index grows when it is given back, and the kind says which table is meant: so a
 //! handle that was freed, or is another thing's, is noticed and never means something else.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "a handle is made of three numbers, and there are fewer objects than memory"
+    )
+)]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

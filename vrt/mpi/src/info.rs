@@ -206,7 +206,7 @@ unsafe fn get(
         let found = info.value(&key_of(key)?);
         flag.write(found.is_some().into());
         if let Some(found) = found {
-            text::give(&found, value, room + 1, std::ptr::null_mut());
+            text::give(&found, value, room.saturating_add(1), std::ptr::null_mut());
         }
     }
     Ok(())
@@ -227,9 +227,9 @@ unsafe fn get_string(
         flag.write(found.is_some().into());
         if let Some(found) = found {
             if *len > 0 {
-                text::give(&found, value, *len as usize, std::ptr::null_mut());
+                text::give(&found, value, numbers::index(*len), std::ptr::null_mut());
             }
-            len.write(found.len() as c_int + 1);
+            len.write(numbers::int(found.len()).saturating_add(1));
         }
     }
     Ok(())
@@ -248,7 +248,7 @@ unsafe fn get_valuelen(
         let found = info.value(&key_of(key)?);
         flag.write(found.is_some().into());
         if let Some(found) = found {
-            len.write(found.len() as c_int);
+            len.write(numbers::int(found.len()));
         }
     }
     Ok(())
@@ -257,7 +257,7 @@ unsafe fn get_valuelen(
 unsafe fn nkeys(call: Call, info: MPI_Info, keys: *mut c_int) -> Outcome {
     let len = find(call.process, info)?.0.borrow().len();
     // SAFETY: the program gives room for a number.
-    unsafe { keys.write(len as c_int) };
+    unsafe { keys.write(numbers::int(len)) };
     Ok(())
 }
 

@@ -19,7 +19,14 @@
 //! | `environment`, `info` | chapters 9 to 11 |
 //! | `window` | chapter 12 |
 
-#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )
+)]
 #![allow(clippy::too_many_arguments, reason = "MPI's functions have so many")]
 
 mod attribute;

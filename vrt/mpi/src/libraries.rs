@@ -5,6 +5,15 @@
 //! library that it has not cannot be loaded while it runs, as all images are alike: that is refused, with the
 //! reason in `dlerror`.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "addresses in an image that is mapped, and numbers of its modules"
+    )
+)]
+
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

@@ -6,6 +6,11 @@
 //!     -> the rank ends (status 0, or after MPI_Finalize), or the job does
 //! ```
 
+#![cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "addresses in an image that is mapped")
+)]
+
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind};
@@ -19,6 +24,7 @@ use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
 
 use crate::communicator::Comm;
 use crate::debugger;
+use crate::numbers;
 use crate::process::Process;
 
 /// Under which number a rank keeps what is to be called at its end.
@@ -82,7 +88,7 @@ fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
     // Programs write to their arguments, and keep them.
     let mut own: Vec<*mut c_char> =
         arguments.iter().map(|argument| argument.clone().into_raw()).collect();
-    let count = own.len() as c_int;
+    let count = numbers::int(own.len());
     own.push(std::ptr::null_mut());
     let own: &'static [*mut c_char] = own.leak();
     // SAFETY: the image is complete, its thread pointer set, and functions of it are called with what they
@@ -104,7 +110,7 @@ fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
             );
         }
         match plan.entry() {
-            Entry::Start(_) => plan.start(base, &own[..count as usize], environ),
+            Entry::Start(_) => plan.start(base, &own[..numbers::index(count)], environ),
             Entry::OfProcess => report::STATUS_RUNTIME,
             Entry::Main(main) => {
                 type Main =

@@ -38,10 +38,10 @@ whole!(c_int, i64, isize);
 #[inline(always)]
 pub(crate) fn count<N: Whole>(value: N) -> Outcome<usize> {
     let value = value.wide();
-    if value < 0 {
-        return negative(value);
+    match usize::try_from(value) {
+        Ok(count) => Ok(count),
+        Err(_) => negative(value),
     }
-    Ok(value as usize)
 }
 
 #[cold]
@@ -74,6 +74,37 @@ pub(crate) fn sum(counts: &[usize]) -> Outcome<usize> {
 #[inline]
 pub(crate) fn int(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
+}
+
+/// A number of an array of `int`s, which all fit.
+#[inline]
+pub(crate) fn int_of(number: i64) -> c_int {
+    c_int::try_from(number).unwrap_or(MPI_UNDEFINED)
+}
+
+/// An address, or a distance between two.
+#[inline]
+pub(crate) fn place(number: i64) -> isize {
+    isize::try_from(number).unwrap_or(isize::MAX)
+}
+
+/// A rank or another number that was checked, as an index; what is none is behind all.
+#[inline(always)]
+pub(crate) fn index(number: c_int) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A word as two `int`s, the lower half first.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "both halves are kept")]
+pub(crate) fn halves(word: u64) -> [c_int; 2] {
+    [(word as u32).cast_signed(), ((word >> 32) as u32).cast_signed()]
+}
+
+/// The word of which these are the [`halves`].
+#[inline(always)]
+pub(crate) fn word([low, high]: [c_int; 2]) -> u64 {
+    u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
 }
 
 /// So many zeroed bytes.

@@ -134,21 +134,26 @@ impl Op {
         let is_aligned = (left.as_ptr() as usize | right.as_ptr() as usize).is_multiple_of(16);
         match datatype {
             Use::Dense(size) if is_aligned => {
-                let elements = (right.len() / (*size).max(1), *size);
+                let elements = (right.len().checked_div(*size).unwrap_or_default(), *size);
                 self.call(left.as_ptr().cast_mut(), right.as_mut_ptr(), elements, handle);
                 Ok(())
             }
             Use::Dense(size) => {
                 // Elements lie where the program's compiler expects them.
                 let words = right.len().div_ceil(16);
-                let mut memory = vec![0u128; 2 * words];
+                let mut memory = vec![0u128; words.saturating_mul(2)];
                 let at = memory.as_mut_ptr().cast::<u8>();
                 // SAFETY: both halves of the memory have room for the elements.
                 unsafe {
-                    let other = at.add(16 * words);
+                    let other = at.add(words.saturating_mul(16));
                     std::ptr::copy_nonoverlapping(left.as_ptr(), at, left.len());
                     std::ptr::copy_nonoverlapping(right.as_ptr(), other, right.len());
-                    self.call(at, other, (right.len() / (*size).max(1), *size), handle);
+                    self.call(
+                        at,
+                        other,
+                        (right.len().checked_div(*size).unwrap_or_default(), *size),
+                        handle,
+                    );
                     std::ptr::copy_nonoverlapping(other, right.as_mut_ptr(), right.len());
                 }
                 Ok(())

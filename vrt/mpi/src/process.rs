@@ -270,7 +270,7 @@ impl Process {
         let index = datatype::index_of_named(handle)?;
         let mut named = self.named.borrow_mut();
         if named.len() <= index {
-            named.resize(index + 1, None);
+            named.resize(index.saturating_add(1), None);
         }
         if named[index].is_none() {
             named[index] = datatype::make_named(handle);

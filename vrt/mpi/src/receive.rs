@@ -70,7 +70,7 @@ pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Out
         && !stat.cancelled
     {
         // SAFETY: as the caller promises.
-        unsafe { unpack.put(stat.bytes as usize) };
+        unsafe { unpack.put(usize::try_from(stat.bytes).unwrap_or(usize::MAX)) };
     }
     outcome.fitting()?;
     Ok(stat)

@@ -18,6 +18,7 @@ use crate::communicator::Comm;
 use crate::errhandler::{self, Handler};
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
+use crate::numbers;
 use crate::text;
 
 /// A session.
@@ -107,7 +108,7 @@ unsafe fn get_info(call: Call, session: MPI_Session, info: *mut MPI_Info) -> Out
 unsafe fn count_sets(call: Call, session: MPI_Session, _: MPI_Info, count: *mut c_int) -> Outcome {
     find(call, session)?;
     // SAFETY: the program gives room for a number.
-    unsafe { count.write(SETS.len() as c_int) };
+    unsafe { count.write(numbers::int(SETS.len())) };
     Ok(())
 }
 
@@ -121,7 +122,11 @@ unsafe fn nth_set(
 ) -> Outcome {
     find(call, session)?;
     let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
-        refuse!(MPI_ERR_ARG, "there is no group with number {n}: 0 to {} are", SETS.len() - 1);
+        refuse!(
+            MPI_ERR_ARG,
+            "there is no group with number {n}: 0 to {} are",
+            SETS.len().saturating_sub(1)
+        );
     };
     // SAFETY: the program gives room for so many characters; asked with none, it wants to know how many.
     unsafe {
@@ -129,7 +134,7 @@ unsafe fn nth_set(
         if room > 0 {
             text::give(set, name, room, std::ptr::null_mut());
         }
-        len.write(set.len() as c_int + 1);
+        len.write(numbers::int(set.len()).saturating_add(1));
     }
     Ok(())
 }
@@ -152,7 +157,7 @@ unsafe fn set_info(
     info: *mut MPI_Info,
 ) -> Outcome {
     find(call, session)?;
-    let size = members(call, name)?.engine.size as usize;
+    let size = numbers::index(members(call, name)?.engine.size);
     // SAFETY: the program gives room for a handle.
     unsafe { info.write(MPI_Info(call.process.infos.add(Info::of(&[("mpi_size", size)])))) };
     Ok(())
@@ -253,7 +258,7 @@ unsafe fn intercomm_of(
         refuse!(MPI_ERR_RANK, "the remote leader is {remote_leader} of {} ranks", remote.len());
     };
     let (world, site, tag) = (Rc::clone(&call.process.world), *call.site, tag_of(tag));
-    let leader = remote.get(leader) as c_int;
+    let leader = remote.get(leader).cast_signed();
     let make = async move {
         // Each group has to be known to its own ranks first.
         let own = create::from_group(&world.engine, &local, tag, site).await?;

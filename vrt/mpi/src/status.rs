@@ -70,8 +70,7 @@ impl Stat {
         unsafe {
             (*to).MPI_SOURCE = self.source;
             (*to).MPI_TAG = self.tag;
-            (*to).MPI_internal[0] = self.bytes as u32 as c_int;
-            (*to).MPI_internal[1] = (self.bytes >> 32) as c_int;
+            [(*to).MPI_internal[0], (*to).MPI_internal[1]] = numbers::halves(self.bytes);
             (*to).MPI_internal[2] = c_int::from(self.cancelled);
         }
     }
@@ -84,7 +83,7 @@ impl Stat {
 unsafe fn bytes_of(status: *const MPI_Status) -> u64 {
     // SAFETY: as the caller promises.
     let [low, high, ..] = unsafe { (*status).MPI_internal };
-    u64::from(low as u32) | u64::from(high as u32) << 32
+    numbers::word([low, high])
 }
 
 functions! {
@@ -126,7 +125,10 @@ unsafe fn get_count<N: Whole>(
         let whole = match (size, bytes) {
             (_, 0) => 0,
             (0, _) => MPI_UNDEFINED.into(),
-            _ if bytes.is_multiple_of(size) => (bytes / size) as i64,
+            _ if bytes.is_multiple_of(size) => {
+                let count = bytes.checked_div(size).and_then(|count| i64::try_from(count).ok());
+                count.unwrap_or(MPI_UNDEFINED.into())
+            }
             _ => MPI_UNDEFINED.into(),
         };
         numbers::give(whole, count);
@@ -158,8 +160,7 @@ unsafe fn set_elements<N: Whole>(
     let bytes = bytes_of_elements(call.process, datatype, numbers::count(count)? as u64)?;
     // SAFETY: the program gives a status.
     unsafe {
-        (*status).MPI_internal[0] = bytes as u32 as c_int;
-        (*status).MPI_internal[1] = (bytes >> 32) as c_int;
+        [(*status).MPI_internal[0], (*status).MPI_internal[1]] = numbers::halves(bytes);
     }
     Ok(())
 }

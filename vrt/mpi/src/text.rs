@@ -21,14 +21,14 @@ pub(crate) unsafe fn taken(string: *const c_char) -> String {
 pub(crate) unsafe fn give(text: &str, to: *mut c_char, room: usize, len: *mut c_int) {
     let mut end = text.len().min(room.saturating_sub(1));
     while !text.is_char_boundary(end) {
-        end -= 1;
+        end = end.saturating_sub(1);
     }
     // SAFETY: as the caller promises.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, end);
         to.add(end).write(0);
         if !len.is_null() {
-            len.write(end as c_int);
+            len.write(crate::numbers::int(end));
         }
     }
 }

@@ -24,7 +24,7 @@ impl Turns {
     /// Waits until all operations that have begun earlier are over. This one begins when the future is
     /// first polled.
     pub(crate) async fn take(&self, site: Site) -> Turn<'_> {
-        let number = self.begun.replace(self.begun.get() + 1);
+        let number = self.begun.replace(self.begun.get().wrapping_add(1));
         std::future::poll_fn(|context| {
             if self.over.get() == number {
                 return Poll::Ready(());
@@ -41,6 +41,6 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.over.set(self.0.over.get() + 1);
+        self.0.over.set(self.0.over.get().wrapping_add(1));
     }
 }

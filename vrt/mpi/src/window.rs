@@ -105,7 +105,7 @@ impl Window {
     /// There is none.
     fn rank(&self, rank: c_int) -> Outcome<usize> {
         self.comm.job_rank(rank)?;
-        Ok(rank as usize)
+        Ok(crate::numbers::index(rank))
     }
 }
 

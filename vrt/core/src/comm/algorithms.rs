@@ -24,6 +24,16 @@
 //! their neighbours, the lower ranks on the left. (Halving with distances 1, 2, 4, .. is exactly
 //! that tree, element by element.) Scans fold from the left.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use std::cell::Cell;
 
 use crate::comm::CommunicatorHandle;
@@ -236,7 +246,7 @@ impl Collective {
         // SAFETY: as the caller promises; part `r` of the input is rank `r`'s.
         unsafe {
             // Small data is broadcast, and each takes its part.
-            let everything = Out(std::ptr::null_mut(), each * n, out.2);
+            let everything = Out(std::ptr::null_mut(), each.saturating_mul(n), out.2);
             if Combined::broadcast(root, everything).is_small(n) {
                 let mut all = vec![0u8; each * n];
                 if let Some(input) = input.filter(|_| me == root) {

@@ -1,6 +1,14 @@
 //! Ranges of bytes that algorithms read and write, without lifetimes: whoever starts an operation
 //! keeps its buffers until it is done.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use crate::error::Error;
 use crate::layout::Signature;
 use crate::pe::Room;

@@ -21,6 +21,16 @@
 //! the middle of an operation. The result is where it waits for it: on the PE that it lives on, if that
 //! gets the result anyway, else at home; and follows it if it moves in between.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use std::rc::Rc;
 
 use crate::comm::groups::{self, Groups, Taking};

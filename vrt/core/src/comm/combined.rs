@@ -4,6 +4,16 @@
 //! Futures and blocking calls that need none ask the same question here, so that ranks whose forms of
 //! an operation differ take the same way.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ranks below their number; lengths are compared before they are multiplied"
+    )
+)]
+
 use crate::comm::CommunicatorHandle;
 use crate::comm::algorithms::Collective;
 use crate::comm::bytes::{In, Out};

@@ -4,6 +4,16 @@
 //! fresh contexts for all of them from the job. If the members do not follow each other in the job,
 //! each tells its home PE who they are before it goes on (`groups`).
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "numbers of ranks and of communicators, which are given out in order"
+    )
+)]
+
 use std::rc::Rc;
 
 use crate::comm::algorithms::{Collective, In, Out};

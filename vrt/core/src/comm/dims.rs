@@ -90,6 +90,10 @@ pub fn places(dims: &[Count], least: Count, ranks: Rank) -> Result<Rank, DimsErr
 }
 
 /// The factors of a number, the largest first, at most `n` of them: what is left out is 1.
+#[cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "the divisors of a positive number")
+)]
 fn balanced(number: Count, n: usize) -> Vec<Count> {
     // No number has more factors than bits.
     let n = n.min(Count::BITS as usize);
@@ -119,6 +123,7 @@ struct Balance {
 
 impl Balance {
     /// How far the largest and the smallest differ.
+    #[cfg_attr(not(test), expect(clippy::arithmetic_side_effects, reason = "factors are positive"))]
     fn spread(factors: &[Count]) -> Count {
         factors.first().zip(factors.last()).map_or(0, |(first, last)| first - last)
     }
@@ -130,6 +135,7 @@ impl Balance {
     }
 
     /// Chooses `n` more factors of what is left, none of them above `most`.
+    #[cfg_attr(not(test), expect(clippy::arithmetic_side_effects, reason = "factors are positive"))]
     fn choose(&mut self, rest: Count, n: usize, most: Count) {
         if n == 0 {
             if rest == 1 && self.is_better() {

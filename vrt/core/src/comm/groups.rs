@@ -13,6 +13,15 @@
 //! late is taken for another group's. The groups of the communicators that are there from the
 //! beginning stay.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;

@@ -15,6 +15,14 @@
 //! Broadcasts, to which only the root contributes, and operations of groups without a member that began on
 //! this PE are not gathered.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use serde::{Deserialize, Serialize};
 
 use crate::comm::groups::Groups;

@@ -8,6 +8,16 @@
 //! use `context`, collective operations and one-sided synchronisation the next, and the last two
 //! are such a pair for sparse exchanges.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "there are fewer ranks than an i32 counts, and a rank is compared before it is an index"
+    )
+)]
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;

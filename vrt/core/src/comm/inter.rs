@@ -4,6 +4,16 @@
 //! each group alone spreads it. Both leaders offer contexts; those of the group with the lowest rank of
 //! the job count.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "numbers of ranks and of communicators, which are given out in order"
+    )
+)]
+
 use std::rc::Rc;
 
 use crate::comm::CommunicatorHandle;

@@ -9,6 +9,15 @@
 //! Every PE gets what every other one has, which is more than when ranks halve their data among each other if there
 //! are many PEs with few ranks on each; [`windows`] says when.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use crate::comm::combine::PHASE_BITS;
 use crate::comm::operator::Operator;
 use crate::comm::parts::{CombineState, EVERYBODY, Subtree};

@@ -19,7 +19,14 @@
 //! | `operator`, `long_double`, `reduce_op` | what reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
-#![warn(clippy::arithmetic_side_effects, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )
+)]
 
 pub mod algorithms;
 pub mod attributes;

@@ -1,5 +1,13 @@
 //! The predefined reductions on built-in types (MPI-4.1 section 6.9.2).
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "sums and products of elements are floats, or wrap by name; places lie in the blocks"
+    )
+)]
+
 use crate::comm::long_double::{self, F80};
 use crate::layout::Scalar;
 

@@ -13,6 +13,14 @@
 //! belongs to, so that a value is read once and what is kept are a few blocks that stay in the cache: of ranks that
 //! come in order one for each level of the tree.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use std::ops::Range;
 use std::rc::Rc;
 

@@ -1,5 +1,14 @@
 //! What a reduction applies to contributions: a predefined operation, or a user's.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_sign_loss,
+        reason = "a datatype lies within `layout::LONGEST`, so that sums of its bounds do not wrap"
+    )
+)]
+
 use crate::comm::operator::{Op, Operator};
 use crate::error::Error;
 use crate::layout::{Layout, Scalar};

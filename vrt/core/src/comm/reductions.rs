@@ -1,5 +1,13 @@
 //! Reductions and scans, each once, as a future: see `algorithms`, which says what is used when.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "places in buffers that are there, and ranks below their number"
+    )
+)]
+
 use crate::comm::algorithms::{Collective, Combined, In, Out};
 use crate::comm::operator::Operator;
 use crate::comm::reduce_op::ReduceOp;

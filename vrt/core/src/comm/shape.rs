@@ -57,6 +57,13 @@ pub fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
 
 impl Grid {
     /// Writes the coordinates of a rank to `coords`, which is as long as the grid has dimensions.
+    #[cfg_attr(
+        not(test),
+        expect(
+            clippy::arithmetic_side_effects,
+            reason = "no dimension of a grid with a rank is 0"
+        )
+    )]
     pub fn coordinates(&self, rank: Rank, coords: &mut [Count]) {
         let mut rest = rank;
         for (d, coord) in self.dims.iter().zip(coords).rev() {
@@ -66,6 +73,13 @@ impl Grid {
     }
 
     /// The rank at coordinates; outside of an open dimension there is none.
+    #[cfg_attr(
+        not(test),
+        expect(
+            clippy::arithmetic_side_effects,
+            reason = "a grid has as many places as ranks at most (`dims::places`)"
+        )
+    )]
     pub fn rank(&self, coords: &[Count]) -> Option<Rank> {
         let mut rank = 0;
         for ((d, periodic), coord) in self.dims.iter().zip(&self.periods).zip(coords) {
@@ -100,6 +114,14 @@ impl Grid {
 
 /// For each dimension the neighbours below and above (section 8.6), with labels that tell the two
 /// apart when they are one rank.
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "a grid has few dimensions"
+    )
+)]
 fn neighbors_in(grid: &Grid, rank: Rank) -> Neighbors {
     let (mut sources, mut destinations) = (Vec::new(), Vec::new());
     for d in 0..grid.dims.len() {

@@ -23,13 +23,21 @@ pub enum What {
     Exchange,
 }
 
+/// A length in 32 bits: itself, if it is not longer; of longer ones two of different lengths are hardly ever taken
+/// for each other.
+#[cfg_attr(not(test), expect(clippy::cast_possible_truncation, reason = "both halves count"))]
+fn folded(length: usize) -> u32 {
+    let length = length as u64;
+    length as u32 ^ ((length >> 32) as u32).rotate_right(8)
+}
+
 /// Kinds of operations that are no reductions.
 const OTHERS: u32 = 3;
 
 impl What {
     /// A number of ten bits, of each kind of operation and each operator another one.
     fn number(self) -> u32 {
-        const SCALARS: u32 = Scalar::ALL.len() as u32;
+        const SCALARS: u32 = Scalar::C80 as u32 + 1;
         const OPERATORS: u32 = (Op::Nothing as u32 + 1) * SCALARS;
         const { assert!(OTHERS + OPERATORS <= 1 << 10, "operators have ten bits") };
         match self {
@@ -84,7 +92,7 @@ impl Spec {
     pub(super) fn disagreement(&self) -> Disagreement {
         let root = self.root.map_or(0, |root| (root & 0x1f_ffff).saturating_add(1));
         let fingerprint = (self.what.number() << 22) | root;
-        Disagreement { fingerprint, unit: self.whole as u32, signature: self.signature }
+        Disagreement { fingerprint, unit: folded(self.whole), signature: self.signature }
     }
 
     /// Whether contributions are folded as they come instead of being kept side by side.
@@ -109,7 +117,7 @@ impl Spec {
     /// Bytes of the result.
     pub(super) fn result_len(&self) -> usize {
         if matches!(self.what, What::Concatenate) {
-            self.unit * self.size as usize
+            self.unit.saturating_mul(self.size as usize)
         } else {
             self.unit
         }
@@ -141,7 +149,7 @@ impl Disagreement {
     /// What a packet says of its operation.
     pub(super) fn of(packet: &Packet) -> Disagreement {
         Disagreement {
-            fingerprint: packet.tag as u32,
+            fingerprint: packet.tag.cast_unsigned(),
             unit: packet.request,
             signature: packet.signature,
         }
@@ -189,6 +197,8 @@ mod tests {
                 );
             }
         }
+        assert_eq!(folded(12_345), 12_345);
+        assert_ne!(folded(1 << 32 | 8), 8);
         assert!(seen.iter().all(|number| *number < 1 << 10));
     }
 }

@@ -16,6 +16,11 @@
 //! Meanwhile the PEs know the communicator as before: operations go on with the numbers that they had, so
 //! one rank may begin again while the others go on.
 
+#![cfg_attr(
+    not(test),
+    expect(clippy::arithmetic_side_effects, reason = "contexts are given out in order")
+)]
+
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 

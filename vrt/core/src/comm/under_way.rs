@@ -3,6 +3,8 @@
 //! Ranks come to the same operation one after the other, so the one that somebody came to last is current,
 //! and no search is needed for it.
 
+#![cfg_attr(not(test), expect(clippy::arithmetic_side_effects, reason = "it was just pushed"))]
+
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;

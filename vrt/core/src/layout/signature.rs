@@ -51,10 +51,10 @@ impl Signature {
     pub const fn of_scalar(scalar: Scalar) -> Signature {
         match scalar {
             // Two of them.
-            Scalar::I32At => Signature(Scalar::I32 as u16 + 1),
-            Scalar::F32Pair => Signature(Scalar::F32 as u16 + 1),
-            Scalar::F64Pair => Signature(Scalar::F64 as u16 + 1),
-            _ => Signature(scalar as u16 + 1),
+            Scalar::I32At => Signature((Scalar::I32 as u16).wrapping_add(1)),
+            Scalar::F32Pair => Signature((Scalar::F32 as u16).wrapping_add(1)),
+            Scalar::F64Pair => Signature((Scalar::F64 as u16).wrapping_add(1)),
+            _ => Signature((scalar as u16).wrapping_add(1)),
         }
     }
 
@@ -94,10 +94,12 @@ impl fmt::Display for Signature {
                 debug_assert!(number < HASHED);
                 f.write_str("a serde value")
             }
-            number if number < HASHED => match Scalar::ALL.get(number as usize - 1) {
-                Some(scalar) => f.write_str(scalar.name()),
-                None => write!(f, "an unknown type ({number})"),
-            },
+            number if number < HASHED => {
+                match Scalar::ALL.get(usize::from(number).saturating_sub(1)) {
+                    Some(scalar) => f.write_str(scalar.name()),
+                    None => write!(f, "an unknown type ({number})"),
+                }
+            }
             number => {
                 let known = known();
                 match known.as_ref().and_then(|known| known.get(&number)) {
@@ -174,10 +176,15 @@ impl Content {
                 Some((value, location)) => {
                     let pair =
                         [value, location].map(|of| ScalarRun { what: Item::Scalar(of), count: 1 });
-                    repeat(runs, &pair, size / scalar.size().max(1), Item::Scalar(*scalar));
+                    repeat(
+                        runs,
+                        &pair,
+                        size.checked_div(scalar.size()).unwrap_or_default(),
+                        Item::Scalar(*scalar),
+                    );
                 }
                 None => {
-                    let count = size / scalar.size().max(1);
+                    let count = size.checked_div(scalar.size()).unwrap_or_default();
                     push(runs, ScalarRun { what: Item::Scalar(*scalar), count });
                 }
             },
@@ -187,7 +194,7 @@ impl Content {
                 match each {
                     // Made of sequences of unknown size.
                     0 => push(runs, ScalarRun { what: whole, count: size }),
-                    _ => repeat(runs, root, size / each, whole),
+                    _ => repeat(runs, root, size.checked_div(each).unwrap_or_default(), whole),
                 }
             }
         }
@@ -268,6 +275,10 @@ fn signature_of(runs: &[ScalarRun]) -> Signature {
 const MOST_ATTEMPTS: u64 = 64;
 
 /// The number of a sequence: of its hash (FNV-1a) 15 bits, others at each attempt.
+#[cfg_attr(
+    not(test),
+    expect(clippy::cast_possible_truncation, reason = "a hash is cut on purpose")
+)]
 fn hash(runs: &[ScalarRun], attempt: u64) -> u16 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |word: u64| {

@@ -8,6 +8,15 @@
 //! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another. Elements with gaps, as pairs of a
 //! value and its location may be, are folded without these: nothing in a gap is read or written.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "elements lie in a window, as the caller promises"
+    )
+)]
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 

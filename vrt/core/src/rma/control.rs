@@ -4,6 +4,14 @@
 //! `lock`: the number of ranks that have the lock, or `EXCLUSIVE`; and `WANTED`, set by who waits
 //! for it alone, so that no more ranks get it together meanwhile.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        reason = "there are fewer who share a lock than bits for them"
+    )
+)]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How a rank's memory is locked.

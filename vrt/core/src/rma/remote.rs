@@ -7,6 +7,15 @@
 //! window and a place in it, never an address, and the place is checked before anything is touched. The caller waits for the
 //! answer: an access is done when it returns, as inside a node.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "elements lie in a window; pieces are shorter than a packet"
+    )
+)]
+
 use serde::{Deserialize, Serialize};
 
 use crate::comm::operator::Operator;

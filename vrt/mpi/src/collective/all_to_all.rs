@@ -15,7 +15,7 @@ use crate::buffer::{is_in_place, not_in_place};
 use crate::call::Call;
 use crate::communicator::Comm;
 use crate::fault::Outcome;
-use crate::numbers::Whole;
+use crate::numbers::{self, Whole};
 
 forms! {
     MPI_Allgather / MPI_Allgather_c, MPI_Iallgather / MPI_Iallgather_c,
@@ -68,7 +68,7 @@ unsafe fn allgather_now<N: Whole>(
     }
     let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
-    let all = target.times(comm.engine.size as usize)?;
+    let all = target.times(numbers::index(comm.engine.size))?;
     let (Some(data), Some(out)) = (source.direct(), all.direct()) else { return Ok(false) };
     expect_equal(data.1, target.len())?;
     // SAFETY: as the program promises.
@@ -88,7 +88,7 @@ unsafe fn allgather<N: Whole>(
     let (comm, site) = (call.process.comm(comm)?, *call.site);
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => target.nth(comm.engine.rank as usize)?.as_source(),
+        true => target.nth(numbers::index(comm.engine.rank))?.as_source(),
         false => {
             not_in_place(sendbuf)?;
             Source::of(call.process, sendbuf, sendcount, sendtype)?
@@ -140,7 +140,7 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     // SAFETY: the program gives arrays of so many.
     let parts = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
-        true => parts[comm.engine.rank as usize].as_source(),
+        true => parts[numbers::index(comm.engine.rank)].as_source(),
         false => {
             not_in_place(sendbuf)?;
             Source::of(call.process, sendbuf, sendcount, sendtype)?
@@ -186,7 +186,7 @@ unsafe fn alltoall_now<N: Whole>(
     if comm.is_inter() || is_in_place(sendbuf) {
         return Ok(false);
     }
-    let n = comm.engine.size as usize;
+    let n = numbers::index(comm.engine.size);
     let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
     let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
     expect_equal(source.len(), target.len())?;

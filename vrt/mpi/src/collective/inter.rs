@@ -45,12 +45,12 @@ impl<'a> Between<'a> {
     }
 
     fn tag(&self, phase: u32) -> i32 {
-        (((self.number & 0x3f_ffff) << 8) | phase) as i32
+        (((self.number & 0x3f_ffff) << 8) | phase).cast_signed()
     }
 
     fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
-            context: self.both.comm.context + 1,
+            context: self.both.comm.context.saturating_add(1),
             to: self.both.comm.partners().get(to),
             source: self.both.comm.rank,
             tag: self.tag(phase),
@@ -62,8 +62,8 @@ impl<'a> Between<'a> {
     }
 
     fn pattern(&self, phase: u32, from: usize) -> Pattern {
-        let context = self.both.comm.context + 1;
-        Pattern { context, source: from as i32, tag: self.tag(phase) }
+        let context = self.both.comm.context.saturating_add(1);
+        Pattern { context, source: numbers::int(from), tag: self.tag(phase) }
     }
 
     /// Sends to a rank of the other group.

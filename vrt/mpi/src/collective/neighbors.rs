@@ -20,7 +20,7 @@ use crate::buffer::not_in_place;
 use crate::call::Call;
 use crate::communicator::Comm;
 use crate::fault::{Outcome, refuse};
-use crate::numbers::Whole;
+use crate::numbers::{self, Whole};
 
 forms! {
     MPI_Neighbor_allgather / MPI_Neighbor_allgather_c,
@@ -147,7 +147,7 @@ async unsafe fn run(
     let mut receiving = Vec::with_capacity(outs.len());
     for (edge, out) in around.sources.iter().zip(&outs) {
         let Some(from) = edge.rank else { continue };
-        let pattern = collective.pattern(edge.label, from as usize);
+        let pattern = collective.pattern(edge.label, numbers::index(from));
         // SAFETY: as the caller promises.
         let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
         receiving.push(wait(started));
@@ -155,7 +155,7 @@ async unsafe fn run(
     let mut sending = Vec::with_capacity(ins.len());
     for (edge, data) in around.destinations.iter().zip(&ins) {
         let Some(to) = edge.rank else { continue };
-        let message = collective.outbound(edge.label, to as usize, *data);
+        let message = collective.outbound(edge.label, numbers::index(to), *data);
         // SAFETY: as the caller promises.
         sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) })));
     }

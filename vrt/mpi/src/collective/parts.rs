@@ -276,7 +276,8 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
             (0, handle) => Use::of(process, handle).unwrap_or(Use::Dense(1)),
             (_, handle) => Use::of(process, handle)?,
         };
-        Target::of_elements(buf.cast::<u8>().wrapping_offset(at as isize), count, datatype)
+        let at = buf.cast::<u8>().wrapping_offset(numbers::place(at));
+        Target::of_elements(at, count, datatype)
     });
     parts.collect()
 }

@@ -71,7 +71,7 @@ unsafe fn reduce_now<N: Whole>(
         Root::There(root) => (root, None),
         _ => match Target::of(call.process, recvbuf, count, datatype)?.direct() {
             None => return Ok(false),
-            out => (comm.engine.rank as usize, out),
+            out => (numbers::index(comm.engine.rank), out),
         },
     };
     // The contribution is copied before anything is written, so it may be in place.
@@ -124,7 +124,8 @@ unsafe fn reduce<N: Whole>(
                 let data = source.copy()?;
                 let mut result = numbers::zeroed(target.as_ref().map_or(0, Target::len))?;
                 let out = target.as_ref().map(|_| output_of(&mut result));
-                let at = if let Root::There(at) = root { at } else { comm.engine.rank as usize };
+                let at =
+                    if let Root::There(at) = root { at } else { numbers::index(comm.engine.rank) };
                 let collective = Collective::begin(&comm.engine, site);
                 let op = reduction.as_engine();
                 collective.reduce(Some(at), &op, input_of(&data), out).await?;
@@ -229,7 +230,7 @@ unsafe fn reduce_scatter<N: Whole>(
     op: MPI_Op,
     on: MPI_Comm,
 ) -> Outcome<Operation> {
-    let size = call.process.comm(on)?.engine.size as usize;
+    let size = numbers::index(call.process.comm(on)?.engine.size);
     // SAFETY: the program gives so many counts.
     let counts = unsafe { numbers::counts(counts, size)? };
     // SAFETY: as the program promises.
@@ -249,7 +250,7 @@ unsafe fn reduce_scatter_block<N: Whole>(
     op: MPI_Op,
     on: MPI_Comm,
 ) -> Outcome<Operation> {
-    let size = call.process.comm(on)?.engine.size as usize;
+    let size = numbers::index(call.process.comm(on)?.engine.size);
     let counts = vec![numbers::count(count)?; size];
     // SAFETY: as the program promises.
     unsafe { scatter_result(call, sendbuf, recvbuf, counts, (datatype, op), on) }
@@ -274,7 +275,7 @@ unsafe fn scatter_result(
     let sendbuf = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     let datatype = Use::of(call.process, datatype)?;
     let source = Source::of_elements(sendbuf, total, datatype.clone())?;
-    let own = counts[comm.engine.rank as usize];
+    let own = counts[numbers::index(comm.engine.rank)];
     let lengths: Vec<usize> =
         counts.iter().map(|count| datatype.bytes(*count)).collect::<Outcome<_>>()?;
     let target = Target::of_elements(recvbuf.cast(), own, datatype)?;

@@ -57,7 +57,7 @@ unsafe fn broadcast_now<N: Whole>(
     let (Some(out), false) = (target.direct(), comm.is_inter()) else { return Ok(false) };
     let root = match root_of(&comm, root)? {
         Root::There(root) => root,
-        _ => comm.engine.rank as usize,
+        _ => numbers::index(comm.engine.rank),
     };
     // SAFETY: as the program promises.
     unsafe { combined(call, &comm, &Combined::broadcast(root, out)) }
@@ -87,7 +87,7 @@ unsafe fn broadcast<N: Whole>(
                 let Root::There(at) = root else {
                     let data = target.as_source().read()?;
                     let out = Out(data.at.cast_mut(), data.len, input(&data).2);
-                    return Ok(collective.broadcast(comm.engine.rank as usize, out).await?);
+                    return Ok(collective.broadcast(numbers::index(comm.engine.rank), out).await?);
                 };
                 let room = target.room()?;
                 collective.broadcast(at, output(&room)).await?;
@@ -128,9 +128,9 @@ unsafe fn gather_now<N: Whole>(
         _ => {
             let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
             expect_equal(data.1, target.len())?;
-            match target.times(comm.engine.size as usize)?.direct() {
+            match target.times(numbers::index(comm.engine.size))?.direct() {
                 None => return Ok(false),
-                out => (comm.engine.rank as usize, out),
+                out => (numbers::index(comm.engine.rank), out),
             }
         }
     };
@@ -159,7 +159,7 @@ unsafe fn gather<N: Whole>(
     let source =
         own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
     let source = match (source, &target) {
-        (None, Some(target)) => target.nth(comm.engine.rank as usize)?.as_source(),
+        (None, Some(target)) => target.nth(numbers::index(comm.engine.rank))?.as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
     };
     let whole = match target {
@@ -184,7 +184,7 @@ unsafe fn gather<N: Whole>(
                 // In place, what is sent would lie in what is received.
                 let data = source.copy()?;
                 let room = whole.room()?;
-                let (at, out) = (comm.engine.rank as usize, Some(output(&room)));
+                let (at, out) = (numbers::index(comm.engine.rank), Some(output(&room)));
                 expect_equal(data.len(), target.len())?;
                 collective.gather(Some(at), input_of(&data), out).await?;
                 put(&room);
@@ -242,7 +242,7 @@ unsafe fn gatherv<N: Whole, D: Whole>(
     let source =
         own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
     let source = match (source, &parts) {
-        (None, Some(parts)) => parts[comm.engine.rank as usize].as_source(),
+        (None, Some(parts)) => parts[numbers::index(comm.engine.rank)].as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
     };
     operation(move || {
@@ -262,7 +262,7 @@ unsafe fn gatherv<N: Whole, D: Whole>(
                 let data = source.copy()?;
                 let rooms = rooms(&parts)?;
                 let outs: Vec<Out> = rooms.iter().map(output).collect();
-                let at = comm.engine.rank as usize;
+                let at = numbers::index(comm.engine.rank);
                 collective.gather_parts(Some(at), input_of(&data), Some(&outs)).await?;
                 rooms.iter().for_each(|room| put(room));
                 Ok(())
@@ -312,7 +312,7 @@ unsafe fn scatter<N: Whole>(
                     return inter::scatter(&comm, root, sources, target, site).await;
                 }
                 let collective = Collective::begin(&comm.engine, site);
-                let me = comm.engine.rank as usize;
+                let me = numbers::index(comm.engine.rank);
                 let data = whole.map(|whole| whole.as_source().read()).transpose()?;
                 let input = data.as_ref().map(input);
                 let at = if let Root::There(at) = root { at } else { me };
@@ -391,7 +391,7 @@ unsafe fn scatterv<N: Whole, D: Whole>(
                     return inter::scatter(&comm, root, sources, target, site).await;
                 }
                 let collective = Collective::begin(&comm.engine, site);
-                let me = comm.engine.rank as usize;
+                let me = numbers::index(comm.engine.rank);
                 let data = sources.as_deref().map(|sources| datas(sources)).transpose()?;
                 let ins = data.as_ref().map(|data| data.iter().map(input).collect::<Vec<In>>());
                 let at = if let Root::There(at) = root { at } else { me };

@@ -130,9 +130,9 @@ unsafe fn envelope(
     }
     // SAFETY: the program gives room for four numbers.
     unsafe {
-        integers.write(made.integers.len() as c_int);
-        addresses.write(made.addresses.len() as c_int);
-        types.write(made.types.len() as c_int);
+        integers.write(numbers::int(made.integers.len()));
+        addresses.write(numbers::int(made.addresses.len()));
+        types.write(numbers::int(made.types.len()));
         combiner.write(made.combiner);
     }
     Ok(())

@@ -40,8 +40,8 @@ impl Array {
         let mut place = vec![0; self.sizes.len()];
         let mut rest = self.rank;
         for at in (0..self.sizes.len()).rev() {
-            place[at] = rest % self.processes[at];
-            rest /= self.processes[at];
+            place[at] = rest.checked_rem(self.processes[at]).unwrap_or_default();
+            rest = rest.checked_div(self.processes[at]).unwrap_or_default();
         }
         let extent = of.layout().extent();
         let (mut part, mut stride, mut offset) = (of, extent, 0isize);
@@ -106,7 +106,8 @@ impl Array {
                 refuse!(MPI_ERR_ARG, "dimension {at} is not distributed, but has {processes} ranks")
             }
             MPI_DISTRIBUTE_BLOCK if is_default => {
-                Ok(size.saturating_add(processes.saturating_sub(1)) / processes)
+                let most = size.saturating_add(processes.saturating_sub(1));
+                Ok(most.checked_div(processes).unwrap_or_default())
             }
             MPI_DISTRIBUTE_BLOCK if argument.saturating_mul(processes) < size => refuse!(
                 MPI_ERR_ARG,

@@ -13,60 +13,98 @@ use crate::process::Process;
 /// So many of a predefined datatype one after the other; a pair counts as its two halves.
 pub(super) type Run = (MPI_Datatype, usize);
 
-/// The basic elements of one element of a datatype, in the order in which they are packed.
-pub(super) fn runs(datatype: &TypeRef) -> Vec<Run> {
+/// Basic elements in the order in which they are packed. What repeats is kept once, so that a type of many elements
+/// has few parts.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Run(Run),
+    Times(Vec<Part>, usize),
+}
+
+/// The basic elements of one element of a datatype.
+pub(super) fn parts(datatype: &TypeRef) -> Vec<Part> {
     let mut all = Vec::new();
     append(datatype, 1, &mut all);
     all
 }
 
-fn push(all: &mut Vec<Run>, (handle, count): Run) {
+/// The same, one after the other.
+pub(super) fn runs(datatype: &TypeRef) -> Vec<Run> {
+    fn flatten(parts: &[Part], all: &mut Vec<Run>) {
+        for part in parts {
+            match part {
+                Part::Run((handle, count)) => match all.last_mut() {
+                    Some((last, n)) if last == handle => *n = n.saturating_add(*count),
+                    _ => all.push((*handle, *count)),
+                },
+                Part::Times(parts, n) => (0..*n).for_each(|_| flatten(parts, all)),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    flatten(&parts(datatype), &mut all);
+    all
+}
+
+/// The sum of something over all elements.
+pub(super) fn sum(parts: &[Part], of: &impl Fn(MPI_Datatype) -> usize) -> usize {
+    let each = parts.iter().map(|part| match part {
+        Part::Run((handle, n)) => of(*handle).saturating_mul(*n),
+        Part::Times(parts, n) => sum(parts, of).saturating_mul(*n),
+    });
+    each.fold(0, usize::saturating_add)
+}
+
+fn push(all: &mut Vec<Part>, (handle, count): Run) {
     match all.last_mut() {
-        Some((last, n)) if *last == handle => *n += count,
-        _ if count > 0 => all.push((handle, count)),
+        Some(Part::Run((last, n))) if *last == handle => *n = n.saturating_add(count),
+        _ if count > 0 => all.push(Part::Run((handle, count))),
         _ => {}
     }
 }
 
-fn append(datatype: &TypeRef, count: usize, all: &mut Vec<Run>) {
-    match datatype {
+fn append(datatype: &TypeRef, count: usize, all: &mut Vec<Part>) {
+    let own = match datatype {
         TypeRef::Named(handle) => match NamedDatatype::of(*handle).map(|named| named.kind) {
             Some(Kind::Pair { value, index, .. }) => {
-                (0..count)
-                    .for_each(|_| [value, index].into_iter().for_each(|of| push(all, (of, 1))));
+                let mut own = Vec::new();
+                [value, index].into_iter().for_each(|of| push(&mut own, (of, 1)));
+                own
             }
-            _ => push(all, (*handle, count)),
+            _ => vec![Part::Run((*handle, 1))],
         },
-        TypeRef::Made(made) => {
-            let own = of_made(made);
-            if let [(handle, n)] = own[..] {
-                return push(all, (handle, n * count));
-            }
-            (0..count).for_each(|_| own.iter().for_each(|run| push(all, *run)));
-        }
+        TypeRef::Made(made) => of_made(made),
+    };
+    match (&own[..], count) {
+        (_, 0) | ([], _) => {}
+        ([Part::Run((handle, n))], _) => push(all, (*handle, n.saturating_mul(count))),
+        (_, 1) => all.extend(own),
+        _ => all.push(Part::Times(own, count)),
     }
 }
 
 /// Those of a type that the program has made. How its parts lie in memory does not matter.
-fn of_made(made: &Type) -> Vec<Run> {
+fn of_made(made: &Type) -> Vec<Part> {
     let contents = &made.contents;
-    let number = |at: usize| match contents.counts.is_empty() {
-        true => contents.integers.get(at).copied().unwrap_or_default() as usize,
-        false => contents.counts.get(at).copied().unwrap_or_default() as usize,
+    let number = |at: usize| {
+        let number = match contents.counts.is_empty() {
+            true => contents.integers.get(at).copied().map(i64::from),
+            false => contents.counts.get(at).copied(),
+        };
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
     };
     let mut all = Vec::new();
     let Some(first) = contents.types.first() else {
-        return vec![selected(made)];
+        return vec![Part::Run(selected(made))];
     };
     if contents.combiner == MPI_COMBINER_STRUCT {
         for (at, part) in contents.types.iter().enumerate() {
-            append(part, number(1 + at), &mut all);
+            append(part, number(at.saturating_add(1)), &mut all);
         }
         return all;
     }
     // All others repeat one type: so often as its data fits into theirs.
-    let part = runs(first);
-    let size: usize = part.iter().map(|(of, n)| size_of_named(*of) * n).sum();
+    let size = sum(&parts(first), &size_of_named);
     let times = made.datatype.layout().size().checked_div(size).unwrap_or_default();
     append(first, times, &mut all);
     all
@@ -103,23 +141,37 @@ pub(crate) fn basic_elements(
     handle: MPI_Datatype,
     bytes: u64,
 ) -> Outcome<Option<u64>> {
-    let runs = runs(&TypeRef::of(process, handle)?);
-    let size: u64 = runs.iter().map(|(of, n)| (size_of_named(*of) * n) as u64).sum();
-    let each: u64 = runs.iter().map(|(_, n)| *n as u64).sum();
-    if size == 0 {
-        return Ok((bytes == 0).then_some(0));
-    }
-    let (mut elements, mut rest) = (bytes / size * each, bytes % size);
-    for (of, n) in runs {
-        let one = size_of_named(of) as u64;
-        let fit = (rest / one).min(n as u64);
-        elements += fit;
-        rest -= fit * one;
-        if fit < n as u64 {
+    let all = [Part::Times(parts(&TypeRef::of(process, handle)?), usize::MAX)];
+    let mut rest = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let elements = take(&all, &size_of_named, &|_| 1, &mut rest);
+    Ok((rest == 0).then_some(elements as u64))
+}
+
+/// Takes whole elements from a number of what each has, as long as there is enough; gives the sum of something else
+/// of these.
+fn take(
+    parts: &[Part],
+    has: &impl Fn(MPI_Datatype) -> usize,
+    of: &impl Fn(MPI_Datatype) -> usize,
+    rest: &mut usize,
+) -> usize {
+    let mut taken = 0usize;
+    for part in parts {
+        let (n, size, each) = match part {
+            Part::Run((handle, n)) => (*n, has(*handle), of(*handle)),
+            Part::Times(parts, n) => (*n, sum(parts, has), sum(parts, of)),
+        };
+        let whole = rest.checked_div(size).unwrap_or_default().min(n);
+        *rest = rest.saturating_sub(whole.saturating_mul(size));
+        taken = taken.saturating_add(whole.saturating_mul(each));
+        if whole < n {
+            if let Part::Times(parts, _) = part {
+                taken = taken.saturating_add(take(parts, has, of, rest));
+            }
             break;
         }
     }
-    Ok((rest == 0).then_some(elements))
+    taken
 }
 
 /// The bytes of so many basic elements of a datatype.
@@ -131,21 +183,14 @@ pub(crate) fn bytes_of_elements(
     handle: MPI_Datatype,
     count: u64,
 ) -> Outcome<u64> {
-    let runs = runs(&TypeRef::of(process, handle)?);
-    let size: u64 = runs.iter().map(|(of, n)| (size_of_named(*of) * n) as u64).sum();
-    let each: u64 = runs.iter().map(|(_, n)| *n as u64).sum();
-    if each == 0 {
+    let parts = parts(&TypeRef::of(process, handle)?);
+    if parts.is_empty() {
         return Ok(0);
     }
-    let mut rest = count % each;
-    let mut part = 0;
-    for (of, n) in runs {
-        let these = rest.min(n as u64);
-        part += these * size_of_named(of) as u64;
-        rest -= these;
-    }
-    match (count / each).checked_mul(size).and_then(|whole| whole.checked_add(part)) {
-        Some(bytes) => Ok(bytes),
-        None => refuse!(MPI_ERR_COUNT, "{count} elements have more bytes than can be counted"),
+    let mut rest = usize::try_from(count).unwrap_or(usize::MAX);
+    let bytes = take(&[Part::Times(parts, usize::MAX)], &|_| 1, &size_of_named, &mut rest);
+    match bytes < usize::MAX {
+        true => Ok(bytes as u64),
+        false => refuse!(MPI_ERR_COUNT, "{count} elements have more bytes than can be counted"),
     }
 }

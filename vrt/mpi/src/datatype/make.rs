@@ -91,14 +91,14 @@ impl Arguments {
     fn numbers(mut self, numbers: impl IntoIterator<Item = i64>) -> Arguments {
         match self.is_large {
             true => self.contents.counts.extend(numbers),
-            false => self.contents.integers.extend(numbers.into_iter().map(|n| n as i32)),
+            false => self.contents.integers.extend(numbers.into_iter().map(numbers::int_of)),
         }
         self
     }
 
     /// Numbers that are `int` in both.
     fn integers(mut self, numbers: impl IntoIterator<Item = i64>) -> Arguments {
-        self.contents.integers.extend(numbers.into_iter().map(|n| n as i32));
+        self.contents.integers.extend(numbers.into_iter().map(numbers::int_of));
         self
     }
 
@@ -106,7 +106,7 @@ impl Arguments {
     fn addresses(mut self, numbers: impl IntoIterator<Item = i64>) -> Arguments {
         match self.is_large {
             true => self.contents.counts.extend(numbers),
-            false => self.contents.addresses.extend(numbers.into_iter().map(|n| n as isize)),
+            false => self.contents.addresses.extend(numbers.into_iter().map(numbers::place)),
         }
         self
     }
@@ -200,7 +200,7 @@ unsafe fn hvector<N: Whole, A: Whole>(
     let arguments = Arguments::new::<N>(MPI_COMBINER_HVECTOR, vec![old])
         .numbers([count, block_length])
         .addresses([stride]);
-    let stride = stride as isize;
+    let stride = numbers::place(stride);
     let construction = Construction::Hvector { count, block_length, stride, of };
     // SAFETY: as the program promises.
     unsafe { make(call, construction, arguments, new) }
@@ -251,7 +251,7 @@ unsafe fn hindexed<N: Whole, A: Whole>(
         .numbers([count as i64])
         .numbers(lengths.iter().copied())
         .addresses(places.iter().copied());
-    let blocks = lengths.into_iter().zip(places.into_iter().map(|at| at as isize)).collect();
+    let blocks = lengths.into_iter().zip(places.into_iter().map(numbers::place)).collect();
     // SAFETY: as the program promises.
     unsafe { make(call, Construction::Hindexed { blocks, of }, arguments, new) }
 }
@@ -291,7 +291,7 @@ unsafe fn hindexed_block<N: Whole, A: Whole>(
     let arguments = Arguments::new::<N>(MPI_COMBINER_HINDEXED_BLOCK, vec![old])
         .numbers([count as i64, block_length])
         .addresses(places.iter().copied());
-    let displacements = places.into_iter().map(|at| at as isize).collect();
+    let displacements = places.into_iter().map(numbers::place).collect();
     let construction = Construction::HindexedBlock { block_length, displacements, of };
     // SAFETY: as the program promises.
     unsafe { make(call, construction, arguments, new) }
@@ -319,7 +319,7 @@ unsafe fn structure<N: Whole, A: Whole>(
         .numbers([count as i64])
         .numbers(lengths.iter().copied())
         .addresses(places.iter().copied());
-    let places = places.into_iter().map(|at| at as isize);
+    let places = places.into_iter().map(numbers::place);
     let blocks = lengths.into_iter().zip(places).zip(datatypes);
     let blocks = blocks.map(|((len, at), of)| (len, at, of)).collect();
     // SAFETY: as the program promises.
@@ -413,7 +413,7 @@ unsafe fn resized<A: Whole>(
     // The plain form's numbers are addresses in both forms' types, so the form does not show in them.
     let arguments =
         Arguments::new::<c_int>(MPI_COMBINER_RESIZED, vec![old]).addresses([lower, extent]);
-    let (lower_bound, extent) = (lower as isize, extent as isize);
+    let (lower_bound, extent) = (numbers::place(lower), numbers::place(extent));
     // SAFETY: as the program promises.
     unsafe { make(call, Construction::Resized { lower_bound, extent, of }, arguments, new) }
 }

@@ -1,6 +1,16 @@
 //! Packing (MPI-4.1 section 5.2), also into the representation that all systems share, `external32`
 //! (section 14.5.2): every number in big-endian order and of a fixed size.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positions are checked by `part`, sizes by `bytes_of` and `Use::bytes`"
+    )
+)]
+
 use std::ffi::{c_char, c_void};
 
 use vrt_abi::constants::*;
@@ -8,7 +18,7 @@ use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
 use vrt_core::layout::LONGEST;
 
-use super::elements::{runs, size_of_named};
+use super::elements::{parts, runs, size_of_named, sum};
 use super::{TypeRef, Use, long_double};
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
@@ -142,9 +152,8 @@ fn expect_external32(form: *const c_char) -> Outcome {
 
 /// The sizes of one element in memory and outside.
 fn sizes(datatype: &TypeRef) -> (usize, usize) {
-    let runs = runs(datatype);
-    let sum = |size: fn(MPI_Datatype) -> usize| runs.iter().map(|(of, n)| size(*of) * n).sum();
-    (sum(size_of_named), sum(external_size))
+    let parts = parts(datatype);
+    (sum(&parts, &size_of_named), sum(&parts, &external_size))
 }
 
 /// Bytes of so many elements of `each`.

@@ -10,6 +10,7 @@ use vrt_core::operation;
 use super::{Request, find, wait_until};
 use crate::call::{Call, functions};
 use crate::fault::{Fault, Outcome, refuse};
+use crate::numbers;
 use crate::process::Process;
 use crate::status::Stat;
 
@@ -22,7 +23,7 @@ unsafe fn find_all(
     count: c_int,
     handles: *const MPI_Request,
 ) -> Outcome<Vec<Option<Rc<Request>>>> {
-    let count = crate::numbers::count(count)?;
+    let count = numbers::count(count)?;
     if count > 0 && handles.is_null() {
         refuse!(MPI_ERR_ARG, "the array of {count} requests is missing: the pointer is null");
     }
@@ -211,7 +212,7 @@ unsafe fn wait_all(
     unsafe {
         // The common case needs no lists.
         let mut failed = None;
-        let count = crate::numbers::count(count)?;
+        let count = numbers::count(count)?;
         for at in 0..count {
             let Some(request) = find(call.process, *handles.add(at))? else {
                 give_with_error(Stat::EMPTY, MPI_SUCCESS, statuses, at);
@@ -304,7 +305,7 @@ unsafe fn any_ready(
     };
     // SAFETY: as the caller promises.
     unsafe {
-        index.write(*at as c_int);
+        index.write(numbers::int(*at));
         match complete(call, request, handles.add(*at)) {
             Ok(stat) => stat.give(status),
             Err(fault) => raised(request, fault)?,
@@ -370,9 +371,9 @@ unsafe fn some_ready(
     active.retain(|(_, request)| request.is_ready());
     // SAFETY: as the caller promises.
     unsafe {
-        done.write(if is_empty { MPI_UNDEFINED } else { active.len() as c_int });
+        done.write(if is_empty { MPI_UNDEFINED } else { numbers::int(active.len()) });
         complete_all(call, &active, handles, |nth, at, stat, error| {
-            indices.add(nth).write(at as c_int);
+            indices.add(nth).write(numbers::int(at));
             give_with_error(stat, error, statuses, nth);
         })
     }
@@ -408,7 +409,7 @@ unsafe fn start(call: Call, handle: *mut MPI_Request) -> Outcome {
 }
 
 unsafe fn start_all(call: Call, count: c_int, handles: *mut MPI_Request) -> Outcome {
-    let count = crate::numbers::count(count)?;
+    let count = numbers::count(count)?;
     // SAFETY: the program gives so many handles.
     (0..count).try_for_each(|i| unsafe { start(call, handles.add(i)) })
 }
@@ -506,7 +507,7 @@ unsafe fn get_status_any(
         let found = ready();
         flag.write(found.is_some().into());
         if let Some((at, request)) = found {
-            index.write(*at as c_int);
+            index.write(numbers::int(*at));
             request.look().give(status);
         }
     }
@@ -532,13 +533,13 @@ unsafe fn get_status_some(
         if !active.iter().any(|request| is_ready(&request)) {
             progress(call)?;
         }
-        let mut nth = 0;
-        for (at, request) in active.iter().filter(is_ready) {
-            indices.add(nth).write(*at as c_int);
+        let mut ready = 0;
+        for (nth, (at, request)) in active.iter().filter(is_ready).enumerate() {
+            indices.add(nth).write(numbers::int(*at));
             give_with_error(request.look(), MPI_SUCCESS, statuses, nth);
-            nth += 1;
+            ready = nth.saturating_add(1);
         }
-        done.write(nth as c_int);
+        done.write(numbers::int(ready));
     }
     Ok(())
 }

@@ -44,15 +44,11 @@ unsafe fn weights_of(weights: *const c_int, n: usize) -> Outcome<Option<Vec<i32>
         return Ok(Some(Vec::new()));
     }
     // SAFETY: the program gives so many.
-    let weights = unsafe { numbers::list(weights, n)? };
+    let weights = unsafe { numbers::ints(weights, n)? };
     if let Some(weight) = weights.iter().find(|weight| **weight < 0) {
         refuse!(MPI_ERR_ARG, "the weight of an edge is {weight}: negative");
     }
-    Ok(Some(weights.into_iter().map(|weight| weight as i32).collect()))
-}
-
-fn narrow(ranks: Vec<i64>) -> Vec<i32> {
-    ranks.into_iter().map(|rank| rank as i32).collect()
+    Ok(Some(weights))
 }
 
 unsafe fn dist_graph_create_adjacent(
@@ -74,8 +70,8 @@ unsafe fn dist_graph_create_adjacent(
     let (n_in, n_out) = (numbers::count(indegree)?, numbers::count(outdegree)?);
     // SAFETY: as the program promises.
     unsafe {
-        let sources = narrow(numbers::list(sources, n_in)?);
-        let destinations = narrow(numbers::list(destinations, n_out)?);
+        let sources = numbers::ints(sources, n_in)?;
+        let destinations = numbers::ints(destinations, n_out)?;
         create::check_neighbors(&comm.engine, &sources)?;
         create::check_neighbors(&comm.engine, &destinations)?;
         let weights = weights_of(source_weights, n_in)?.zip(weights_of(dest_weights, n_out)?);
@@ -107,34 +103,31 @@ unsafe fn dist_graph_create(
     let n = numbers::count(n)?;
     // SAFETY: as the program promises.
     unsafe {
-        let sources = narrow(numbers::list(sources, n)?);
+        let sources = numbers::ints(sources, n)?;
         let degrees = numbers::counts(degrees, n)?;
-        let total = degrees.iter().sum();
-        let destinations = narrow(numbers::list(destinations, total)?);
+        let total = numbers::sum(&degrees)?;
+        let destinations = numbers::ints(destinations, total)?;
         create::check_neighbors(&comm.engine, &sources)?;
         create::check_neighbors(&comm.engine, &destinations)?;
         let weights = weights_of(weights, total)?;
         let mut named: Vec<Weighted> = Vec::with_capacity(total);
-        let mut next = 0;
-        for (source, degree) in sources.iter().zip(&degrees) {
-            for _ in 0..*degree {
-                let weight = weights.as_ref().and_then(|all| all.get(next)).copied();
-                named.push([*source, destinations[next], weight.unwrap_or(1)]);
-                next += 1;
-            }
+        let sources = sources.iter().zip(&degrees).flat_map(|(of, n)| std::iter::repeat_n(*of, *n));
+        for (next, (source, destination)) in sources.zip(destinations).enumerate() {
+            let weight = weights.as_ref().and_then(|all| all.get(next)).copied();
+            named.push([source, destination, weight.unwrap_or(1)]);
         }
         let (engine, site) = (comm.engine.clone(), *call.site);
         let is_weighted = weights.is_some();
         let all = operation::drive(call.may_block(), async move {
             // Every rank gets all edges: how many each names, then those, padded to the most.
-            let counts = create::all_gather(&engine, [named.len() as i32], site).await?;
+            let counts = create::all_gather(&engine, [numbers::int(named.len())], site).await?;
             let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();
             let mut rows = Vec::new();
-            for at in 0..most as usize {
+            for at in 0..numbers::index(most) {
                 let edge = named.get(at).copied().unwrap_or([-1, -1, 0]);
                 rows.push(create::all_gather(&engine, edge, site).await?);
             }
-            let size = engine.size as usize;
+            let size = numbers::index(engine.size);
             let by_rank = (0..size).flat_map(|rank| rows.iter().map(move |row| row[rank]));
             let all: Vec<Weighted> = by_rank.filter(|[from, ..]| *from >= 0).collect();
             Ok::<_, vrt_core::Error>(all)
@@ -171,8 +164,8 @@ unsafe fn dist_graph_neighbors_count(
     let around = dist_graph(&comm)?;
     // SAFETY: as the program promises.
     unsafe {
-        give(around.sources.len() as c_int, indegree)?;
-        give(around.destinations.len() as c_int, outdegree)?;
+        give(numbers::int(around.sources.len()), indegree)?;
+        give(numbers::int(around.destinations.len()), outdegree)?;
         give(comm.weights.is_some().into(), weighted)
     }
 }

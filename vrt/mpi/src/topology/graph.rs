@@ -43,17 +43,13 @@ unsafe fn graph_of(
         refuse!(MPI_ERR_ARG, "a graph of {nodes} nodes, the communicator has {available} ranks");
     }
     // SAFETY: the program gives so many.
-    let index: Vec<i32> =
-        unsafe { numbers::list(index, n)? }.into_iter().map(|end| end as i32).collect();
+    let index = unsafe { numbers::ints(index, n)? };
     let last = index.last().copied().unwrap_or_default();
     if last < 0 || index.windows(2).any(|pair| pair[0] > pair[1]) {
         refuse!(MPI_ERR_ARG, "the index of a graph does not increase: {index:?}");
     }
     // SAFETY: as above.
-    let edges: Vec<i32> = unsafe { numbers::list(edges, last as usize)? }
-        .into_iter()
-        .map(|edge| edge as i32)
-        .collect();
+    let edges = unsafe { numbers::ints(edges, numbers::index(last))? };
     if let Some(edge) = edges.iter().find(|edge| **edge < 0 || **edge >= nodes) {
         refuse!(MPI_ERR_ARG, "an edge to {edge}: the graph has {nodes} nodes");
     }
@@ -62,8 +58,8 @@ unsafe fn graph_of(
 
 /// The edges of one node.
 fn edges_from((index, edges): &(Vec<i32>, Vec<i32>), node: usize) -> &[i32] {
-    let begin = if node == 0 { 0 } else { index[node - 1] };
-    &edges[begin as usize..index[node] as usize]
+    let begin = node.checked_sub(1).map_or(0, |before| index[before]);
+    &edges[numbers::index(begin)..numbers::index(index[node])]
 }
 
 unsafe fn graph_create(
@@ -80,7 +76,7 @@ unsafe fn graph_create(
     // SAFETY: as the program promises.
     unsafe {
         let graph = graph_of(nodes, index, edges, comm.engine.size)?;
-        let me = comm.engine.rank as usize;
+        let me = numbers::index(comm.engine.rank);
         let shape = (me < graph.0.len()).then(|| {
             let mine = edges_of(edges_from(&graph, me));
             Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine })
@@ -124,14 +120,14 @@ unsafe fn graphdims_get(
     let (all_index, all_edges) = graph(&comm)?;
     // SAFETY: as the program promises.
     unsafe {
-        give(all_index.len() as c_int, nodes)?;
-        give(all_edges.len() as c_int, edges)
+        give(numbers::int(all_index.len()), nodes)?;
+        give(numbers::int(all_edges.len()), edges)
     }
 }
 
 fn neighbors_of(comm: &Comm, rank: c_int) -> Outcome<&[i32]> {
     comm.engine.job_rank(rank)?;
-    Ok(edges_from(graph(comm)?, rank as usize))
+    Ok(edges_from(graph(comm)?, numbers::index(rank)))
 }
 
 unsafe fn graph_neighbors_count(
@@ -142,7 +138,7 @@ unsafe fn graph_neighbors_count(
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
     // SAFETY: as the program promises.
-    unsafe { give(neighbors_of(&comm, rank)?.len() as c_int, count) }
+    unsafe { give(numbers::int(neighbors_of(&comm, rank)?.len()), count) }
 }
 
 unsafe fn graph_neighbors(

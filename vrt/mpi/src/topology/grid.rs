@@ -124,10 +124,11 @@ unsafe fn cart_sub(
     let (mut color, mut key) = (0, 0);
     for (at, (dim, coord)) in whole.dims.iter().zip(coords).enumerate() {
         let number = if keeps(at) { &mut key } else { &mut color };
-        *number = *number * dim + coord;
+        // Fewer than there are ranks.
+        *number = dim.saturating_mul(*number).saturating_add(coord);
     }
     let shape = Shape::Cartesian(part);
-    let split = create::split(&comm.engine, Some(color as u32), key, shape, *call.site);
+    let split = create::split(&comm.engine, Some(color.cast_unsigned()), key, shape, *call.site);
     // SAFETY: the program gives room for a handle.
     unsafe { made(call, &comm, split, new) }
 }
@@ -155,7 +156,7 @@ unsafe fn cart_get(
 unsafe fn cartdim_get(call: Call, comm: MPI_Comm, n: *mut c_int) -> Outcome {
     let comm = call.process.comm(comm)?;
     // SAFETY: as the program promises.
-    unsafe { give(grid(&comm)?.dims.len() as c_int, n) }
+    unsafe { give(numbers::int(grid(&comm)?.dims.len()), n) }
 }
 
 unsafe fn cart_rank(call: Call, comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) -> Outcome {
@@ -195,10 +196,10 @@ unsafe fn cart_shift(
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
     let grid = grid(&comm)?;
-    if direction < 0 || direction as usize >= grid.dims.len() {
+    if direction < 0 || numbers::index(direction) >= grid.dims.len() {
         refuse!(MPI_ERR_ARG, "there is no dimension {direction}: the grid has {}", grid.dims.len());
     }
-    let (from, to) = grid.shift(comm.engine.rank, direction as usize, by);
+    let (from, to) = grid.shift(comm.engine.rank, numbers::index(direction), by);
     // SAFETY: as the program promises.
     unsafe {
         give(from.unwrap_or(MPI_PROC_NULL), source)?;

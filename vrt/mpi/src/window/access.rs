@@ -1,6 +1,15 @@
 //! Accesses (MPI-4.1 section 12.3): what is to be done to a rank's part is done piece by piece, as the
 //! datatype at the target says; what the origin has is packed first if it has gaps.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "a piece lies in its elements, whose bytes are counted by `Use::bytes` and whose places by `Window::place`"
+    )
+)]
+
 use std::ffi::{c_int, c_void};
 
 use vrt_abi::constants::*;

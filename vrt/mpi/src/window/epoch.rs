@@ -23,6 +23,7 @@ use super::{Window, find};
 use crate::buffer::UNTYPED;
 use crate::call::{Call, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
+use crate::numbers;
 
 functions! {
     MPI_Win_fence(assert: c_int, win: MPI_Win) on Win(win) = fence;
@@ -84,7 +85,7 @@ impl Window {
     fn ranks_of(&self, call: Call, group: MPI_Group) -> Outcome<Vec<c_int>> {
         let group = call.process.group(group)?;
         let place = |member: u32| match self.comm.members.position(member) {
-            Some(rank) => Ok(rank as c_int),
+            Some(rank) => Ok(numbers::int(rank)),
             None => refuse!(MPI_ERR_GROUP, "rank {member} of the job has no part in the window"),
         };
         group.iter().map(place).collect()

@@ -1,5 +1,15 @@
 //! Making and freeing windows (MPI-4.1 section 12.2).
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "words travel as halves; ranks are below the size of the communicator"
+    )
+)]
+
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 
@@ -22,7 +32,7 @@ use crate::communicator::Comm;
 use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
-use crate::numbers::Whole;
+use crate::numbers::{self, Whole};
 
 functions! {
     MPI_Win_create / MPI_Win_create_c(
@@ -116,7 +126,7 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
         part: Box::new(Part {
             base: own.base,
             size: own.size as MPI_Aint,
-            unit: own.unit as c_int,
+            unit: c_int::try_from(own.unit).unwrap_or(MPI_UNDEFINED),
             flavor: own.flavor,
             model: MPI_WIN_UNIFIED,
         }),
@@ -235,7 +245,8 @@ unsafe fn allocate_shared<D: Whole>(
     let (before, total) = (starts[me], starts[starts.len() - 1]);
     // SAFETY: as the program promises, which gives room for a pointer, too.
     unsafe {
-        let owned = if me == 0 { memory(total)? } else { std::ptr::null_mut() };
+        // Where there is not enough, all ranks hear of it.
+        let owned = if me == 0 { memory(total).unwrap_or_default() } else { std::ptr::null_mut() };
         let word = Elsewhere::new(owned as usize).word();
         let mut first = [word as u32, (word >> 32) as u32];
         let engine = comm.engine.clone();
@@ -245,6 +256,12 @@ unsafe fn allocate_shared<D: Whole>(
         };
         let [low, high] = operation::drive(call.may_block(), told)?;
         let start = Elsewhere::from_word(u64::from(low) | u64::from(high) << 32).address();
+        if start == 0 {
+            refuse!(
+                MPI_ERR_NO_MEM,
+                "there are no {total} bytes left for the first rank of the window"
+            );
+        }
         // A part of nothing that lies for itself lies nowhere.
         let part = if apart && size == 0 { 0 } else { start + before } as *mut c_void;
         let flavor = MPI_WIN_FLAVOR_SHARED;

@@ -181,6 +181,34 @@ static void arrays(void) {
     }
 }
 
+/* Elements of a type of very many are counted, not listed. */
+static void elements(void) {
+    MPI_Datatype pairs, parts;
+    MPI_Status status;
+    MPI_Count count = (MPI_Count)1 << 40, found = -1, bytes = -1;
+    memset(&status, 0, sizeof status);
+    MPI_Type_contiguous_c(count, MPI_DOUBLE_INT, &pairs);
+    MPI_Type_create_struct_c(2, (MPI_Count[]){1, 1}, (MPI_Count[]){0, 16 * count},
+                             (MPI_Datatype[]){pairs, MPI_BYTE}, &parts);
+    MPI_Type_commit(&pairs);
+    MPI_Type_commit(&parts);
+    CHECK(MPI_Status_set_elements_c(&status, parts, 2 * count + 1) == MPI_SUCCESS);
+    MPI_Get_count_c(&status, MPI_BYTE, &bytes);
+    CHECK(bytes == 12 * count + 1);
+    CHECK(MPI_Get_elements_c(&status, parts, &found) == MPI_SUCCESS && found == 2 * count + 1);
+    MPI_Status_set_elements_c(&status, parts, 6 * count + 6);
+    MPI_Get_count_c(&status, MPI_BYTE, &bytes);
+    /* Three of the type, then a double, an int and a double: 6 n + 6 is 3 (2 n + 1) + 3. */
+    CHECK(bytes == 3 * (12 * count + 1) + 20);
+    MPI_Get_elements_c(&status, parts, &found);
+    CHECK(found == 6 * count + 6);
+    MPI_Pack_external_size_c("external32", 2, parts, &bytes);
+    CHECK(bytes == 2 * (12 * count + 1));
+    REFUSED(MPI_Status_set_elements_c(&status, parts, LLONG_MAX), MPI_ERR_COUNT);
+    MPI_Type_free(&pairs);
+    MPI_Type_free(&parts);
+}
+
 /* Elements without data are sent in any number. */
 static void nothing(void) {
     MPI_Datatype none;
@@ -204,6 +232,7 @@ int main(int argc, char **argv) {
     grids();
     groups();
     arrays();
+    elements();
     nothing();
     for (int i = 0; i < 5; i++) stir();
     return finish("arithmetic");
