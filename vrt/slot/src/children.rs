@@ -29,6 +29,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "it starts a program")]
+    #[expect(clippy::zombie_processes, reason = "`wait_for` waits for it")]
     fn children_are_waited_for_in_spite_of_signals() {
         extern "C" fn nothing(_: c_int) {}
         // SAFETY: plain system calls; the handler does nothing, and others do not use the signal.

@@ -13,6 +13,15 @@
 //! What lies below a PE are the PEs that follow it, so parts get large before they go on. They are blocks of the
 //! same tree over ranks as ever (`parts`): results have the same bits.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "places in a list that is there, and ranks below their number"
+    )
+)]
+
 use std::rc::Rc;
 
 /// So many PEs send to each other directly.

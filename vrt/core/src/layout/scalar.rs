@@ -158,7 +158,7 @@ impl Scalar {
     #[inline(always)]
     pub const fn span(self) -> usize {
         match self.gap() {
-            Some(gap) => self.size() + (gap.end - gap.start),
+            Some(gap) => self.size().saturating_add(gap.end.saturating_sub(gap.start)),
             None => self.size(),
         }
     }

@@ -222,14 +222,14 @@ mod tests {
             given(&[(first, 0x5010), (call, 0x1900), (first, 0x4001), (call, 0x1800)]),
             [(0x4001, 'm'), (0x5010, 'r')]
         );
-        let none: [(&[(&[u8], usize)], &str); 4] = [
-            (&[(ADDRESS[1], 0x4001), (call, 0x1800)], "another argument"),
-            (&[(first, 0x4001), (call, 0x1880)], "another function"),
-            (&[(first, 0x4001), (jump, 0x1800)], "another instruction"),
-            (&[(first, 0x6000), (call, 0x1800)], "no static"),
+        let none = [
+            ([(ADDRESS[1], 0x4001), (call, 0x1800)], "another argument"),
+            ([(first, 0x4001), (call, 0x1880)], "another function"),
+            ([(first, 0x4001), (jump, 0x1800)], "another instruction"),
+            ([(first, 0x6000), (call, 0x1800)], "no static"),
         ];
         for (instructions, what) in none {
-            assert_eq!(given(instructions), [], "{what}");
+            assert_eq!(given(&instructions), [], "{what}");
         }
     }
 
