@@ -37,7 +37,11 @@ const OTHERS: u32 = 3;
 impl What {
     /// A number of ten bits, of each kind of operation and each operator another one.
     fn number(self) -> u32 {
-        const SCALARS: u32 = Scalar::C80 as u32 + 1;
+        #[cfg_attr(
+            not(test),
+            expect(clippy::cast_possible_truncation, reason = "there are few scalars")
+        )]
+        const SCALARS: u32 = Scalar::ALL.len() as u32;
         const OPERATORS: u32 = (Op::Nothing as u32 + 1) * SCALARS;
         const { assert!(OTHERS + OPERATORS <= 1 << 10, "operators have ten bits") };
         match self {
