@@ -27,6 +27,7 @@ const MOST: usize = KINDS.len() + 32;
 pub(crate) struct Timers([Timer; MOST]);
 
 /// A timer, if it is made.
+#[derive(Default)]
 struct Timer {
     is_made: AtomicBool,
     /// The kernel's number.
@@ -44,22 +45,11 @@ struct Timer {
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers([const { Timer::NONE }; MOST])
+        Timers(std::array::from_fn(|_| Timer::default()))
     }
 }
 
 impl Timer {
-    const NONE: Timer = Timer {
-        is_made: AtomicBool::new(false),
-        number: AtomicI32::new(0),
-        signal: AtomicI32::new(0),
-        value: AtomicUsize::new(0),
-        run_off: AtomicU32::new(0),
-        waits: AtomicBool::new(false),
-        missed: AtomicU32::new(0),
-        overrun: AtomicU32::new(0),
-    };
-
     fn is_made(&self) -> bool {
         self.is_made.load(Ordering::Acquire)
     }
