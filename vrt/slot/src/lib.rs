@@ -24,6 +24,7 @@
 //! | `hooks` | `malloc` and its family: whose heap is meant |
 //! | `calls` | the table of the libc calls that are defined in front of libc's |
 //! | `interpose` | what those are made of, and `exit` |
+//! | `signals`, `timers` | signals and timers of ranks that run images |
 //! | `forked` | whether this process is a copy of one with ranks |
 //! | `held` | what a rank holds outside its slot, as numbers in its header |
 //! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |

@@ -1,14 +1,14 @@
 //! The functions of libc's by which programs say what is done about signals, and raise them.
 
 use std::ffi::{c_int, c_long, c_void};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
     Action, Caller, For, Info, bit, by_default, caller, existing, fail, is_handled, is_signal,
     kernel, slot_of_caller, store_set, word_of,
 };
 use crate::interpose::Real;
-use crate::{forked, image_thread};
+use crate::{forked, image_thread, report};
 
 /// Calls libc's own function of a name and type.
 macro_rules! libcs {
@@ -498,6 +498,31 @@ unsafe extern "C-unwind" fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
+/// Linux's `signalfd`: the kernel has none of the signals of a rank.
+unsafe extern "C" fn signalfd(
+    descriptor: c_int,
+    mask: *const libc::sigset_t,
+    flags: c_int,
+) -> c_int {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    let Some(slot) = slot_of_caller() else {
+        return libcs!(
+            c"signalfd",
+            fn(c_int, *const libc::sigset_t, c_int) -> c_int,
+            descriptor,
+            mask,
+            flags
+        );
+    };
+    if !IS_SAID.swap(true, Ordering::Relaxed) {
+        report::say(format_args!(
+            "rank {}: signalfd is not supported (ENOSYS): a rank's signals are not the kernel's; use sigwaitinfo",
+            slot.rank.get()
+        ));
+    }
+    fail(libc::ENOSYS)
+}
+
 /// What is here in the place of libc's functions of these names.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
@@ -519,6 +544,7 @@ pub(crate) fn provided(name: &str) -> Option<*const ()> {
         "pthread_sigqueue" => pthread_sigqueue as *const (),
         "tgkill" => tgkill as *const (),
         "abort" => abort as *const (),
+        "signalfd" => signalfd as *const (),
         "sigprocmask" => sigprocmask as *const (),
         "pthread_sigmask" => pthread_sigmask as *const (),
         "sigpending" => sigpending as *const (),

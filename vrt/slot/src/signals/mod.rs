@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! raise, kill, sigqueue, pthread_kill .. of the rank's own --.
-//! a timer of the rank's (`interval_timers`) ------------------+--> waits, for the rank or a thread of it
+//! a timer of the rank's (`timers`) ---------------------------+--> waits, for the rank or a thread of it
 //! a child of the rank's has changed (`children`) -------------+        |
 //! a child that the rank has forked has sent it ---------------'        | not blocked
 //!                                                                      v

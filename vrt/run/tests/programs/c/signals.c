@@ -846,10 +846,9 @@ static void thread_is_signalled(void) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     came = 0;
     pthread_create(&thread, NULL, sleeps, &result);
-    while (came == 0 || !pthread_equal(handled_by, thread)) {
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
         pthread_kill(thread, SIGUSR1);
-        sleep_ms(20);
-        if (pthread_tryjoin_np(thread, NULL) == 0) break;
+        sleep_ms(10);
     }
     say("sleep ended %d\n", result);
 }
