@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_no_packet_is_not_taken_for_one() {
         let packet = Packet::new(Kind::Help, 1, 2);
-        let mut cell = CellData::default();
+        let mut cell = CellData([0; CELL_PAYLOAD]);
         packet.write_to(&mut cell);
         assert_eq!((Packet::in_cell(&cell).kind, Packet::in_cell(&cell).to), (Kind::Help, 2));
         for kind in Kind::Eager as u8..KINDS as u8 {
