@@ -305,7 +305,10 @@ impl MovingWait {
     fn unpack(self) -> Wait {
         let (at, len) = self.call;
         // SAFETY: `pack` made these from a `&'static str` and a `&'static Location` of this very
-        // program, which lie at the same addresses in all PEs: they were forked from one process.
+        // program. A rank that moves by memory finds them at the same addresses: the PEs of a supervisor were
+        // forked from one process, and processes of a launcher move ranks so only where their programs lie at
+        // the same addresses (`why_no_moves` in `vrt-launch`). One that moves by its state waits for nothing: its
+        // call is empty, and its location null.
         unsafe {
             let call = std::slice::from_raw_parts(at as usize as *const u8, len as usize);
             let site = Site {
