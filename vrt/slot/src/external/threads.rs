@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{owner, register};
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
-use crate::image_thread::{self, InImage};
+use crate::image_thread::{self, Counted, InImage};
 use crate::interpose::Real;
 use crate::{Arena, SlotHeader, SlotId};
 
@@ -28,6 +28,7 @@ struct Begun<R> {
     argument: *mut c_void,
     number: usize,
     slot: u32,
+    counted: Counted,
 }
 
 /// Whose a thread is.
@@ -84,7 +85,13 @@ fn starts_thread<R>(
         register::add(Kind::Unjoined, number, 0, slot);
     }
     let (status, thread) = runtime_heap(|| {
-        let begun = Box::into_raw(Box::new(Begun { start, argument, number, slot }));
+        let begun = Box::into_raw(Box::new(Begun {
+            start,
+            argument,
+            number,
+            slot,
+            counted: Counted::new(),
+        }));
         let (status, thread) = call(run_thread::<R>, begun.cast());
         if status != 0 {
             // SAFETY: no thread has begun, so it is still ours.
@@ -104,7 +111,8 @@ fn starts_thread<R>(
 extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     // SAFETY: `starts_thread` gave this thread its own box.
     let begun = *unsafe { Box::from_raw(begun.cast::<Begun<R>>()) };
-    let Begun { start, argument, number, slot } = begun;
+    // It is counted until its destructors have run.
+    let Begun { start, argument, number, slot, counted: _counted } = begun;
     NUMBER.set(number);
     WHOSE.set(Whose::Rank(slot));
     let _ends = Ends::of(number);
