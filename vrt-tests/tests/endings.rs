@@ -1,12 +1,12 @@
 //! How jobs end: status, message, time, and nothing left behind.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use vrt_tests::job;
-use vrt_tests::running::{Running, cpu_ticks};
+use vrt_tests::running::{Running, cpu_ticks, until};
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
 
@@ -196,17 +196,12 @@ fn more_pes_than_cores_work_with_a_note() {
     assert!(text.contains(&format!("{pes} PEs share")), "{text}");
 }
 
-/// A job of very many PEs: what it takes grows with their number, not with that of pairs of them.
-fn many(pes: &str) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", "120", MISBEHAVE, "nothing", "--pes", pes, "--ranks", pes]);
-    command.stdin(Stdio::null());
-    command
-}
-
+/// What a job takes grows with the number of its PEs, not with that of pairs of them.
 #[test]
 fn hundreds_of_pes_are_soon_there() {
-    let output = many("400").output().unwrap();
+    let mut patient = Command::new("timeout");
+    patient.args(["--kill-after=5", "120", MISBEHAVE, "nothing", "--pes", "400", "--ranks", "400"]);
+    let output = patient.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "all is well\n");
 }
@@ -215,21 +210,20 @@ fn hundreds_of_pes_are_soon_there() {
 #[test]
 fn a_job_is_interrupted_while_it_starts() {
     for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let mut command = many("1000");
-        let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(job.stderr.take().unwrap());
-        let mut text = String::new();
-        // Said before the first PE is there.
-        said.read_line(&mut text).unwrap();
-        assert!(text.contains("1000 PEs share"), "{text}");
-        // SAFETY: our child, `timeout`, which passes it on.
-        unsafe { libc::kill(job.id() as i32, signal) };
-        said.read_to_string(&mut text).unwrap();
+        let mut command = Command::new(MISBEHAVE);
+        command.args(["nothing", "--pes", "1000", "--ranks", "1000"]).stdin(Stdio::null());
+        let job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = job.id();
+        let children = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        // A job may have another child before it has PEs.
+        until("the first PEs", || children().unwrap().split_whitespace().count() > 2);
+        // SAFETY: our child.
+        unsafe { libc::kill(pid as i32, signal) };
+        let output = job.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(text.contains("interrupted by SIG"), "{text}");
-        assert_eq!(job.wait().unwrap().code(), Some(status), "{text}");
-        let mut out = String::new();
-        job.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        assert_eq!(out, "");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     }
 }
 

@@ -62,7 +62,7 @@ unsafe fn unwind(exception: *mut Exception) {
     unsafe {
         let function = match (own, image::base_of_running()) {
             (Some(offset), Some(base)) => {
-                std::mem::transmute::<*const (), Unwind>((base + offset) as *const ())
+                std::mem::transmute::<*const (), Unwind>(base.wrapping_add(offset) as *const ())
             }
             _ => _Unwind_ForcedUnwind,
         };

@@ -11,6 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vrt_load::{Plan, Specific, thread_pointer};
@@ -51,6 +52,10 @@ pub fn at_end(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void
     is_ours
 }
 
+/// The number of the call by which a thread waits for a word.
+const FUTEX: &str = if libc::SYS_futex == 202 { "202" } else { "98" };
+const _: () = assert!(libc::SYS_futex == 202 || libc::SYS_futex == 98);
+
 /// The threads that run in images: their identities and their thread pointers.
 static THREADS: Mutex<Vec<(libc::pthread_t, usize)>> = Mutex::new(Vec::new());
 
@@ -90,6 +95,55 @@ pub(crate) fn identity() -> usize {
 #[inline(never)]
 fn begin_signals(of_thread: *mut ThreadSignals) {
     SIGNALS.set(of_thread);
+}
+
+/// How many threads ranks have started, in images or not, and that have not ended.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// A thread that a rank starts, from the call on by which it does.
+pub(crate) struct Counted(());
+
+impl Counted {
+    pub(crate) fn new() -> Counted {
+        NUMBER.fetch_add(1, Ordering::Relaxed);
+        Counted(())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        NUMBER.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether there are threads of this process that ranks with images have started.
+#[inline]
+pub fn are_there() -> bool {
+    NUMBER.load(Ordering::Relaxed) > 0 && image::program().is_some()
+}
+
+/// Whether one of them does something, or will by itself: it does not wait, without a time limit, for another thread to
+/// wake it. Where the system does not say, none does.
+pub fn act() -> bool {
+    // SAFETY: asks for the number of this thread.
+    let own = unsafe { libc::gettid() }.to_string();
+    runtime_heap(|| {
+        let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+        threads.flatten().filter(|thread| thread.file_name() != *own).any(|thread| {
+            let read = |file: &str| std::fs::read_to_string(thread.path().join(file));
+            // The runtime's own look at the clock all the time.
+            let is_of_rank = read("comm").is_ok_and(|name| !name.starts_with("vrt-"));
+            is_of_rank && read("syscall").is_ok_and(|call| !is_endless_wait(&call))
+        })
+    })
+}
+
+/// Whether a thread waits for a futex without a time limit, by what the system says of the call that it is in.
+fn is_endless_wait(call: &str) -> bool {
+    let mut words = call.split_whitespace();
+    let is_futex = words.next() == Some(FUTEX);
+    // Behind the address, what is to be done, and the value.
+    is_futex && words.nth(3) == Some("0x0")
 }
 
 /// A thread in an image.

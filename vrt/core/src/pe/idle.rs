@@ -24,9 +24,9 @@ use vrt_shm::Sleep;
 
 use crate::cycles;
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run};
-use vrt_slot::foreign;
+use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run, timers};
 use vrt_slot::rank;
+use vrt_slot::{foreign, image_thread};
 
 /// Looks for what comes from this node before somebody looks at the time.
 const LOOKS: u32 = 64;
@@ -53,8 +53,8 @@ const MANY_BACK_OFFS: u32 = 500;
 /// Looks between two such sleeps.
 const SPINS_BETWEEN_BACK_OFFS: u32 = 20;
 const YIELDS_BETWEEN_BACK_OFFS: u32 = 2;
-/// How long a PE sleeps whose ranks wait for locks: nothing rings when the last thread ends that
-/// could have woken them.
+/// How long a PE sleeps whose ranks wait for locks, or have threads: nothing rings when the last thread ends that
+/// could have woken them, or done anything else.
 const LOOK_FOR_THREADS: Duration = Duration::from_secs(1);
 /// How long a PE sleeps that might not be heard ringing.
 const LOOK_UNHEARD: Duration = Duration::from_millis(1);
@@ -323,7 +323,8 @@ impl Pe {
         }
         let waits = self.engine.become_idle(timeout.is_some() || tasks);
         self.look_for_end(waits);
-        let threads = self.engine.has_blocked_ranks().then_some(LOOK_FOR_THREADS);
+        let threads = self.engine.has_blocked_ranks() || image_thread::are_there();
+        let threads = threads.then_some(LOOK_FOR_THREADS);
         let unheard = (!is_heard).then_some(LOOK_UNHEARD);
         let timeout =
             [timeout, self.engine.until_due(), threads, unheard].into_iter().flatten().min();
@@ -384,8 +385,10 @@ impl Core {
         // From now on a rank elsewhere that begins to wait for a lock says so; those that did before
         // are seen.
         block.idle.store(Idleness::Looking as u32, Ordering::SeqCst);
+        let acts = self.threads_act();
         let mut ranks = self.ranks.iter().flatten();
         let outside = awaits
+            || acts
             || ranks.any(|rank| rank.status != Status::Ended && rank.waits_for_outside())
             || self.may_be_unlocked();
         let how = if outside { Idleness::Outside } else { Idleness::Messages };
@@ -395,6 +398,20 @@ impl Core {
             self.wake_all();
         }
         !outside
+    }
+
+    /// Whether threads that ranks have started do something, which may end the job: they have no part in MPI. Looked at
+    /// once in a while; in between it is taken to be so.
+    fn threads_act(&mut self) -> bool {
+        if !image_thread::are_there() {
+            return false;
+        }
+        let now = timers::monotonic();
+        if now < self.next_look_at_threads {
+            return true;
+        }
+        self.next_look_at_threads = now + LOOK_FOR_THREADS.as_nanos() as u64;
+        image_thread::act()
     }
 
     /// Whether a thread may wake a rank that waits for a lock, here or in another PE of the node.

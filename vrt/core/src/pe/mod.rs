@@ -232,6 +232,8 @@ pub struct Core {
     pub(crate) calls_without_turn: u32,
     /// Times it has slept since something happened, where other nodes cannot wake it.
     back_offs: u32,
+    /// When it is looked again what threads of ranks do, in nanoseconds.
+    next_look_at_threads: u64,
     tokio_turn: u64,
     /// Ranks whose stacks have their guards in this process.
     guarded: Vec<bool>,
@@ -374,6 +376,7 @@ impl Pe {
             resumes: 0,
             calls_without_turn: 0,
             back_offs: 0,
+            next_look_at_threads: 0,
             termination: termination::Termination::default(),
             tokio_turn: 0,
             guarded: vec![false; shared.ranks()],

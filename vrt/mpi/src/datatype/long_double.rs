@@ -2,6 +2,15 @@
 //! IEEE 754's binary128 (MPI-4.1 section 14.5.2). Both have an exponent of 15 bits with the same bias; of the
 //! fraction the x87 has 63 bits and shows the 1 in front of them, binary128 has 112 and does not.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        reason = "the parts of a number's bits are cut out of it"
+    )
+)]
+
 /// Bytes of either.
 pub(super) const LEN: usize = 16;
 

@@ -32,7 +32,7 @@ use crate::communicator::Comm;
 use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
-use crate::numbers::{self, Whole};
+use crate::numbers::Whole;
 
 functions! {
     MPI_Win_create / MPI_Win_create_c(

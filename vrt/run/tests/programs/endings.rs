@@ -89,3 +89,22 @@ fn the_balancer_says_what_it_did() {
         assert!(job.err.contains("load balancing: random"), "{job}");
     }
 }
+
+/// Threads have no part in MPI, which is said when one calls it; until then there is no deadlock.
+#[test]
+fn a_thread_that_calls_late_is_told() {
+    for place in [STILL, ON_ONE_PE] {
+        let job = in_place(place, "late_thread", |_| ());
+        assert!(!matches!(job.status, Some(0 | 124)), "{job}");
+        assert!(job.err.contains("MPI_Send was called by a thread"), "{job}");
+        assert!(!job.err.contains("deadlock"), "{job}");
+    }
+}
+
+/// A thread that waits for others is no help.
+#[test]
+fn a_thread_that_waits_for_ever_leaves_a_deadlock() {
+    let job = in_place(STILL, "waiting_thread", |_| ());
+    assert_eq!(job.status, Some(70), "{job}");
+    assert!(job.err.contains("deadlock: every rank waits"), "{job}");
+}

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{owner, register};
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
-use crate::image_thread::{self, InImage};
+use crate::image_thread::{self, Counted, InImage};
 use crate::interpose::Real;
 use crate::signals::{self, ThreadSignals};
 use crate::{Arena, SlotHeader, SlotId};
@@ -31,6 +31,7 @@ struct Begun<R> {
     slot: u32,
     /// Its signals, where ranks have their own.
     signals: *mut ThreadSignals,
+    counted: Counted,
 }
 
 /// Whose a thread is.
@@ -88,8 +89,14 @@ fn starts_thread<R>(
     }
     let of_thread = signals::thread_is_made();
     let (status, thread) = runtime_heap(|| {
-        let begun =
-            Box::into_raw(Box::new(Begun { start, argument, number, slot, signals: of_thread }));
+        let begun = Box::into_raw(Box::new(Begun {
+            start,
+            argument,
+            number,
+            slot,
+            signals: of_thread,
+            counted: Counted::new(),
+        }));
         let (status, thread) = call(run_thread::<R>, begun.cast());
         if status != 0 {
             // SAFETY: no thread has begun, so it is still ours.
@@ -111,7 +118,8 @@ fn starts_thread<R>(
 extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     // SAFETY: `starts_thread` gave this thread its own box.
     let begun = *unsafe { Box::from_raw(begun.cast::<Begun<R>>()) };
-    let Begun { start, argument, number, slot, signals: of_thread } = begun;
+    // It is counted until its destructors have run.
+    let Begun { start, argument, number, slot, signals: of_thread, counted: _counted } = begun;
     NUMBER.set(number);
     WHOSE.set(Whose::Rank(slot));
     let _ends = Ends::of(number);

@@ -2,6 +2,7 @@
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,23 @@ static void wait_for(const char *name) {
 }
 static void touch_gone(void) { touch("gone"); }
 
+static int nobody_sends(void) {
+    int none;
+    return MPI_Recv(&none, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+static void *calls_late(void *argument) {
+    usleep(300000);
+    MPI_Send(&rank, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+    return argument;
+}
+static void *waits_for_ever(void *argument) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    for (;;) pthread_cond_wait(&never, &mutex);
+    return argument;
+}
+
 int main(int argc, char **argv) {
     const char *what = argv[1];
     begin(&argc, &argv);
@@ -21,6 +39,12 @@ int main(int argc, char **argv) {
     if (strcmp(what, "without_finalize") == 0) {
         if (rank == 1) return 6;
         for (;;) MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (strstr(what, "thread")) {
+        void *(*run)(void *) = strcmp(what, "late_thread") == 0 ? calls_late : waits_for_ever;
+        pthread_t made;
+        if (rank == 1) CHECK(pthread_create(&made, NULL, run, NULL) == 0);
+        return nobody_sends();
     }
     if (strcmp(what, "well") == 0) return finish("endings");
     MPI_Finalize();
