@@ -62,8 +62,8 @@ pub struct PeTrace {
     /// Seconds for which it has waited for a core, because something else ran there.
     pub preempted: f64,
     /// Nanoseconds of a cycle of its counter.
-    cycle: f64,
-    machine: String,
+    pub(crate) cycle: f64,
+    pub(crate) machine: String,
 }
 
 /// Something that has happened.
