@@ -18,6 +18,7 @@ mod messages;
 mod misbehave;
 mod one_sided;
 mod own_library;
+mod public_issues;
 mod stencil;
 mod surroundings;
 mod sweep;
