@@ -664,17 +664,16 @@ static void both_neighbours_the_same(void) {
                     out[i] = 10 * me + i;
                     in[i] = -1;
                 }
-                if (way == 0) IN_FORM(Neighbor_alltoall, Ineighbor_alltoall, out, 1, MPI_INT, in, 1,
-                                      MPI_INT, cart);
+                if (way == 0) {
+                    IN_FORM(Neighbor_alltoall, Ineighbor_alltoall, out, 1, MPI_INT, in, 1, MPI_INT, cart);
+                }
                 if (way == 1) {
                     IN_FORM(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, places, MPI_INT, in,
-                            counts, places,
-                            MPI_INT, cart);
+                            counts, places, MPI_INT, cart);
                 }
                 if (way == 2) {
                     IN_FORM(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, bytes, types, in,
-                            counts, bytes,
-                            types, cart);
+                            counts, bytes, types, cart);
                 }
                 for (int i = 0; i < 4; i++) CHECK(in[i] == 10 * neighbours[i] + (i ^ 1));
             }
@@ -900,6 +899,26 @@ static void order_of_merging(void) {
     MPI_Group_free(&theirs);
     MPI_Comm_free(&again);
     MPI_Comm_free(&inter);
+}
+
+/* Communicators that are made of groups alone are like those that have them. */
+static void made_of_groups(void) {
+    MPI_Comm likes[] = {MPI_COMM_SELF, all};
+    for (int i = 0; i < 2; i++) {
+        MPI_Group group;
+        MPI_Comm comm;
+        int result = -1, sum = -1, one = 1, many = -1;
+        MPI_Comm_group(likes[i], &group);
+        CHECK(MPI_Comm_create_from_group(group, "made of groups", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm)
+              == MPI_SUCCESS);
+        MPI_Comm_compare(comm, likes[i], &result);
+        CHECK(result == MPI_CONGRUENT);
+        MPI_Comm_size(comm, &many);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+        CHECK(sum == many);
+        MPI_Group_free(&group);
+        MPI_Comm_free(&comm);
+    }
 }
 
 static void sessions_and_groups(void) {
@@ -1261,9 +1280,11 @@ static void errors_in_statuses(void) {
             MPI_Send(out, 1, MPI_INT, rank, 2, all);
             int code = MPI_SUCCESS;
             statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = MPI_ERR_OTHER;
-            if (tested) for (flag = 0; !flag && code == MPI_SUCCESS;) code = MPI_Testall(2, requests,
-                                                                                         &flag, statuses);
-            else code = MPI_Waitall(2, requests, statuses);
+            if (tested) {
+                for (flag = 0; !flag && code == MPI_SUCCESS;) code = MPI_Testall(2, requests, &flag, statuses);
+            } else {
+                code = MPI_Waitall(2, requests, statuses);
+            }
             CHECK(class_of(code) == MPI_ERR_IN_STATUS);
             CHECK(class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE);
             CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS || class_of(statuses[1].MPI_ERROR) == MPI_ERR_PENDING);
@@ -1465,6 +1486,59 @@ static void buffered_and_persistent(void) {
     MPI_Request_free(&request);
     MPI_Buffer_detach(&back, &length);
     CHECK(back == space && length == sizeof space);
+}
+
+/* Longer than what a library has room for inside; of a type with gaps. */
+static void large_replacements(void) {
+    enum { COUNT = 20000 };
+    static double data[2 * COUNT];
+    MPI_Datatype second;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Type_vector(COUNT, 1, 2, MPI_DOUBLE, &second);
+    MPI_Type_commit(&second);
+    for (int way = 0; way < 4; way++) {
+        int gaps = way % 2, count = gaps ? 1 : COUNT, got = -1, bad = 0;
+        MPI_Datatype type = gaps ? second : MPI_DOUBLE;
+        for (int i = 0; i < 2 * COUNT; i++) data[i] = 1e6 * rank + i;
+        if (way < 2) {
+            MPI_Sendrecv_replace(data, count, type, next_rank(), way, previous_rank(), way, all, &status);
+        } else {
+            MPI_Isendrecv_replace(data, count, type, next_rank(), way, previous_rank(), way, all, &request);
+            MPI_Wait(&request, &status);
+        }
+        MPI_Get_count(&status, type, &got);
+        CHECK(got == count && status.MPI_SOURCE == previous_rank());
+        for (int i = 0; i < 2 * COUNT; i++) {
+            int moved = gaps ? i % 2 == 0 : i < COUNT;
+            bad += data[i] != 1e6 * (moved ? previous_rank() : rank) + i;
+        }
+        CHECK(bad == 0);
+    }
+    MPI_Type_free(&second);
+}
+
+/* Buffers that grow by themselves, of the rank and of a communicator. */
+static void automatic_buffers(void) {
+    void *back = NULL;
+    int length = -1, out = rank, in = -1;
+    MPI_Comm comm;
+    MPI_Comm_dup(all, &comm);
+    MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
+    CHECK(MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0) == MPI_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm used = i ? comm : all;
+        MPI_Bsend(&out, 1, MPI_INT, next_rank(), 12, used);
+        MPI_Recv(&in, 1, MPI_INT, previous_rank(), 12, used, MPI_STATUS_IGNORE);
+        CHECK(in == previous_rank());
+    }
+    MPI_Comm_flush_buffer(comm);
+    MPI_Comm_detach_buffer(comm, &back, &length);
+    CHECK(back == MPI_BUFFER_AUTOMATIC);
+    back = NULL;
+    MPI_Buffer_detach(&back, &length);
+    CHECK(back == MPI_BUFFER_AUTOMATIC);
+    MPI_Comm_free(&comm);
 }
 
 static void synchronous_and_matched(void) {
@@ -1672,8 +1746,8 @@ static void arrays_dealt_out(void) {
     MPI_Aint none[1];
     MPI_Datatype inner[1];
     MPI_Type_get_contents(type, 12, 0, 1, contents, none, inner);
-
-            CHECK(contents[0] == size && contents[1] == rank && contents[2] == 2 && contents[3] == 6 && contents[4] == 8);
+    CHECK(contents[0] == size && contents[1] == rank && contents[2] == 2);
+    CHECK(contents[3] == 6 && contents[4] == 8);
     CHECK(contents[5] == MPI_DISTRIBUTE_CYCLIC && contents[9] == size && contents[11] == MPI_ORDER_C);
 
     int *cells, from[48];
@@ -1865,6 +1939,34 @@ static void pairs_of_value_and_index(void) {
     CHECK(in.value == 0 && in.index == 0);
     MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
     CHECK(combiner == MPI_COMBINER_VALUE_INDEX);
+}
+
+/* Types by the digits and the range that they have to have; their numbers in Fortran. */
+static void types_by_precision(void) {
+    struct { int digits, range, bytes; } asked[] = {
+        {6, 37, 4}, {MPI_UNDEFINED, 37, 4}, {6, 38, 8}, {7, 10, 8}, {15, 307, 8},
+    };
+    for (int i = 0; i < LENGTH(asked); i++) {
+        MPI_Datatype real, pair;
+        int bytes = -1, combiner = -1, integers = -1, addresses = -1, types = -1, contents[2] = {-1, -1};
+        MPI_Aint none[1];
+        MPI_Datatype inner[1];
+        CHECK(MPI_Type_create_f90_real(asked[i].digits, asked[i].range, &real) == MPI_SUCCESS);
+        CHECK(MPI_Type_create_f90_complex(asked[i].digits, asked[i].range, &pair) == MPI_SUCCESS);
+        MPI_Type_size(real, &bytes);
+        CHECK(bytes == asked[i].bytes);
+        MPI_Type_size(pair, &bytes);
+        CHECK(bytes == 2 * asked[i].bytes);
+        MPI_Type_get_envelope(real, &integers, &addresses, &types, &combiner);
+        CHECK(integers == 2 && addresses == 0 && types == 0 && combiner == MPI_COMBINER_F90_REAL);
+        MPI_Type_get_contents(real, 2, 0, 0, contents, none, inner);
+        CHECK(contents[0] == asked[i].digits && contents[1] == asked[i].range);
+        CHECK(MPI_Type_fromint(MPI_Type_toint(real)) == real && MPI_Type_fromint(MPI_Type_toint(pair)) == pair);
+        double one = 1, sum = -1;
+        if (asked[i].bytes == 8) {
+            CHECK(MPI_Allreduce(&one, &sum, 1, real, MPI_SUM, all) == MPI_SUCCESS && sum == size);
+        }
+    }
 }
 
 static void addresses(void) {
@@ -2356,6 +2458,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(parts_of_self),
     CASE(order_of_merging),
     CASE(sessions_and_groups),
+    CASE(made_of_groups),
     CASE(attributes_of_a_copy),
     CASE(attributes_of_named_types),
     CASE(lengths_of_hints),
@@ -2374,6 +2477,8 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(counts_of_elements),
     CASE(elements_of_pair_types),
     CASE(buffered_and_persistent),
+    CASE(large_replacements),
+    CASE(automatic_buffers),
     CASE(synchronous_and_matched),
     CASE(from_anybody_with_any_tag),
     CASE(freed_receives),
@@ -2391,6 +2496,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(external_representation),
     CASE(external_longs),
     CASE(pairs_of_value_and_index),
+    CASE(types_by_precision),
     CASE(addresses),
     CASE(accumulate_derived),
     CASE(epochs_with_nobody),
