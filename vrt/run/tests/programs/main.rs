@@ -22,6 +22,7 @@ mod messages;
 mod misbehave;
 mod one_sided;
 mod own_library;
+mod public_issues;
 mod random;
 mod signals;
 mod stencil;
