@@ -280,8 +280,7 @@ mod tests {
         for name in NAMES {
             assert_eq!(places_of(&svg, name).len(), 1, "{name}");
         }
-        for number in 0..2 {
-            let RGBColor(r, g, b) = COLOURS[number];
+        for RGBColor(r, g, b) in &COLOURS[..2] {
             let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
             // Three bars, and what they mean.
             assert_eq!(svg.matches(&fill).count(), 4, "{fill}");
