@@ -794,6 +794,19 @@ static void keys_of_split_type(void) {
     CHECK(some == MPI_COMM_NULL);
 }
 
+static void split_type_of_intercommunicator(void) {
+    MPI_Comm inter = halves(), part = MPI_COMM_NULL;
+    if (inter == MPI_COMM_NULL) return;
+    CHECK(MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &part) == MPI_SUCCESS);
+    if (part != MPI_COMM_NULL) {
+        int between = 0;
+        MPI_Comm_test_inter(part, &between);
+        CHECK(between);
+        MPI_Comm_free(&part);
+    }
+    MPI_Comm_free(&inter);
+}
+
 /* Communicators of groups that do not overlap, made by one call; of groups in another order. */
 static void groups_apart(void) {
     int ranks[MOST], many = 0, me = -1, first = -1;
@@ -899,6 +912,33 @@ static void order_of_merging(void) {
     MPI_Group_free(&theirs);
     MPI_Comm_free(&again);
     MPI_Comm_free(&inter);
+}
+
+/* Hints of a communicator are not those of its duplicates. */
+static void hints_of_a_copy(void) {
+    MPI_Info info, got;
+    MPI_Comm comm, copies[2];
+    char value[8] = "";
+    int length = sizeof value, flag = -1;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Comm_dup_with_info(all, info, &comm);
+    MPI_Comm_get_info(comm, &got);
+    MPI_Info_get_string(got, "mpi_assert_no_any_tag", &length, value, &flag);
+    int known = flag && strcmp(value, "true") == 0;
+    MPI_Info_free(&got);
+    MPI_Comm_dup(comm, &copies[0]);
+    MPI_Comm_split(comm, 0, rank, &copies[1]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_get_info(copies[i], &got);
+        length = sizeof value;
+        MPI_Info_get_string(got, "mpi_assert_no_any_tag", &length, value, &flag);
+        CHECK(!flag || strcmp(value, "true") != 0 || !known);
+        MPI_Info_free(&got);
+        MPI_Comm_free(&copies[i]);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Info_free(&info);
 }
 
 /* Communicators that are made of groups alone are like those that have them. */
@@ -1322,6 +1362,24 @@ static void error_field_stays(void) {
     CHECK(status.MPI_ERROR == 77);
     MPI_Iprobe(MPI_PROC_NULL, 0, all, &flag, &status);
     CHECK(flag && status.MPI_ERROR == 77);
+}
+
+/* Where all goes well, the error fields of several statuses stay as well. */
+static void error_fields_stay(void) {
+    for (int way = 0; way < 4; way++) {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        int in = -1, out = 3, flag = 0, count = 0, indices[2];
+        MPI_Irecv(&in, 1, MPI_INT, rank, 1, all, &requests[0]);
+        MPI_Isend(&out, 1, MPI_INT, rank, 1, all, &requests[1]);
+        statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = 77;
+        if (way == 0) MPI_Waitall(2, requests, statuses);
+        if (way == 1) while (!flag) MPI_Testall(2, requests, &flag, statuses);
+        if (way == 2) MPI_Waitsome(2, requests, &count, indices, statuses);
+        if (way == 3) while (count == 0) MPI_Testsome(2, requests, &count, indices, statuses);
+        CHECK(statuses[0].MPI_ERROR == 77 && statuses[1].MPI_ERROR == 77);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
 }
 
 static void cancelled_sends(void) {
@@ -1758,7 +1816,7 @@ static void arrays_dealt_out(void) {
         from[i] = i;
     }
     MPI_Win_fence(0, win);
-    if (bytes > 0) MPI_Accumulate(from, 1, type, 0, 0, 1, type, MPI_SUM, win);
+    MPI_Accumulate(from, 1, type, 0, 0, 1, type, MPI_SUM, win);
     MPI_Win_fence(0, win);
     int bad = 0;
     for (int i = 0; i < 48; i++) bad += cells[i] != (rank == 0 ? 1000 + i : 1000);
@@ -1782,6 +1840,11 @@ static void envelopes(void) {
     MPI_Type_create_hindexed_block_c(3, 2, at_c, MPI_INT, &type);
     MPI_Type_get_envelope_c(type, &wide[0], &wide[1], &wide[2], &wide[3], &combiner);
     CHECK(wide[0] == 0 && wide[1] == 0 && wide[2] == 2 + 3 && wide[3] == 1);
+    MPI_Type_free(&type);
+    MPI_Type_create_resized_c(MPI_INT, 0, 12, &type);
+    MPI_Type_get_envelope_c(type, &wide[0], &wide[1], &wide[2], &wide[3], &combiner);
+    CHECK(wide[0] == 0 && wide[1] == 0 && wide[2] == 2 && wide[3] == 1 && combiner == MPI_COMBINER_RESIZED);
+    CHECK(class_of(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner)) == MPI_ERR_TYPE);
     MPI_Type_free(&type);
     /* More room than there are contents, with garbage in it. */
     MPI_Aint at[] = {8, 0, 40}, places[8];
@@ -2252,6 +2315,34 @@ static void windows_without_memory(void) {
     MPI_Win_free(&win);
 }
 
+/* Types without elements. */
+static void accumulate_of_nothing(void) {
+    int *cells, one = 1, got = -1;
+    MPI_Win win;
+    MPI_Datatype empty;
+    MPI_Request request;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, all, &cells, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    cells[0] = 7;
+    MPI_Barrier(all);
+    MPI_Win_lock_all(0, win);
+    CHECK(MPI_Put(&one, 1, empty, next_rank(), 0, 1, empty, win) == MPI_SUCCESS);
+    CHECK(MPI_Get(&got, 1, empty, next_rank(), 0, 1, empty, win) == MPI_SUCCESS);
+    CHECK(MPI_Accumulate(&one, 1, empty, next_rank(), 0, 1, empty, MPI_REPLACE, win) == MPI_SUCCESS);
+    CHECK(MPI_Accumulate(&one, 1, empty, next_rank(), 0, 1, empty, MPI_SUM, win) == MPI_SUCCESS);
+    CHECK(MPI_Accumulate(&one, 0, MPI_INT, next_rank(), 0, 1, empty, MPI_SUM, win) == MPI_SUCCESS);
+    CHECK(MPI_Get_accumulate(&one, 1, empty, &got, 1, empty, next_rank(), 0, 1, empty, MPI_SUM, win) == MPI_SUCCESS);
+    CHECK(MPI_Raccumulate(&one, 1, empty, next_rank(), 0, 1, empty, MPI_SUM, win, &request) == MPI_SUCCESS);
+    finish_request(&request);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(all);
+    CHECK(cells[0] == 7 && got == -1);
+    MPI_Win_free(&win);
+    MPI_Type_free(&empty);
+}
+
 static void post_and_test(void) {
     int cells[2] = {-1, -1}, out = 10 * rank, flag = 0, from = previous_rank(), to = next_rank();
     MPI_Win win;
@@ -2453,10 +2544,12 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(ties_of_split),
     CASE(split_without_the_first),
     CASE(keys_of_split_type),
+    CASE(split_type_of_intercommunicator),
     CASE(groups_apart),
     CASE(many_at_once),
     CASE(parts_of_self),
     CASE(order_of_merging),
+    CASE(hints_of_a_copy),
     CASE(sessions_and_groups),
     CASE(made_of_groups),
     CASE(attributes_of_a_copy),
@@ -2471,6 +2564,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(some_of_the_requests),
     CASE(errors_in_statuses),
     CASE(error_field_stays),
+    CASE(error_fields_stay),
     CASE(cancelled_sends),
     CASE(cancelled_receives),
     CASE(errors_of_generalized_requests),
@@ -2508,6 +2602,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     CASE(wrong_ranks_of_windows),
     CASE(attributes_of_windows),
     CASE(windows_without_memory),
+    CASE(accumulate_of_nothing),
     CASE(post_and_test),
     CASE(objects_after_moves),
     CASE(moved_while_waiting),
