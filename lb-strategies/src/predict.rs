@@ -350,7 +350,7 @@ mod tests {
             |name, key, value| create(name, &[(key, value)]).expect_err("bad").to_string();
         assert_eq!(
             refusal("lest", "n", "1"),
-            "no load predictor `lest`; predictors: last, mean, median, linear"
+            "no load predictor `lest`; predictors: last, mean, median, linear; did you mean `last`?"
         );
         assert_eq!(
             refusal("mean", "n", "0"),

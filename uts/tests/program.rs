@@ -54,7 +54,7 @@ fn small_trees_sequentially() {
 
 #[test]
 fn small_trees_on_1_rank() {
-    small_trees_with("--pes 2 --ranks 1");
+    small_trees_with("--pes 1 --ranks 1");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn hundreds_of_pes_are_soon_there() {
 #[test]
 fn a_job_is_interrupted_while_it_starts() {
     for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let mut command = Command::new(MISBEHAVE);
+        let mut command = job::unlimited(MISBEHAVE);
         command.args(["nothing", "--pes", "1000", "--ranks", "1000"]).stdin(Stdio::null());
         let job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = job.id();

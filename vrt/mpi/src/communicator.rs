@@ -310,7 +310,7 @@ fn with_what_comes_along(
 ) -> Outcome<Comm> {
     let mut made = Comm::new(engine);
     made.errhandler.replace(comm.errhandler.borrow().clone());
-    made.info.replace(info.unwrap_or_else(|| comm.info.borrow().clone()));
+    made.info.replace(info.unwrap_or_default());
     made.weights = comm.weights.clone();
     made.graph = comm.graph.clone();
     made.attributes = comm.attributes.copied(call.process, handle.0)?;
@@ -374,7 +374,7 @@ unsafe fn idup_by(
         let engine = duplicate(Rc::clone(&comm), site).await?;
         let mut made = Comm::new(engine);
         made.errhandler.replace(comm.errhandler.borrow().clone());
-        made.info.replace(info.unwrap_or_else(|| comm.info.borrow().clone()));
+        made.info.replace(info.unwrap_or_default());
         made.weights = comm.weights.clone();
         made.graph = comm.graph.clone();
         made.attributes = attributes;

@@ -13,11 +13,14 @@ pub(crate) trait Whole: Copy {
     fn wide(self) -> i64;
     /// Of the widest; `None` where it does not fit.
     fn narrow(value: i64) -> Option<Self>;
+    /// Whether it is an `MPI_Count`, as the numbers of functions in their large form are.
+    const IS_COUNT: bool;
 }
 
 macro_rules! whole {
-    ($($ty:ty),*) => {$(
+    ($($ty:ty: $is_count:literal),*) => {$(
         impl Whole for $ty {
+            const IS_COUNT: bool = $is_count;
             #[inline(always)]
             fn wide(self) -> i64 {
                 self as i64
@@ -29,7 +32,7 @@ macro_rules! whole {
         }
     )*};
 }
-whole!(c_int, i64, isize);
+whole!(c_int: false, i64: true, isize: false);
 
 /// A count, which is not negative.
 ///

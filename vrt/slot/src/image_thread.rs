@@ -101,16 +101,16 @@ fn begin_signals(of_thread: *mut ThreadSignals) {
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// A thread that a rank starts, from the call on by which it does.
-pub(crate) struct Counted(());
+pub(crate) struct CountedThread(());
 
-impl Counted {
-    pub(crate) fn new() -> Counted {
+impl CountedThread {
+    pub(crate) fn new() -> CountedThread {
         NUMBER.fetch_add(1, Ordering::Relaxed);
-        Counted(())
+        CountedThread(())
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedThread {
     fn drop(&mut self) {
         NUMBER.fetch_sub(1, Ordering::Relaxed);
     }

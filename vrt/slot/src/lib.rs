@@ -52,6 +52,7 @@ compile_error!(
      memory between processes as Linux does, and knows the registers of these processors"
 );
 
+mod accounts;
 pub mod allocator;
 pub mod answers;
 mod backing;

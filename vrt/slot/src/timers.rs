@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use crate::external::{ends, holds};
+use crate::accounts::{ends, holds};
 use crate::held::Kind;
 use crate::interpose::Real;
 use crate::signals::kernel::{self, Bears};

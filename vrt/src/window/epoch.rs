@@ -20,7 +20,7 @@ use vrt_core::comm::handle::CommunicatorHandle;
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Mode, Outbound, Room};
 use vrt_core::rma::control::LockKind;
-use vrt_core::rma::epoch::{Epoch, Step};
+use vrt_core::rma::epoch::{Epoch, EpochCall};
 use vrt_core::rma::remote;
 
 pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
@@ -71,7 +71,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn fence(&self) {
         let site = site!("fence");
-        self.expect_epoch(Step::Fence, site);
+        self.expect_epoch(EpochCall::Fence, site);
         block_on_at(barrier(&self.comm, site), site);
         self.epoch.set(Epoch::Fence);
     }
@@ -85,7 +85,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn fence_async(&self) -> impl Future<Output = ()> {
         let site = site!("fence_async");
         async move {
-            self.expect_epoch(Step::Fence, site);
+            self.expect_epoch(EpochCall::Fence, site);
             let comm = self.comm.clone();
             background(async move { barrier(&comm, site).await }).await;
             self.epoch.set(Epoch::Fence);
@@ -130,7 +130,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn start(&self, group: &dyn Group) {
         let site = site!("start");
-        self.expect_epoch(Step::Start, site);
+        self.expect_epoch(EpochCall::Start, site);
         let ranks = self.ranks_of(group, site);
         block_on_at(hear(&self.comm, &ranks, POSTED, site), site);
         fence(Ordering::SeqCst);
@@ -145,7 +145,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn complete(&self) {
         let site = site!("complete");
-        self.expect_epoch(Step::Complete, site);
+        self.expect_epoch(EpochCall::Complete, site);
         self.epoch.set(Epoch::None);
         let ranks = std::mem::take(&mut *self.accessed.borrow_mut());
         fence(Ordering::SeqCst);
@@ -188,7 +188,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
-        self.expect_epoch(Step::Lock, site);
+        self.expect_epoch(EpochCall::Lock, site);
         self.comm.job_rank(rank).or_refuse(site!(""));
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
@@ -228,7 +228,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock_all(&self) {
         let site = site!("lock_all");
-        self.expect_epoch(Step::LockAll, site);
+        self.expect_epoch(EpochCall::LockAll, site);
         let acquire = async {
             for rank in 0..self.comm.size {
                 self.acquire(LockKind::Shared, rank, site).await;
@@ -245,7 +245,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn unlock_all(&self) {
         let site = site!("unlock_all");
-        self.expect_epoch(Step::UnlockAll, site);
+        self.expect_epoch(EpochCall::UnlockAll, site);
         self.epoch.set(Epoch::None);
         fence(Ordering::SeqCst);
         (0..self.comm.size).for_each(|rank| self.release(rank, site));
@@ -260,7 +260,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn flush(&self, rank: Rank) {
         let site = site!("flush");
         self.comm.job_rank(rank).or_refuse(site);
-        self.expect_epoch(Step::Flush, site);
+        self.expect_epoch(EpochCall::Flush, site);
         self.expect_access(rank, site);
         fence(Ordering::SeqCst);
         self.turns.count();
@@ -272,7 +272,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// When none is.
     #[track_caller]
     pub fn flush_all(&self) {
-        self.expect_epoch(Step::Flush, site!("flush_all"));
+        self.expect_epoch(EpochCall::Flush, site!("flush_all"));
         fence(Ordering::SeqCst);
         self.turns.count();
     }
@@ -326,7 +326,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         group.members().iter().map(place).collect()
     }
 
-    fn expect_epoch(&self, step: Step, site: Site) {
+    fn expect_epoch(&self, step: EpochCall, site: Site) {
         if let Err(error) = self.epoch.get().expect(step) {
             self.refuse(&error.to_string(), site);
         }

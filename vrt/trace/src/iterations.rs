@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn a_check_behind_the_last_operation_is_no_load() {
         let mut trace = even();
-        let idle = What::Idle { nanoseconds: (400 * MS) as f64 };
-        trace.records[0].events.push(ran(0, 100, 500));
-        trace.records[1].events.push(Timed { at: 500 * MS, what: idle });
+        let idle = What::Idle { nanoseconds: (1900 * MS) as f64 };
+        trace.records[0].events.push(ran(0, 100, 2000));
+        trace.records[1].events.push(Timed { at: 2000 * MS, what: idle });
         assert_eq!(faults(&trace), []);
         // One that tells the others what has come of it.
         let mut told = trace.clone();
         for rank in 0..4 {
-            told.records[rank as usize / 2].events.push(collective(rank, 500));
+            told.records[rank as usize / 2].events.push(collective(rank, 2000));
         }
         assert_eq!(faults(&told), []);
         let it = Iterations::of(&told);
@@ -220,10 +220,10 @@ mod tests {
         assert!((it.seconds - 0.1).abs() < 1e-9 && it.idle < 1e-9, "{it:?}");
         // In the midst of the iterations it is load.
         for event in &mut trace.records.iter_mut().flat_map(|it| &mut it.events).rev().take(1) {
-            event.at = 500 * MS;
+            event.at = 2000 * MS;
         }
         for rank in 0..4 {
-            for at in [501, 502, 503, 504] {
+            for at in [2001, 2002, 2003, 2004] {
                 trace.records[rank as usize / 2].events.push(ran(rank, at - 1, at));
                 trace.records[rank as usize / 2].events.push(collective(rank, at));
             }
@@ -239,13 +239,13 @@ mod tests {
     fn a_region_that_verifies_is_no_load_wherever_it_is() {
         let mut trace = even();
         for event in trace.records.iter_mut().flat_map(|it| &mut it.events) {
-            event.at += 400 * MS;
+            event.at += 1900 * MS;
         }
         let begins = Timed { at: 0, what: What::RegionBegins { rank: 3, name: 1 } };
-        let ends = Timed { at: 400 * MS, what: What::RegionEnds { rank: 3 } };
-        let idle = Timed { at: 400 * MS, what: What::Idle { nanoseconds: (400 * MS) as f64 } };
+        let ends = Timed { at: 1900 * MS, what: What::RegionEnds { rank: 3 } };
+        let idle = Timed { at: 1900 * MS, what: What::Idle { nanoseconds: (1900 * MS) as f64 } };
         trace.records[0].events.insert(0, idle);
-        trace.records[1].events.splice(0..0, [begins, ran(3, 0, 400), ends]);
+        trace.records[1].events.splice(0..0, [begins, ran(3, 0, 1900), ends]);
         assert_eq!(faults(&trace), []);
         trace.names[1] = "solve".to_owned();
         assert!(matches!(faults(&trace)[..], [Advice::Giant { rank: 3, .. }]));

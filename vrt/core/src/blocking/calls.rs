@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
 use crate::blocking::futex::{self, clock, futex, nanoseconds};
-use crate::blocking::suspend::{Ended, FAR, may_suspend, sleep_until, wait_for};
+use crate::blocking::suspend::{FAR, WaitEnd, may_suspend, sleep_until, wait_for};
 use crate::pe;
 use vrt_slot::external::system_calls::by_number;
 use vrt_slot::external::threads::lets_go_of;
@@ -163,8 +163,8 @@ fn sleep_for(call: &'static str, length: u64) -> u64 {
         return 0;
     }
     match wait_for(call, 0, Some(until), FAR, || false) {
-        Ended::Signal => until.saturating_sub(pe::monotonic()).max(1),
-        Ended::Over | Ended::Late => 0,
+        WaitEnd::Signal => until.saturating_sub(pe::monotonic()).max(1),
+        WaitEnd::Over | WaitEnd::Late => 0,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::blocking::calls::{length, libcs, past_others_signals, to_milliseconds, with_mask};
-use crate::blocking::suspend::{Ended, FAR, wait_for};
+use crate::blocking::suspend::{FAR, WaitEnd, wait_for};
 use crate::pe;
 use vrt_slot::external::processes;
 use vrt_slot::interpose::{InFront, Real};
@@ -50,7 +50,7 @@ pub(super) fn in_front() -> &'static [InFront] {
 
 /// Waits until a handler has run.
 fn wait_for_handler(call: &'static str) -> c_int {
-    while wait_for(call, 0, None, FAR, || false) != Ended::Signal {}
+    while wait_for(call, 0, None, FAR, || false) != WaitEnd::Signal {}
     signals::fail(libc::EINTR)
 }
 
@@ -118,9 +118,9 @@ unsafe fn take(
             return Ok(signal);
         }
         match wait_for(call, set, deadline, FAR, || signals::is_waiting(set)) {
-            Ended::Over => {}
-            Ended::Late => return Err(libc::EAGAIN),
-            Ended::Signal => return Err(libc::EINTR),
+            WaitEnd::Over => {}
+            WaitEnd::Late => return Err(libc::EAGAIN),
+            WaitEnd::Signal => return Err(libc::EINTR),
         }
     }
 }
@@ -243,7 +243,7 @@ impl Children {
                 found.is_some()
             });
             let now = signals::counts().unwrap_or_default().interrupting;
-            if ended == Ended::Signal && now != before {
+            if ended == WaitEnd::Signal && now != before {
                 return Err(libc::EINTR);
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn suspend_until(
 
 /// What has ended a wait that a signal may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum WaitEnd {
     /// What it was for is there.
     Over,
     /// The time has passed.
@@ -77,7 +77,7 @@ pub(super) fn wait_for(
     deadline: Option<u64>,
     pause: u64,
     mut is_over: impl FnMut() -> bool,
-) -> Ended {
+) -> WaitEnd {
     let look = signals::Look::begin(takes);
     let before = signals::counts().unwrap_or_default();
     drop(look);
@@ -98,13 +98,13 @@ pub(super) fn wait_for(
         signals::deliver();
         if over {
             signals::fail(error);
-            return Ended::Over;
+            return WaitEnd::Over;
         }
         if signals::counts().is_some_and(|now| now.handled != before.handled) {
-            return Ended::Signal;
+            return WaitEnd::Signal;
         }
         if deadline.is_some_and(|deadline| deadline <= pe::monotonic()) {
-            return Ended::Late;
+            return WaitEnd::Late;
         }
     }
 }

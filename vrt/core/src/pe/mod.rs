@@ -505,8 +505,8 @@ impl Drop for Inside {
 /// # Panics
 /// When the thread is no PE's, a rank or the loop runs on it, or inside itself.
 pub fn while_stopped<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
-    struct Back(*mut Pe);
-    impl Drop for Back {
+    struct GiveBack(*mut Pe);
+    impl Drop for GiveBack {
         fn drop(&mut self) {
             PE.set(self.0);
         }
@@ -516,7 +516,7 @@ pub fn while_stopped<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     if pe.is_null() {
         refuse_to_enter();
     }
-    let _back = Back(pe);
+    let _back = GiveBack(pe);
     // SAFETY: the pointer was set by `enter` on this thread and is cleared before the PE goes. Neither the loop
     // nor a rank runs, and whoever else asks for the PE finds none meanwhile.
     f(unsafe { &mut *pe })

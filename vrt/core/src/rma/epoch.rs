@@ -27,7 +27,7 @@ pub enum Epoch {
 
 /// A call that is allowed in some epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum EpochCall {
     /// `MPI_Win_fence`
     Fence,
     /// `MPI_Win_start`
@@ -51,18 +51,20 @@ pub struct WrongEpoch {
     /// In which epoch it was called.
     pub epoch: Epoch,
     /// What was called.
-    pub step: Step,
+    pub step: EpochCall,
 }
 
-impl Step {
+impl EpochCall {
     /// The epochs in which it is allowed.
     pub const fn allowed(self) -> &'static [Epoch] {
         match self {
-            Step::Fence | Step::Start | Step::LockAll => &[Epoch::None, Epoch::Fence],
-            Step::Lock => &[Epoch::None, Epoch::Fence, Epoch::Locked],
-            Step::Complete => &[Epoch::Started],
-            Step::UnlockAll => &[Epoch::LockedAll],
-            Step::Flush => &[Epoch::Locked, Epoch::LockedAll],
+            EpochCall::Fence | EpochCall::Start | EpochCall::LockAll => {
+                &[Epoch::None, Epoch::Fence]
+            }
+            EpochCall::Lock => &[Epoch::None, Epoch::Fence, Epoch::Locked],
+            EpochCall::Complete => &[Epoch::Started],
+            EpochCall::UnlockAll => &[Epoch::LockedAll],
+            EpochCall::Flush => &[Epoch::Locked, Epoch::LockedAll],
         }
     }
 }
@@ -72,7 +74,7 @@ impl Epoch {
     ///
     /// # Errors
     /// It is not.
-    pub fn expect(self, step: Step) -> Result<(), WrongEpoch> {
+    pub fn expect(self, step: EpochCall) -> Result<(), WrongEpoch> {
         match step.allowed().contains(&self) {
             true => Ok(()),
             false => Err(WrongEpoch { epoch: self, step }),

@@ -27,7 +27,7 @@ impl Json for f64 {
     fn write(&self, out: &mut String) {
         // There are no others in JSON.
         let number = if self.is_finite() { *self } else { 0.0 };
-        let _ = write!(out, "{number}");
+        let _ = write!(out, "{number:?}");
     }
 }
 

@@ -84,7 +84,7 @@ impl Arguments {
     fn new<N: Whole>(combiner: i32, types: Vec<TypeRef>) -> Arguments {
         let (integers, addresses, counts) = (Vec::new(), Vec::new(), Vec::new());
         let contents = Contents { combiner, integers, addresses, counts, types };
-        Arguments { contents, is_large: size_of::<N>() == 8 }
+        Arguments { contents, is_large: N::IS_COUNT }
     }
 
     /// Numbers that are `int` in the plain form, `MPI_Count` in the large one.
@@ -410,9 +410,7 @@ unsafe fn resized<A: Whole>(
 ) -> Outcome {
     let (old, of) = old_type(call, old)?;
     let (lower, extent) = (lower.wide(), extent.wide());
-    // The plain form's numbers are addresses in both forms' types, so the form does not show in them.
-    let arguments =
-        Arguments::new::<c_int>(MPI_COMBINER_RESIZED, vec![old]).addresses([lower, extent]);
+    let arguments = Arguments::new::<A>(MPI_COMBINER_RESIZED, vec![old]).addresses([lower, extent]);
     let (lower_bound, extent) = (numbers::place(lower), numbers::place(extent));
     // SAFETY: as the program promises.
     unsafe { make(call, Construction::Resized { lower_bound, extent, of }, arguments, new) }

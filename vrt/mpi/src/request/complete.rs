@@ -154,28 +154,44 @@ unsafe fn test(
     Ok(())
 }
 
-/// Completes requests that are ready or are waited for, and gives a status for each. Where one fails, each
-/// status says which.
-unsafe fn complete_all(
-    call: Call,
-    found: &[(usize, Rc<Request>)],
-    handles: *mut MPI_Request,
-    mut give: impl FnMut(usize, usize, Stat, c_int),
-) -> Outcome {
-    let mut failed = None;
-    for (nth, (at, request)) in found.iter().enumerate() {
+/// Statuses of several requests. Their error fields are written only where a request has failed, and then in all of
+/// them: they say which one it was (MPI-4.1 section 3.2.5).
+struct Given {
+    statuses: *mut MPI_Status,
+    failed: Option<(Rc<Request>, Box<Fault>)>,
+}
+
+impl Given {
+    fn to(statuses: *mut MPI_Status) -> Given {
+        Given { statuses, failed: None }
+    }
+
+    /// # Safety
+    /// There are statuses up to this place, or they are ignored; those before it were given.
+    unsafe fn give(&mut self, at: usize, request: &Rc<Request>, outcome: Outcome<Stat>) {
         // SAFETY: as the caller promises.
-        match unsafe { complete(call, request, handles.add(*at)) } {
-            Ok(stat) => give(nth, *at, stat, MPI_SUCCESS),
-            Err(fault) => {
-                give(nth, *at, Stat::EMPTY, fault.code);
-                failed = Some((Rc::clone(request), fault));
+        unsafe {
+            match outcome {
+                Ok(stat) if self.failed.is_none() => stat.give(status_at(self.statuses, at)),
+                Ok(stat) => give_with_error(stat, MPI_SUCCESS, self.statuses, at),
+                Err(fault) => {
+                    if self.failed.is_none() && !self.statuses.is_null() {
+                        (0..at).for_each(|before| {
+                            (*self.statuses.add(before)).MPI_ERROR = MPI_SUCCESS
+                        });
+                    }
+                    give_with_error(Stat::EMPTY, fault.code, self.statuses, at);
+                    self.failed = Some((Rc::clone(request), fault));
+                }
             }
         }
     }
-    match failed {
-        None => Ok(()),
-        Some((request, fault)) => raised_in_status(&request, fault),
+
+    fn outcome(self) -> Outcome {
+        match self.failed {
+            None => Ok(()),
+            Some((request, fault)) => raised_in_status(&request, fault),
+        }
     }
 }
 
@@ -211,25 +227,16 @@ unsafe fn wait_all(
     // SAFETY: the program gives so many handles and statuses.
     unsafe {
         // The common case needs no lists.
-        let mut failed = None;
+        let mut given = Given::to(statuses);
         let count = numbers::count(count)?;
         for at in 0..count {
             let Some(request) = find(call.process, *handles.add(at))? else {
                 give_with_error(Stat::EMPTY, MPI_SUCCESS, statuses, at);
                 continue;
             };
-            match complete(call, &request, handles.add(at)) {
-                Ok(stat) => give_with_error(stat, MPI_SUCCESS, statuses, at),
-                Err(fault) => {
-                    give_with_error(Stat::EMPTY, fault.code, statuses, at);
-                    failed = Some((request, fault));
-                }
-            }
+            given.give(at, &request, complete(call, &request, handles.add(at)));
         }
-        match failed {
-            None => Ok(()),
-            Some((request, fault)) => raised_in_status(&request, fault),
-        }
+        given.outcome()
     }
 }
 
@@ -372,10 +379,12 @@ unsafe fn some_ready(
     // SAFETY: as the caller promises.
     unsafe {
         done.write(if is_empty { MPI_UNDEFINED } else { numbers::int(active.len()) });
-        complete_all(call, &active, handles, |nth, at, stat, error| {
-            indices.add(nth).write(numbers::int(at));
-            give_with_error(stat, error, statuses, nth);
-        })
+        let mut given = Given::to(statuses);
+        for (nth, (at, request)) in active.iter().enumerate() {
+            indices.add(nth).write(numbers::int(*at));
+            given.give(nth, request, complete(call, request, handles.add(*at)));
+        }
+        given.outcome()
     }
 }
 
@@ -476,8 +485,10 @@ unsafe fn get_status_all(
         let is_ready = all_ready();
         flag.write(is_ready.into());
         for (at, request) in found.iter().enumerate().filter(|_| is_ready) {
-            let stat = request.as_ref().map_or(Stat::EMPTY, |request| request.look());
-            give_with_error(stat, MPI_SUCCESS, statuses, at);
+            match request {
+                Some(request) => request.look().give(status_at(statuses, at)),
+                None => Stat::give_empty(status_at(statuses, at)),
+            }
         }
     }
     Ok(())
@@ -536,7 +547,7 @@ unsafe fn get_status_some(
         let mut ready = 0;
         for (nth, (at, request)) in active.iter().filter(is_ready).enumerate() {
             indices.add(nth).write(numbers::int(*at));
-            give_with_error(request.look(), MPI_SUCCESS, statuses, nth);
+            request.look().give(status_at(statuses, nth));
             ready = nth.saturating_add(1);
         }
         done.write(numbers::int(ready));

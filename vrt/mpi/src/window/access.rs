@@ -294,6 +294,10 @@ unsafe fn get<N: Whole>(
 fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
     let scalar: Option<Scalar> = match TypeRef::of(call.process, handle)? {
         TypeRef::Named(named) => datatype::scalar_of_named(named),
+        // Nothing is done to no elements, whatever the operation.
+        TypeRef::Made(made) if made.datatype.layout().size() == 0 => {
+            return Reduction::operator(call.process, MPI_NO_OP, Some(Scalar::U8));
+        }
         TypeRef::Made(made) => made.datatype.layout().scalar_kind(),
     };
     // Bytes of any type may be replaced or left.

@@ -16,7 +16,7 @@ use vrt_core::mailbox::Pattern;
 use vrt_core::operation::{self, Sleep, yield_now_async};
 use vrt_core::pe::{self, Mode, Outbound, Room};
 use vrt_core::rma::control::LockKind;
-use vrt_core::rma::epoch::{Epoch, Step, WrongEpoch};
+use vrt_core::rma::epoch::{Epoch, EpochCall, WrongEpoch};
 use vrt_core::rma::remote;
 
 use super::{Window, find};
@@ -77,7 +77,7 @@ impl Window {
         Ok(())
     }
 
-    fn expect_epoch(&self, step: Step) -> Outcome {
+    fn expect_epoch(&self, step: EpochCall) -> Outcome {
         Ok(self.epoch.get().expect(step)?)
     }
 
@@ -165,7 +165,7 @@ const COMPLETED: c_int = 2;
 
 fn fence(call: Call, assert: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(Step::Fence)?;
+    win.expect_epoch(EpochCall::Fence)?;
     barrier_of(call, &win)?;
     let ends = assert & MPI_MODE_NOSUCCEED != 0;
     win.epoch.set(if ends { Epoch::None } else { Epoch::Fence });
@@ -185,7 +185,7 @@ fn post(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
 
 fn start(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(Step::Start)?;
+    win.expect_epoch(EpochCall::Start)?;
     let ranks = win.ranks_of(call, group)?;
     win.hear(call, &ranks, POSTED)?;
     memory_fence(Ordering::SeqCst);
@@ -196,7 +196,7 @@ fn start(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
 
 fn complete(call: Call, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(Step::Complete)?;
+    win.expect_epoch(EpochCall::Complete)?;
     win.epoch.set(Epoch::None);
     let ranks = win.accessed.take();
     memory_fence(Ordering::SeqCst);
@@ -242,7 +242,7 @@ fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome
     if rank == MPI_PROC_NULL {
         return Ok(());
     }
-    win.expect_epoch(Step::Lock)?;
+    win.expect_epoch(EpochCall::Lock)?;
     let at = win.rank(rank)?;
     let is_locked = win.epoch.get() == Epoch::Locked && win.accessed.borrow().contains(&rank);
     if is_locked {
@@ -277,7 +277,7 @@ fn unlock(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
 
 fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(Step::LockAll)?;
+    win.expect_epoch(EpochCall::LockAll)?;
     let acquire = async {
         for rank in 0..win.targets.len() {
             win.acquire(LockKind::Shared, rank, call).await?;
@@ -292,7 +292,7 @@ fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
 
 fn unlock_all(call: Call, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
-    win.expect_epoch(Step::UnlockAll)?;
+    win.expect_epoch(EpochCall::UnlockAll)?;
     win.epoch.set(Epoch::None);
     (0..win.targets.len()).try_for_each(|rank| win.release(rank, call))?;
     win.turns.count();
@@ -304,7 +304,7 @@ fn flush(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
     if rank != MPI_PROC_NULL {
         win.rank(rank)?;
-        win.expect_epoch(Step::Flush)?;
+        win.expect_epoch(EpochCall::Flush)?;
         win.expect_access(rank)?;
     }
     flushed(&win)
@@ -315,7 +315,7 @@ fn flush_all(call: Call, win: MPI_Win) -> Outcome {
 }
 
 fn flushed(win: &Window) -> Outcome {
-    win.expect_epoch(Step::Flush)?;
+    win.expect_epoch(EpochCall::Flush)?;
     memory_fence(Ordering::SeqCst);
     win.turns.count();
     Ok(())

@@ -10,7 +10,7 @@ macro_rules! is {
     ($($name:ident: ($($argument:ty),*) -> $result:ty;)*) => {$(
         assert_eq!(
             TypeId::of::<signatures::$name>(),
-            TypeId::of::<unsafe extern "C" fn($($argument),*) -> $result>(),
+            TypeId::of::<unsafe extern "C-unwind" fn($($argument),*) -> $result>(),
             stringify!($name)
         );
     )*};
@@ -41,7 +41,7 @@ fn they_are_what_a_reader_expects() {
         ) -> c_int;
         MPI_Op_create: (MPI_User_function, c_int, *mut MPI_Op) -> c_int;
         MPI_Comm_create_errhandler: (
-            Option<unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...)>, *mut MPI_Errhandler
+            Option<unsafe extern "C-unwind" fn(*mut MPI_Comm, *mut c_int, ...)>, *mut MPI_Errhandler
         ) -> c_int;
         MPI_T_event_handle_free: (
             MPI_T_event_registration, *mut c_void, MPI_T_event_free_cb_function
@@ -53,13 +53,18 @@ fn they_are_what_a_reader_expects() {
     }
     assert_eq!(
         TypeId::of::<signatures::MPI_Pcontrol>(),
-        TypeId::of::<unsafe extern "C" fn(c_int, ...) -> c_int>()
+        TypeId::of::<unsafe extern "C-unwind" fn(c_int, ...) -> c_int>()
     );
     assert_eq!(
         TypeId::of::<MPI_User_function_c>(),
         TypeId::of::<
             Option<
-                unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype),
+                unsafe extern "C-unwind" fn(
+                    *mut c_void,
+                    *mut c_void,
+                    *mut MPI_Count,
+                    *mut MPI_Datatype,
+                ),
             >,
         >()
     );

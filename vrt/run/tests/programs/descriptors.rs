@@ -112,7 +112,7 @@ fn few_descriptors_are_allowed() {
     let folder = TempDir::new().unwrap();
     let mut command = std::process::Command::new("sh");
     let job = DESCRIPTORS.job(&MOVING.with(RANKS), "streams");
-    command.args(["-c", "ulimit -S -n 100; exec \"$0\" \"$@\""]).arg(job.get_program());
+    command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\""]).arg(job.get_program());
     command.args(job.get_args()).current_dir(folder.path());
     let job = Job::of(command).is_right();
     assert!(job.err.contains(REASON), "{job}");

@@ -386,7 +386,8 @@ fn no_number_is_too_extreme() {
     let (source, file, at) = (folder.join("calls.c"), folder.join("calls"), folder.join("now"));
     fs::write(&source, program()).unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/c");
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_vrtcc"));
+    let mut compiler = Command::new("timeout");
+    compiler.args(["--kill-after=5", "300", env!("CARGO_BIN_EXE_vrtcc")]);
     compiler.args(["-O0", "-w", "-I"]).args([&here, &source]).arg("-o").arg(&file);
     let output = compiler.env("XDG_CACHE_HOME", folder.join("cache")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -211,14 +210,15 @@ fn a_job_of_another_user() {
     let top = place.path().join("vrtrun-top");
     fs::copy(std::path::Path::new(VRTRUN).with_file_name("vrtrun-top"), &top).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(&top);
-    command.arg(pid.to_string()).uid(65534);
-    let other = Job::of(command);
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).arg(&top).args(arguments);
+        Job::of(command)
+    };
+    let other = as_nobody(&[&pid.to_string()]);
     assert_eq!(other.status, Some(1), "{other}");
     assert!(other.err.contains(&format!("process {pid} is another user's (number 0)")), "{other}");
-    let mut command = Command::new(&top);
-    command.uid(65534);
-    let none = Job::of(command);
+    let none = as_nobody(&[]);
     assert!(none.status == Some(1) && none.err.contains("no job of yours runs"), "{none}");
     job.end();
 }

@@ -45,6 +45,7 @@ pub mod threads;
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::accounts::{self, Accounts};
 use crate::held::{Held, Kind};
 use crate::hooks::heap_in_use;
 use crate::interpose::process_wide;
@@ -100,6 +101,8 @@ pub fn has_running_threads() -> bool {
 pub fn begin() {
     forked::set_copy(false);
     locks::begin();
+    let (children, starter) = (processes::for_each, threads::header_of_starter);
+    accounts::set(Accounts { children, starter, holds, ends });
 }
 
 fn held_by(slot: u32) -> Option<&'static Held> {

@@ -5,6 +5,7 @@
 
 use std::ffi::c_int;
 
+use crate::accounts::TellOfChild;
 use crate::held::Kind;
 use crate::hooks::{self, in_rank};
 use crate::report;
@@ -42,7 +43,7 @@ pub(crate) fn has_child(child: libc::pid_t) {
 
 /// Calls `tell` with each child, what its rank was last told of it (0 is nothing), and the slot of the rank; it says
 /// what it has told now, if anything.
-pub(crate) fn for_each(mut tell: impl FnMut(libc::pid_t, c_int, u32) -> Option<c_int>) {
+pub(super) fn for_each(tell: TellOfChild<'_>) {
     register::set_lens(Kind::Child, |child, told, slot| {
         Some(tell(child as libc::pid_t, told as c_int, slot)? as usize)
     });

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{owner, register};
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
-use crate::image_thread::{self, Counted, InImage};
+use crate::image_thread::{self, CountedThread, InImage};
 use crate::interpose::Real;
 use crate::signals::{self, ThreadSignals};
 use crate::{Arena, SlotHeader, SlotId};
@@ -31,7 +31,7 @@ struct Begun<R> {
     slot: u32,
     /// Its signals, where ranks have their own.
     signals: *mut ThreadSignals,
-    counted: Counted,
+    counted: CountedThread,
 }
 
 /// Whose a thread is.
@@ -95,7 +95,7 @@ fn starts_thread<R>(
             number,
             slot,
             signals: of_thread,
-            counted: Counted::new(),
+            counted: CountedThread::new(),
         }));
         let (status, thread) = call(run_thread::<R>, begun.cast());
         if status != 0 {

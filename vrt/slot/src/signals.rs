@@ -26,12 +26,19 @@
 //! What has no handler does what the system does without one. A signal that another process sends is the PE's,
 //! but for children that a rank has forked.
 
+#[path = "signal_calls.rs"]
 mod calls;
+#[path = "signal_children.rs"]
 mod children;
+#[path = "signal_jumps.rs"]
 mod jumps;
+#[path = "signal_kernel.rs"]
 pub(crate) mod kernel;
+#[path = "signal_lock.rs"]
 mod lock;
+#[path = "signal_pending.rs"]
 mod pending;
+#[path = "signal_waits.rs"]
 mod waits;
 
 use std::cell::{Cell, UnsafeCell};
@@ -39,11 +46,10 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::external::threads;
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
 use crate::timers::Timers;
-use crate::{SlotHeader, forked, image, image_thread, report};
+use crate::{SlotHeader, accounts, forked, image, image_thread, report};
 
 pub(crate) use calls::{by_number, provided};
 pub(crate) use children::look_soon as look_for_children;
@@ -185,7 +191,7 @@ pub(crate) fn slot_of_caller() -> Option<&'static SlotHeader> {
     slot().or_else(|| {
         image_thread::base()?;
         // SAFETY: the rank stays here as long as the thread runs, and headers stay mapped.
-        Some(unsafe { &*threads::header_of_starter()? })
+        Some(unsafe { &*accounts::starter()? })
     })
 }
 

@@ -5,8 +5,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{For, Info, Signals, kernel, of_slot};
-use crate::external::processes;
-use crate::{Arena, SlotHeader, SlotId, forked};
+use crate::{Arena, SlotHeader, SlotId, accounts, forked};
 
 /// Some have changed, and nobody has looked which.
 static HAVE_CHANGED: AtomicBool = AtomicBool::new(false);
@@ -26,7 +25,7 @@ pub(super) fn look() {
     if !HAVE_CHANGED.swap(false, Ordering::SeqCst) || forked::is_child() {
         return;
     }
-    processes::for_each(|child, told, slot| {
+    accounts::children(&mut |child, told, slot| {
         if is_end(told) {
             return None;
         }
@@ -93,8 +92,11 @@ fn reaps(signals: &Signals) -> bool {
     action.handler == libc::SIG_IGN || action.flags & libc::SA_NOCLDWAIT != 0
 }
 
-/// A child is known from now on, which may have ended before.
+/// A child is known from now on, which may have ended before. Where ranks have no signals of their own nobody looks.
 pub(crate) fn look_soon() {
+    if !kernel::has_begun() {
+        return;
+    }
     HAVE_CHANGED.store(true, Ordering::SeqCst);
     kernel::nudge_self();
 }

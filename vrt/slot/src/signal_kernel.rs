@@ -180,9 +180,17 @@ pub(crate) fn timer(clock: libc::clockid_t, bears: Bears) -> Option<libc::timer_
     }
 }
 
+/// Whether [`begin`] was called: this process answers nudges.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn has_begun() -> bool {
+    HAS_BEGUN.load(Ordering::Relaxed)
+}
+
 /// This process is to run images, and this is the thread that does.
 pub fn begin() {
     prepare();
+    HAS_BEGUN.store(true, Ordering::Relaxed);
     // SAFETY: a plain call; handlers of the types that the flags say; zeros are a valid action.
     unsafe {
         THREAD.store(libc::gettid(), Ordering::Relaxed);
