@@ -15,7 +15,7 @@ use crate::search::locks::Form;
 
 /// Crates that do not call the program while they borrow a thread-local variable, or only where the
 /// rank is pinned for another reason.
-const LIBRARIES: [&str; 19] = [
+const LIBRARIES: [&str; 21] = [
     "std",
     "core",
     "alloc",
@@ -23,8 +23,10 @@ const LIBRARIES: [&str; 19] = [
     "vrt_balance",
     "vrt_core",
     "vrt_launch",
+    "vrt_load",
     "vrt_shm",
     "vrt_slot",
+    "vrt_trace",
     "tokio",
     "mio",
     "tracing",
