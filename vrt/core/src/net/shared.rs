@@ -9,7 +9,7 @@
 //! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
 //! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
 //! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
-//! | [rings](super::rings) between PEs | producer and consumer | the deadlock detector |
+//! | rings between PEs | producer and consumer | the deadlock detector |
 //! | what PEs and ranks do, if somebody asks ([`view`](super::view)) | the PE; the PE that has the rank | who asks |
 //!
 //! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
@@ -377,7 +377,7 @@ impl Shared {
         ((rank as usize) < self.ranks).then(|| self.home(rank))
     }
 
-    /// The PE that has a rank, as [`location`](Self::location) says; `None` where there is no such rank.
+    /// The PE that has a rank, as `location` says; `None` where there is no such rank.
     pub fn location_of(&self, rank: u32) -> Option<u32> {
         ((rank as usize) < self.ranks).then(|| self.location(rank))
     }
@@ -394,7 +394,7 @@ impl Shared {
         self.home_entry(rank).load(Ordering::Relaxed)
     }
 
-    /// The ranks whose [`home`](Self::home) is a PE.
+    /// The ranks whose home is a PE.
     pub fn begin_at(&self, pe: u32) -> impl Iterator<Item = u32> {
         (0..self.ranks as u32).filter(move |rank| self.home(*rank) == pe)
     }
