@@ -84,7 +84,7 @@ fn member(group: &Members, rank: i64) -> Outcome<u32> {
         Some(rank) => Ok(group.get(rank)),
         None => refuse!(
             MPI_ERR_RANK,
-            "rank {rank} is out of range: the group has {} ranks",
+            "rank {rank} is out of range: the group's size is {}",
             group.len()
         ),
     }

@@ -169,9 +169,11 @@ unsafe fn group(
     name: *const c_char,
     group: *mut MPI_Group,
 ) -> Outcome {
+    // SAFETY: the program gives room for a handle; a name that there is not gives the null one.
+    unsafe { group.write(MPI_GROUP_NULL) };
     find(call, session)?;
     let found = members(call, name)?.engine.members.clone();
-    // SAFETY: the program gives room for a handle.
+    // SAFETY: as above.
     unsafe { group.write(MPI_Group(call.process.groups.add(found))) };
     Ok(())
 }
@@ -255,7 +257,7 @@ unsafe fn intercomm_of(
         (Info::or_empty(call.process, info)?, Handler::of(call.process, handler)?);
     let leader = usize::try_from(remote_leader).ok().filter(|leader| *leader < remote.len());
     let Some(leader) = leader else {
-        refuse!(MPI_ERR_RANK, "the remote leader is {remote_leader} of {} ranks", remote.len());
+        refuse!(MPI_ERR_RANK, "the remote leader is {remote_leader}, the size of its group {}", remote.len());
     };
     let (world, site, tag) = (Rc::clone(&call.process.world), *call.site, tag_of(tag));
     let leader = remote.get(leader).cast_signed();

@@ -350,31 +350,49 @@ pub unsafe extern "C" fn ppoll(
     time: *const libc::timespec,
     signals: *const libc::sigset_t,
 ) -> c_int {
+    let ask = |time, signals| {
+        libcs!(
+            c"ppoll",
+            fn(
+                *mut libc::pollfd,
+                libc::nfds_t,
+                *const libc::timespec,
+                *const libc::sigset_t,
+            ) -> c_int,
+            fds,
+            count,
+            time,
+            signals
+        )
+    };
+    // SAFETY: as the caller promises.
+    unsafe { asked_with_mask("ppoll", count == 0, time, signals, ask) }
+}
+
+/// What `ppoll` and `pselect` do with a time and a mask of signals: a rank that asks for nothing is suspended for
+/// the time, others `ask` the system.
+///
+/// # Safety
+/// Each is readable or null.
+unsafe fn asked_with_mask(
+    name: &'static str,
+    nothing: bool,
+    time: *const libc::timespec,
+    signals: *const libc::sigset_t,
+    ask: impl Fn(*const libc::timespec, *const libc::sigset_t) -> c_int,
+) -> c_int {
     // SAFETY: as the caller promises.
     let (length, mask) = unsafe { (length(time), signals::word(signals)) };
     with_mask(signals, mask, |signals| {
-        if count == 0
+        if nothing
             && signals.is_null()
-            && let Some(left) = has_slept("ppoll", length)
+            && let Some(left) = has_slept(name, length)
         {
             return slept(left);
         }
         past_others_signals(length, |left| {
             let left = left.map(to_timespec);
-            let time = left.as_ref().map_or(time, std::ptr::from_ref);
-            libcs!(
-                c"ppoll",
-                fn(
-                    *mut libc::pollfd,
-                    libc::nfds_t,
-                    *const libc::timespec,
-                    *const libc::sigset_t,
-                ) -> c_int,
-                fds,
-                count,
-                time,
-                signals
-            )
+            ask(left.as_ref().map_or(time, std::ptr::from_ref), signals)
         })
     })
 }
@@ -434,37 +452,27 @@ pub(crate) unsafe extern "C" fn pselect(
     signals: *const libc::sigset_t,
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
+    let ask = |time, signals| {
+        libcs!(
+            c"pselect",
+            fn(
+                c_int,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *mut libc::fd_set,
+                *const libc::timespec,
+                *const libc::sigset_t,
+            ) -> c_int,
+            count,
+            read,
+            write,
+            except,
+            time,
+            signals
+        )
+    };
     // SAFETY: as the caller promises.
-    let (length, mask) = unsafe { (length(time), signals::word(signals)) };
-    with_mask(signals, mask, |signals| {
-        if nothing
-            && signals.is_null()
-            && let Some(left) = has_slept("pselect", length)
-        {
-            return slept(left);
-        }
-        past_others_signals(length, |left| {
-            let left = left.map(to_timespec);
-            let time = left.as_ref().map_or(time, std::ptr::from_ref);
-            libcs!(
-                c"pselect",
-                fn(
-                    c_int,
-                    *mut libc::fd_set,
-                    *mut libc::fd_set,
-                    *mut libc::fd_set,
-                    *const libc::timespec,
-                    *const libc::sigset_t,
-                ) -> c_int,
-                count,
-                read,
-                write,
-                except,
-                time,
-                signals
-            )
-        })
-    })
+    unsafe { asked_with_mask("pselect", nothing, time, signals, ask) }
 }
 
 unsafe extern "C" {

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use lb_strategies::similar;
+use lb_strategies::{auto, similar};
+use vrt_balance::LbReport;
 use vrt_slot::report::count;
 
 use crate::config::Config;
@@ -57,6 +58,8 @@ impl Config {
                 ("--lb-arg", !self.lb_arg.is_empty()),
                 ("--lb-period", self.lb_period.is_some()),
                 ("--lb-predict", self.lb_predict.is_some()),
+                ("--lb-report", self.lb_report.is_some_and(|it| it != LbReport::Off)),
+                ("--move-pinned", self.move_pinned.is_some()),
             ];
             for (option, _) in given.iter().filter(|(_, is_given)| *is_given) {
                 notes.push(format!(
@@ -65,6 +68,11 @@ impl Config {
             }
             return notes;
         };
+        if strategy == auto::NAME && self.lb_predict.is_some() {
+            notes.push(format!(
+                "--lb-predict does nothing with --lb {strategy}, which goes by what it measured last"
+            ));
+        }
         let is_chaos = lb_strategies::find(strategy).is_ok_and(|it| it.is_chaos());
         if pes == 1 {
             notes.push(format!("--lb {strategy} does nothing: there is 1 PE, so no rank can move"));
@@ -101,6 +109,7 @@ fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use vrt_balance::MovePinned;
 
     fn job() -> Config {
         Config::default().with_pes(2).with_ranks(8)
@@ -113,6 +122,9 @@ mod tests {
             (job().with_lb_period(period), "--lb-period does nothing without --lb"),
             (job().with_lb_arg("a=1"), "--lb-arg does nothing without --lb"),
             (job().with_lb_predict("last"), "--lb-predict does nothing without --lb"),
+            (job().with_lb_report(LbReport::Steps), "--lb-report does nothing without --lb"),
+            (job().with_move_pinned(MovePinned::Warn), "--move-pinned does nothing without --lb"),
+            (job().with_lb("auto").with_lb_predict("mean"), "--lb-predict does nothing with --lb auto"),
             (job().with_ranks(1), "1 rank on 2 PEs: 1 PE is without one"),
             (job().with_pes(4).with_ranks(2), "2 ranks on 4 PEs: 2 PEs are without one"),
             (job().with_pes(1).with_lb("greedy"), "--lb greedy does nothing: there is 1 PE"),

@@ -290,19 +290,39 @@ unsafe fn get<N: Whole>(
     Ok(())
 }
 
+/// What the elements of a datatype are, if all are the same.
+fn scalar_of(call: Call, handle: MPI_Datatype) -> Outcome<Option<Scalar>> {
+    Ok(match TypeRef::of(call.process, handle)? {
+        TypeRef::Named(named) => datatype::scalar_of_named(named),
+        TypeRef::Made(made) => made.datatype.layout().scalar_kind(),
+    })
+}
+
 /// The operation on elements of a datatype, which is predefined or made of one that is.
 fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
-    let scalar: Option<Scalar> = match TypeRef::of(call.process, handle)? {
-        TypeRef::Named(named) => datatype::scalar_of_named(named),
-        // Nothing is done to no elements, whatever the operation.
-        TypeRef::Made(made) if made.datatype.layout().size() == 0 => {
-            return Reduction::operator(call.process, MPI_NO_OP, Some(Scalar::U8));
-        }
-        TypeRef::Made(made) => made.datatype.layout().scalar_kind(),
-    };
+    // Nothing is done to no elements, whatever the operation.
+    if let TypeRef::Made(made) = TypeRef::of(call.process, handle)?
+        && made.datatype.layout().size() == 0
+    {
+        return Reduction::operator(call.process, MPI_NO_OP, Some(Scalar::U8));
+    }
     // Bytes of any type may be replaced or left.
     let any = matches!(op, MPI_REPLACE | MPI_NO_OP).then_some(Scalar::U8);
-    Reduction::operator(call.process, op, scalar.or(any))
+    Reduction::operator(call.process, op, scalar_of(call, handle)?.or(any))
+}
+
+/// What is combined is of one type at the origin and at the target (MPI-4.1 section 12.3.4).
+fn expect_same_elements(call: Call, operator: Operator, origin_type: MPI_Datatype) -> Outcome {
+    let combines = !matches!(operator.op, Op::Replace | Op::Nothing);
+    match scalar_of(call, origin_type)? {
+        Some(origin) if combines && origin != operator.scalar => refuse!(
+            MPI_ERR_TYPE,
+            "elements of type {} at the origin, {} at the target",
+            origin.name(),
+            operator.scalar.name()
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Folds packed elements into a rank's part; `fetched` gets what was there before, packed, if it is given.
@@ -376,6 +396,9 @@ unsafe fn accumulate<N: Whole>(
     let operator = operator_of(call, op, datatype)?;
     let own = Use::of(call.process, origin_type)?;
     let own_count = numbers::count(origin_count)?;
+    if own_count > 0 {
+        expect_same_elements(call, operator, origin_type)?;
+    }
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
@@ -419,6 +442,7 @@ unsafe fn get_accumulate<N: Whole>(
             let own = Use::of(call.process, origin_type)?;
             let own_count = numbers::count(origin_count)?;
             expect_equal(own.bytes(own_count)?, place.len())?;
+            expect_same_elements(call, operator, origin_type)?;
             own.pack(origin.cast(), own_count)?
         };
         let mut before = numbers::zeroed(place.len())?;

@@ -111,12 +111,13 @@ type Found = (Vec<Variable>, Vec<Variable>, Vec<(usize, Form)>);
 /// A part of what the compiler calls any function of `parking_lot`'s.
 const PARKING_LOT: &str = "11parking_lot";
 
-/// Finds what is of interest. Names are read of that alone: there are tens of thousands of symbols, and this
-/// happens while ranks wait.
+/// Finds what is of interest. There are tens of thousands of symbols, and this happens while ranks wait: the file is
+/// mapped, and what is kept of it is copied.
 fn read(writable: &[Range]) -> Result<Found, Box<dyn std::error::Error>> {
-    // Only what is needed of it is read.
-    let program = object::ReadCache::new(std::fs::File::open("/proc/self/exe")?);
-    let program = object::File::parse(&program)?;
+    let program = std::fs::File::open("/proc/self/exe")?;
+    // SAFETY: the system keeps the file of a program that runs from being written to.
+    let program = unsafe { memmap2::Mmap::map(&program)? };
+    let program = object::File::parse(&*program)?;
     let mut locking: Vec<(usize, Form)> = program
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())

@@ -300,6 +300,40 @@ static void pairs(int round) {
     MPI_Win_free(&window);
 }
 
+/* Elements of different types are not combined, as many bytes as they may have; they may replace each other. */
+static void unlike_types(void) {
+    double value = 1.5, before = -1;
+    long *memory;
+    MPI_Win window;
+    MPI_Datatype pair;
+    MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    MPI_Type_contiguous(2, MPI_FLOAT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Win_lock_all(0, window);
+    *memory = 7;
+    MPI_Win_sync(window);
+    int codes[] = {
+        MPI_Accumulate(&value, 1, MPI_DOUBLE, rank, 0, 1, MPI_LONG, MPI_SUM, window),
+        MPI_Accumulate(&value, 1, pair, rank, 0, 1, MPI_DOUBLE, MPI_MAX, window),
+        MPI_Get_accumulate(&value, 1, MPI_DOUBLE, &before, 1, MPI_LONG, rank, 0, 1, MPI_LONG, MPI_MIN, window),
+    };
+    for (int i = 0; i < 3; i++) {
+        int class = -1;
+        MPI_Error_class(codes[i], &class);
+        CHECK(class == MPI_ERR_TYPE);
+    }
+    MPI_Win_sync(window);
+    CHECK(*memory == 7 && before == -1);
+    CHECK(MPI_Accumulate(&value, 1, MPI_DOUBLE, rank, 0, 1, MPI_LONG, MPI_REPLACE, window) == MPI_SUCCESS);
+    MPI_Win_flush(rank, window);
+    MPI_Win_sync(window);
+    CHECK(memcmp(memory, &value, sizeof value) == 0);
+    MPI_Win_unlock_all(window);
+    MPI_Type_free(&pair);
+    MPI_Win_free(&window);
+}
+
 /* What a window is, as it says itself. */
 static void about(MPI_Win window, int flavor, void *base) {
     int *asked = NULL, flag = 0;
@@ -448,6 +482,7 @@ int main(int argc, char **argv) {
         dynamic(round);
         created(round);
         if (round < 8) pairs(round);
+        if (round == 8) unlike_types();
     }
     MPI_Win_free(&win);
     return finish("one_sided");

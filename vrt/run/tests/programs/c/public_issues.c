@@ -985,6 +985,7 @@ static void sessions_and_groups(void) {
         MPI_Group_free(&group);
     }
     CHECK(class_of(MPI_Group_from_session_pset(session, "of nobody", &group)) == MPI_ERR_ARG);
+    CHECK(group == MPI_GROUP_NULL);
     MPI_Session_finalize(&session);
 }
 
