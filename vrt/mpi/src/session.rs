@@ -257,7 +257,11 @@ unsafe fn intercomm_of(
         (Info::or_empty(call.process, info)?, Handler::of(call.process, handler)?);
     let leader = usize::try_from(remote_leader).ok().filter(|leader| *leader < remote.len());
     let Some(leader) = leader else {
-        refuse!(MPI_ERR_RANK, "the remote leader is {remote_leader}, the size of its group {}", remote.len());
+        refuse!(
+            MPI_ERR_RANK,
+            "the remote leader is {remote_leader}, the size of its group {}",
+            remote.len()
+        );
     };
     let (world, site, tag) = (Rc::clone(&call.process.world), *call.site, tag_of(tag));
     let leader = remote.get(leader).cast_signed();

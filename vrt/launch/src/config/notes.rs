@@ -124,7 +124,10 @@ mod tests {
             (job().with_lb_predict("last"), "--lb-predict does nothing without --lb"),
             (job().with_lb_report(LbReport::Steps), "--lb-report does nothing without --lb"),
             (job().with_move_pinned(MovePinned::Warn), "--move-pinned does nothing without --lb"),
-            (job().with_lb("auto").with_lb_predict("mean"), "--lb-predict does nothing with --lb auto"),
+            (
+                job().with_lb("auto").with_lb_predict("mean"),
+                "--lb-predict does nothing with --lb auto",
+            ),
             (job().with_ranks(1), "1 rank on 2 PEs: 1 PE is without one"),
             (job().with_pes(4).with_ranks(2), "2 ranks on 4 PEs: 2 PEs are without one"),
             (job().with_pes(1).with_lb("greedy"), "--lb greedy does nothing: there is 1 PE"),

@@ -40,7 +40,10 @@ unsafe fn graph_of(
 ) -> Outcome<(Vec<i32>, Vec<i32>)> {
     let n = numbers::count(nodes)?;
     if nodes > available {
-        refuse!(MPI_ERR_ARG, "a graph of {nodes} nodes, the size of the communicator is {available}");
+        refuse!(
+            MPI_ERR_ARG,
+            "a graph of {nodes} nodes, the size of the communicator is {available}"
+        );
     }
     // SAFETY: the program gives so many.
     let index = unsafe { numbers::ints(index, n)? };

@@ -73,7 +73,8 @@ thread_local! {
 
 const OF_TOKIO: &str = "it holds something of tokio: a task, a timer, a socket or a handle";
 const OF_THREAD: &str = "it holds a handle of its PE's thread, as std::thread::scope does";
-const OF_MAIN: &str = "it holds a counted reference (a clone of an Arc) to what was made before there were ranks";
+const OF_MAIN: &str =
+    "it holds a counted reference (a clone of an Arc) to what was made before there were ranks";
 
 /// This thread's PE, which has this runtime, begins, and no rank holds anything of it.
 pub fn watch(handle: &Handle) {

@@ -39,6 +39,9 @@ const LIBRARIES: [&str; 21] = [
     "parking_lot_core",
 ];
 
+/// How the names of variables of such libraries in C begin: mimalloc's and METIS's.
+const OF_C_LIBRARIES: [&str; 3] = ["_mi_", "gk_", "old_SIG"];
+
 /// What the program's table of symbols says of its variables.
 #[derive(Debug)]
 pub(super) struct Variables {
@@ -166,7 +169,9 @@ fn is_a_librarys(name: &str) -> bool {
     // `<std::hash::RandomState>::new::KEYS` is in `std`, too.
     let name = name.trim_start_matches('<');
     let first = name.split("::").next().unwrap_or_default();
-    LIBRARIES.contains(&first) || name.starts_with("_mi_") || name == "recurse"
+    LIBRARIES.contains(&first)
+        || OF_C_LIBRARIES.iter().any(|start| name.starts_with(start))
+        || name == "recurse"
 }
 
 #[cfg(test)]
@@ -181,7 +186,12 @@ mod tests {
 
     #[test]
     fn libraries_keep_their_variables_to_themselves() {
-        for name in ["std::thread::current::CURRENT", "<std::hash::RandomState>::new::KEYS"] {
+        for name in [
+            "std::thread::current::CURRENT",
+            "<std::hash::RandomState>::new::KEYS",
+            "gk_jbufs",
+            "recurse",
+        ] {
             assert!(is_a_librarys(name), "{name}");
         }
         for name in ["program::NUMBERS", "standard::X", "<program::A as std::B>::c::KEYS"] {
