@@ -38,6 +38,9 @@ else
     echo "   it cannot be had: left out"
 fi
 
+step "lints of the library with the features that it has by default"
+try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
+
 step "another architecture"
 # The C compiler is for the heap of threads, which is C.
 if ! rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1; then

@@ -58,8 +58,8 @@ fn ranks_begin_again_from_their_state() {
         assert!(job.number_before("moves") > 0, "{job}");
         // Long ones go in many pieces, and none of them is a whole number of lines.
         let long = "--pes 2 --ranks 3 --bytes 1000003 --plain --lb rotate --move state";
-        let job = run(STRESS, &format!("{long} --rounds 20 {nodes}"));
-        assert_eq!(job.number_before("moves"), 60, "{job}");
+        let job = run(STRESS, &format!("{long} --rounds 4 {nodes}"));
+        assert_eq!(job.number_before("moves"), 12, "{job}");
     }
 }
 
