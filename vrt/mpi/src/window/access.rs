@@ -291,30 +291,31 @@ unsafe fn get<N: Whole>(
 }
 
 /// What the elements of a datatype are, if all are the same.
-fn scalar_of(call: Call, handle: MPI_Datatype) -> Outcome<Option<Scalar>> {
-    Ok(match TypeRef::of(call.process, handle)? {
-        TypeRef::Named(named) => datatype::scalar_of_named(named),
+fn scalar_of(datatype: &TypeRef) -> Option<Scalar> {
+    match datatype {
+        TypeRef::Named(named) => datatype::scalar_of_named(*named),
         TypeRef::Made(made) => made.datatype.layout().scalar_kind(),
-    })
+    }
 }
 
 /// The operation on elements of a datatype, which is predefined or made of one that is.
 fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
+    let datatype = TypeRef::of(call.process, handle)?;
     // Nothing is done to no elements, whatever the operation.
-    if let TypeRef::Made(made) = TypeRef::of(call.process, handle)?
+    if let TypeRef::Made(made) = &datatype
         && made.datatype.layout().size() == 0
     {
         return Reduction::operator(call.process, MPI_NO_OP, Some(Scalar::U8));
     }
     // Bytes of any type may be replaced or left.
     let any = matches!(op, MPI_REPLACE | MPI_NO_OP).then_some(Scalar::U8);
-    Reduction::operator(call.process, op, scalar_of(call, handle)?.or(any))
+    Reduction::operator(call.process, op, scalar_of(&datatype).or(any))
 }
 
 /// What is combined is of one type at the origin and at the target (MPI-4.1 section 12.3.4).
 fn expect_same_elements(call: Call, operator: Operator, origin_type: MPI_Datatype) -> Outcome {
     let combines = !matches!(operator.op, Op::Replace | Op::Nothing);
-    match scalar_of(call, origin_type)? {
+    match scalar_of(&TypeRef::of(call.process, origin_type)?) {
         Some(origin) if combines && origin != operator.scalar => refuse!(
             MPI_ERR_TYPE,
             "elements of type {} at the origin, {} at the target",
