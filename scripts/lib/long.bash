@@ -38,7 +38,8 @@ else
     echo "   it cannot be had: left out"
 fi
 
-step "lints of the library with the features that it has by default"
+step "lints of the library with the features that it has by default, and without"
+try cargo clippy --package virtual-ranks --no-default-features --quiet -- -D warnings
 try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
 
 step "another architecture"

@@ -52,7 +52,10 @@ impl DataFile {
     ///
     /// If the file cannot be read, is not compressed as its name says, or is not of the layout.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DataFileError> {
-        let path = path.as_ref();
+        Self::read_from(path.as_ref())
+    }
+
+    fn read_from(path: &Path) -> Result<Self, DataFileError> {
         let file = || path.display().to_string();
         let mut text =
             fs::read(path).map_err(|source| DataFileError::Read { file: file(), source })?;
@@ -72,7 +75,11 @@ impl DataFile {
     ///
     /// If `text` is not of the layout.
     pub fn parse(path: impl AsRef<Path>, text: &[u8]) -> Result<Self, DataFileError> {
-        let path = path.as_ref().to_owned();
+        Self::of_text(path.as_ref().to_owned(), text)
+    }
+
+    /// What follows is compiled once, not in each crate that has a path of another type.
+    fn of_text(path: PathBuf, text: &[u8]) -> Result<Self, DataFileError> {
         let mut json = serde_json::Deserializer::from_slice(text);
         let wrong = |place: String, error: serde_json::Error| DataFileError::Layout {
             file: path.display().to_string(),
@@ -179,7 +186,10 @@ impl Layout {
     ///
     /// If the file cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), DataFileError> {
-        let path = path.as_ref();
+        self.write_to(path.as_ref())
+    }
+
+    fn write_to(&self, path: &Path) -> Result<(), DataFileError> {
         let write = || {
             let mut file = std::io::BufWriter::new(fs::File::create(path)?);
             if is_compressed(path) {

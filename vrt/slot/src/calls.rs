@@ -241,6 +241,10 @@ calls! {
     fn mremap(at: *mut c_void, old: usize, new: usize, flags: c_int, to: *mut c_void)
         -> *mut c_void = remaps(at, (old, new), flags);
     fn munmap(at: *mut c_void, len: usize) -> c_int = unmaps(at, len);
+    fn mprotect(at: *mut c_void, len: usize, protection: c_int) -> c_int
+        = protects(at, len, protection);
+    fn pkey_mprotect(at: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int
+        = protects_with_key(at, len, protection, key) or no_such_call();
     fn shmat(segment: c_int, at: *const c_void, flags: c_int) -> *mut c_void = attaches();
     fn shmdt(at: *const c_void) -> c_int = detaches(at);
 

@@ -11,6 +11,7 @@ pub(crate) enum Kind {
     Thread,
     Unjoined,
     Mapping,
+    Protection,
     Child,
     Stream,
     Lock,
@@ -27,11 +28,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 17] = [
+    pub(crate) const ALL: [Kind; 18] = [
         Kind::Descriptor,
         Kind::Thread,
         Kind::Unjoined,
         Kind::Mapping,
+        Kind::Protection,
         Kind::Child,
         Kind::Stream,
         Kind::Lock,
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Thread => "a thread that it started is running",
             Kind::Unjoined => "it has not joined a thread that it started",
             Kind::Mapping => "it has mapped memory of its own (mmap)",
+            Kind::Protection => "it has changed who may use pages of its memory (mprotect)",
             Kind::Child => "it has started a program and not waited for its end",
             Kind::Stream => "it has a stream of C open (FILE)",
             Kind::Lock => "it holds a lock (pthread)",

@@ -373,6 +373,15 @@ pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     plan.data().iter().map(|part| base + part.start..base + part.end).collect()
 }
 
+/// Whether a range of memory of slots has a part of an image that is not data alone.
+pub(crate) fn has_code(at: Range<usize>) -> bool {
+    let (Some(plan), Some(arena)) = (plan(), Arena::current()) else { return false };
+    let base = arena.layout.image(arena.slot_at(at.start));
+    let is_inside =
+        |part: &Range<usize>| base + part.start <= at.start && at.end <= base + part.end;
+    at.start < base + plan.size() && base < at.end && !plan.data().iter().any(is_inside)
+}
+
 /// What memory of slots has to allow besides reading and writing, as `mmap` calls it.
 pub(crate) fn protection_of_code() -> i32 {
     let is_run = IS_COPIED.load(Ordering::Relaxed) || plan().is_some_and(Plan::runs_code_on_stack);

@@ -13,6 +13,7 @@ pub(crate) type Thing = (&'static str, &'static str, fn() -> Release);
 const DESCRIPTOR: &str = "descriptor open";
 const STREAM: &str = "stream of C";
 const MEMORY: &str = "mmap";
+const PROTECTION: &str = "mprotect";
 const CHILD: &str = "not waited";
 pub(crate) const LOCK: &str = "lock";
 
@@ -84,6 +85,33 @@ fn unmap(at: *mut c_void, len: usize) -> Release {
     let at = at as usize;
     // SAFETY: ours.
     Box::new(move || assert_eq!(unsafe { libc::munmap(at as *mut c_void, len) }, 0))
+}
+
+/// Pages of the rank's heap.
+fn pages(count: usize) -> *mut u8 {
+    // SAFETY: the layout has a size.
+    let at = unsafe { std::alloc::alloc(layout_of_pages(count)) };
+    assert!(!at.is_null(), "no memory");
+    at
+}
+
+fn layout_of_pages(count: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(count * 4096, 4096).expect("a power of two")
+}
+
+/// Lets pages be written and read again, in so many steps, and frees them.
+fn unprotect(at: *mut u8, count: usize, steps: usize) -> Release {
+    let at = at as usize;
+    Box::new(move || {
+        let len = count * 4096 / steps;
+        for step in 0..steps {
+            let part = (at + step * len) as *mut c_void;
+            // SAFETY: pages of ours.
+            unsafe { assert_eq!(libc::mprotect(part, len, libc::PROT_READ | libc::PROT_WRITE), 0) };
+        }
+        // SAFETY: made by `pages`, of as many, and nobody refers into them.
+        unsafe { std::alloc::dealloc(at as *mut u8, layout_of_pages(count)) };
+    })
 }
 
 /// A mutex of the process.
@@ -404,6 +432,26 @@ pub(crate) const THINGS: &[Thing] = &[
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         assert_eq!(libc::mmap(at.add(4096), 4096, libc::PROT_READ, flags, -1, 0), at.add(4096));
         unmap(at, 4 * 4096)
+    }),
+    // SAFETY: pages made here, into which nobody refers.
+    ("mprotect", PROTECTION, || unsafe {
+        let at = pages(2);
+        assert_eq!(libc::mprotect(at.cast(), 8192, libc::PROT_READ), 0);
+        unprotect(at, 2, 1)
+    }),
+    // SAFETY: as above.
+    ("mprotect of the middle", PROTECTION, || unsafe {
+        let at = pages(6);
+        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        assert_eq!(libc::mprotect(at.add(4096).cast(), 4 * 4096, all), 0);
+        assert_eq!(libc::mprotect(at.add(2 * 4096).cast(), 4096, libc::PROT_NONE), 0);
+        unprotect(at, 6, 3)
+    }),
+    // SAFETY: as above.
+    ("by number: mprotect", PROTECTION, || unsafe {
+        let at = pages(1);
+        assert_eq!(libc::syscall(libc::SYS_mprotect, at, 4096usize, libc::PROT_NONE as usize), 0);
+        unprotect(at, 1, 1)
     }),
     // SAFETY: a segment made here, at a place that the system chooses; detached once.
     ("shmat", MEMORY, || unsafe {

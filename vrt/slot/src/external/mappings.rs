@@ -1,13 +1,17 @@
-//! Memory that ranks have mapped. An entry is a range; what is unmapped, or mapped over, is cut out
-//! of the ranges that it touches, and what is left of them stays their ranks'. That is done before the
-//! call that unmaps it: afterwards the same addresses may be another rank's already.
+//! Memory that ranks have mapped, and pages of their slots that they have protected. An entry is a range;
+//! what is unmapped, or mapped over, is cut out of the ranges that it touches, and what is left of them
+//! stays their ranks'. That is done before the call that unmaps it: afterwards the same addresses may be
+//! another rank's already.
+//!
+//! Who may use a page is known to one process alone. A rank stays where it has protected pages until all are
+//! as those of every slot, and they are made so when it is over.
 
 use std::ffi::{c_int, c_void};
 
 use super::register::Taken;
 use super::{owner, register};
 use crate::held::Kind;
-use crate::outside;
+use crate::{Arena, image, outside};
 
 /// Lengths are those of whole pages.
 const PAGE: usize = 4096;
@@ -23,12 +27,59 @@ pub fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
 
 /// The call unmaps `len` bytes.
 pub(crate) fn unmaps(at: *mut c_void, len: usize, call: impl FnOnce() -> c_int) -> c_int {
-    let cut = cut(at as usize, len);
+    let cut = cut(Kind::Mapping, at as usize, len);
     let status = call();
     if status != 0 {
         cut.undo();
     }
     status
+}
+
+/// What is allowed of each page of a slot.
+const USUAL: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+/// The call says what is allowed of `len` bytes.
+pub(crate) fn protects(
+    at: *mut c_void,
+    len: usize,
+    protection: c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    protects_with_key(at, len, protection, -1, call)
+}
+
+/// The same with a protection key; 0 is that of all memory, and -1 changes none.
+pub(crate) fn protects_with_key(
+    at: *mut c_void,
+    len: usize,
+    protection: c_int,
+    key: c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let status = call();
+    let (start, end) = (at as usize, (at as usize).saturating_add(len));
+    // Elsewhere it is a mapping of the rank's, which keeps it anyhow, or the process's.
+    if status == 0 && len > 0 && Arena::contains(start) && !outside::is_allocating() {
+        cut(Kind::Protection, start, len);
+        let is_usual = protection == USUAL && key <= 0 && !image::has_code(start..end);
+        if let Some(slot) = owner().filter(|_| !is_usual) {
+            register::add(Kind::Protection, start, len.next_multiple_of(PAGE), slot);
+        }
+    }
+    status
+}
+
+/// The rank of a slot is over: the next one there may use all pages.
+pub(super) fn unprotect_all_of(slot: u32) {
+    for range in register::take_all(Kind::Protection, |_, _, of| of == slot) {
+        let (at, end) = (range.key, range.key + range.len);
+        if !image::has_code(at..end) {
+            // SAFETY: pages of a slot whose rank is over; they are as all others are.
+            unsafe {
+                libc::mprotect(at as *mut c_void, range.len, USUAL | image::protection_of_code());
+            }
+        }
+    }
 }
 
 /// The call makes a mapping longer or shorter, and may move it.
@@ -40,7 +91,7 @@ pub(crate) fn remaps(
 ) -> *mut c_void {
     // Whose it was it stays. With an old length of zero it is mapped once more.
     let stays = old == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
-    let cut = cut(at as usize, if stays { 0 } else { old });
+    let cut = cut(Kind::Mapping, at as usize, if stays { 0 } else { old });
     let moved = call();
     if moved == libc::MAP_FAILED {
         cut.undo();
@@ -63,7 +114,7 @@ pub(crate) fn detaches(at: *const c_void, call: impl FnOnce() -> c_int) -> c_int
 
 /// A range is a new mapping of a rank's, or of nobody.
 fn replaced(at: usize, len: usize, slot: Option<u32>) {
-    cut(at, len);
+    cut(Kind::Mapping, at, len);
     if let Some(slot) = slot {
         register::add(Kind::Mapping, at, len.next_multiple_of(PAGE), slot);
     }
@@ -71,6 +122,7 @@ fn replaced(at: usize, len: usize, slot: Option<u32>) {
 
 /// Ranges that were cut, and the parts that were.
 struct Cut {
+    kind: Kind,
     touched: Vec<Taken>,
     at: usize,
     end: usize,
@@ -86,24 +138,23 @@ impl Cut {
     fn undo(self) {
         for range in self.touched {
             let (first, last) = (range.key.max(self.at), (range.key + range.len).min(self.end));
-            register::add(Kind::Mapping, first, last - first, range.slot);
+            register::add(self.kind, first, last - first, range.slot);
         }
     }
 }
 
-/// A range is no mapping any more.
-fn cut(at: usize, len: usize) -> Cut {
+/// A range is nothing of this kind any more.
+fn cut(kind: Kind, at: usize, len: usize) -> Cut {
     let end = at.saturating_add(len.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX));
-    let touched =
-        register::take_all(Kind::Mapping, |start, len, _| start < end && at < start + len);
+    let touched = register::take_all(kind, |start, len, _| start < end && at < start + len);
     for range in &touched {
         let last = range.key + range.len;
         if range.key < at {
-            register::add(Kind::Mapping, range.key, at - range.key, range.slot);
+            register::add(kind, range.key, at - range.key, range.slot);
         }
         if last > end {
-            register::add(Kind::Mapping, end, last - end, range.slot);
+            register::add(kind, end, last - end, range.slot);
         }
     }
-    Cut { touched, at, end }
+    Cut { kind, touched, at, end }
 }

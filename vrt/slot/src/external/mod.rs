@@ -24,7 +24,7 @@
 //! | `register` | the entries of everything but descriptors and most locks |
 //! | `carried` | descriptors that go along when a rank moves inside its node |
 //! | `descriptors` | files, sockets, pipes and all other numbers; streams of C |
-//! | `mappings` | memory that a rank has mapped: ranges, which can be cut |
+//! | `mappings` | memory that a rank has mapped or protected: ranges, which can be cut |
 //! | `processes` | children, and the calls that copy a process |
 //! | `threads` | threads that ranks start |
 //! | `locks` | locks of pthread that a rank has taken |
@@ -88,6 +88,7 @@ pub unsafe fn abandon(slot: *mut SlotHeader) {
         return;
     }
     descriptors::forget_of(slot.id().0);
+    mappings::unprotect_all_of(slot.id().0);
     register::forget_of(slot.id().0);
     slot.held.forget_counts();
 }

@@ -91,6 +91,13 @@ pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_lon
             libc::SYS_mremap => {
                 mappings::remaps(a as *mut c_void, (b, c), d as c_int, call_for_address) as c_long
             }
+            libc::SYS_mprotect => {
+                mappings::protects(a as *mut c_void, b, c as c_int, call_for_int).into()
+            }
+            libc::SYS_pkey_mprotect => {
+                let at = a as *mut c_void;
+                mappings::protects_with_key(at, b, c as c_int, d as c_int, call_for_int).into()
+            }
             libc::SYS_shmat => mappings::attaches(call_for_address) as c_long,
             libc::SYS_shmdt => mappings::detaches(a as *const c_void, call_for_int).into(),
             libc::SYS_io_setup => acquires_at(Kind::Io, b as *mut *mut c_void, call_for_int).into(),
