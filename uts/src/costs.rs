@@ -16,7 +16,7 @@ use crate::{
     plan::Asks,
     rng::State,
     steal_stack::{FREE, StealStack},
-    tree::Tree,
+    tree::{Parameters, Tree},
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 use serde::{Deserialize, Serialize};
@@ -116,9 +116,14 @@ impl Measured {
 /// If there is but one rank.
 #[must_use]
 pub fn measure(world: &SimpleCommunicator, kernel: Kernel) -> Option<Measured> {
+    measure_with(world, kernel, named::find("T1").map(|it| it.parameters).unwrap_or_default())
+}
+
+/// The same; the nodes are those of this tree.
+fn measure_with(world: &SimpleCommunicator, kernel: Kernel, tree: Parameters) -> Option<Measured> {
     assert!(world.size() >= 2, "costs are measured between two ranks");
-    let everybody = node(world, kernel, |_| true);
-    let alone = node(world, kernel, |rank| rank == 0);
+    let everybody = node(world, kernel, tree, |_| true);
+    let alone = node(world, kernel, tree, |rank| rank == 0);
     let mut all = Measured { node: everybody, node_alone: alone, ..Measured::default() };
     (all.message, all.send) = messages(world);
     let long = long_messages(world);
@@ -140,9 +145,13 @@ fn best(times: usize, mut batch: impl FnMut()) -> f64 {
 }
 
 /// A node, while those ranks look at nodes: rank 0 and some more.
-fn node(world: &SimpleCommunicator, kernel: Kernel, searches: impl Fn(i32) -> bool) -> f64 {
-    let parameters = named::find("T1").map(|it| it.parameters).unwrap_or_default();
-    let Ok(tree) = Tree::new(parameters) else { return 0.0 };
+fn node(
+    world: &SimpleCommunicator,
+    kernel: Kernel,
+    tree: Parameters,
+    searches: impl Fn(i32) -> bool,
+) -> f64 {
+    let Ok(tree) = Tree::new(tree) else { return 0.0 };
     let (mut seconds, mut nodes) = (0.0, 0);
     for _ in 0..BATCHES {
         let mut frontier = Frontier::new(&tree, kernel);
@@ -400,8 +409,9 @@ mod tests {
 
     #[test]
     fn everything_costs_something() {
-        mpi::run_local(3, |world| {
-            let measured = measure(world, Kernel::fastest());
+        let tree = Parameters { depth: 6, seed: 19, ..Parameters::default() };
+        mpi::run_local(3, move |world| {
+            let measured = measure_with(world, Kernel::fastest(), tree);
             assert_eq!(measured.is_some(), world.rank() == 0);
             if let Some(measured) = measured {
                 for (what, time) in measured.lines() {

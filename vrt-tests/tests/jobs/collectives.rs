@@ -1,0 +1,51 @@
+//! Every collective operation, against a naive oracle, on jobs of several sizes, still and while
+//! ranks are moved. The program `collectives` has the table.
+
+use vrt_tests::job::Job;
+
+/// Runs the program; checks that it went through its table.
+#[track_caller]
+fn run(arguments: &str) -> Job {
+    let job = Job::run(env!("CARGO_BIN_EXE_collectives"), arguments).is_right();
+    assert!(job.number_before("cases") > 1000, "{job}");
+    job
+}
+
+#[test]
+fn on_few_ranks() {
+    for ranks in [1, 2, 3] {
+        run(&format!("--pes {} --ranks {ranks} --eager 1K", ranks.min(2)));
+    }
+}
+
+#[test]
+fn on_more_ranks() {
+    run("--pes 2 --ranks 5 --eager 1K --counts 0,600");
+    run("--pes 2 --ranks 8 --eager 1K --counts 1");
+}
+
+#[test]
+fn on_many_ranks() {
+    run("--pes 2 --ranks 64 --eager 64 --counts 0,9 --largest 10");
+}
+
+#[test]
+fn on_ranks_that_have_moved() {
+    for (pes, ranks, nth) in [(2, 2, 1), (2, 5, 2), (3, 8, 3)] {
+        run(&format!("--pes {pes} --ranks {ranks} --eager 1K --counts 1,9 --moved {nth}"));
+    }
+    run("--pes 2 --node-size 1 --ranks 6 --eager 1K --counts 1,9 --moved 2");
+}
+
+#[test]
+fn while_ranks_move() {
+    for (ranks, counts) in [(2, "0,1,200"), (5, "600"), (8, "1")] {
+        let moving = "--pes 2 --eager 1K --lb random --lb-period 500us";
+        run(&format!("{moving} --ranks {ranks} --counts {counts}")).is_right_after_moves(20);
+    }
+    run("--pes 2 --ranks 64 --eager 64 --counts 1 --largest 10 --lb random --lb-period 1ms")
+        .is_right_after_moves(100);
+    // Operations that wait in long frames leave them whole when they move to another node.
+    run("--pes 4 --ranks 8 --eager 1K --counts 1,600 --lb random --lb-period 1ms --node-size 1")
+        .is_right_after_moves(20);
+}
