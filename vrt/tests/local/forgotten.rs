@@ -10,6 +10,8 @@ use vrt::traits::*;
 
 /// Longer than what is sent eagerly.
 const LONG: usize = 64 << 10;
+/// Buffers that are made until one has the place of another.
+const MOST: usize = 5000;
 
 /// Polls a future once and forgets it.
 fn begin_and_forget<'a>(future: impl Future + 'a) {
@@ -36,16 +38,21 @@ fn untouched(
             part(world);
             return other.send_with_tag(&1u8, 9);
         }
+        // Made before, so that the buffer's place is not for this.
+        let mut others: Vec<Vec<u64>> = Vec::with_capacity(MOST);
         let mut buffer = vec![0u64; len];
         let place = buffer.as_ptr_range();
         begin(world, &mut buffer);
         drop(buffer);
-        let others: Vec<Vec<u64>> = (0..50).map(|_| vec![7u64; len]).collect();
         let again = |other: &Vec<u64>| {
             let other = other.as_ptr_range();
             other.start < place.end && place.start < other.end
         };
-        assert!(others.iter().any(again), "the place is not used again");
+        // First come other free places of its size, which former runs may have left.
+        while !others.last().is_some_and(again) {
+            assert!(others.len() < MOST, "the place of {len} values is not used again");
+            others.push(vec![7u64; len]);
+        }
         other.send_with_tag(&1u8, 9);
         other.receive_with_tag::<u8>(9);
         assert!(others.iter().flatten().all(|value| *value == 7), "memory was overwritten");
