@@ -172,6 +172,13 @@ impl Codes {
         MPI_ERR_LASTCODE.saturating_add(numbers::int(self.0.borrow().len()))
     }
 
+    /// The highest one is in use: those above it can be given again.
+    fn forget_last_removed(&self) {
+        let mut all = self.0.borrow_mut();
+        let used = all.iter().rposition(Option::is_some);
+        all.truncate(used.map_or(0, |last| last.saturating_add(1)));
+    }
+
     fn with<R>(&self, code: c_int, f: impl FnOnce(&mut Option<Added>) -> R) -> Option<R> {
         let index = usize::try_from(code.checked_sub(Codes::FIRST)?).ok()?;
         self.0.borrow_mut().get_mut(index).filter(|added| added.is_some()).map(f)
@@ -444,6 +451,7 @@ fn remove(call: Call, code: c_int, is_class: bool) -> Outcome {
         _ => {}
     }
     codes.with(code, |added| *added = None);
+    codes.forget_last_removed();
     Ok(())
 }
 

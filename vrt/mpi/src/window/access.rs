@@ -312,9 +312,14 @@ fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator
     Reduction::operator(call.process, op, scalar_of(&datatype).or(any))
 }
 
-/// What is combined is of one type at the origin and at the target (MPI-4.1 section 12.3.4).
-fn expect_same_elements(call: Call, operator: Operator, origin_type: MPI_Datatype) -> Outcome {
-    let combines = !matches!(operator.op, Op::Replace | Op::Nothing);
+/// What is combined, of so many bytes, is of one type at the origin and at the target (MPI-4.1 section 12.3.4).
+fn expect_same_elements(
+    call: Call,
+    operator: Operator,
+    origin_type: MPI_Datatype,
+    bytes: usize,
+) -> Outcome {
+    let combines = bytes > 0 && !matches!(operator.op, Op::Replace | Op::Nothing);
     match scalar_of(&TypeRef::of(call.process, origin_type)?) {
         Some(origin) if combines && origin != operator.scalar => refuse!(
             MPI_ERR_TYPE,
@@ -397,13 +402,11 @@ unsafe fn accumulate<N: Whole>(
     let operator = operator_of(call, op, datatype)?;
     let own = Use::of(call.process, origin_type)?;
     let own_count = numbers::count(origin_count)?;
-    if own_count > 0 {
-        expect_same_elements(call, operator, origin_type)?;
-    }
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
     expect_equal(own.bytes(own_count)?, place.len())?;
+    expect_same_elements(call, operator, origin_type, place.len())?;
     // SAFETY: the program gives such elements.
     unsafe {
         let values = own.pack(origin.cast(), own_count)?;
@@ -443,7 +446,7 @@ unsafe fn get_accumulate<N: Whole>(
             let own = Use::of(call.process, origin_type)?;
             let own_count = numbers::count(origin_count)?;
             expect_equal(own.bytes(own_count)?, place.len())?;
-            expect_same_elements(call, operator, origin_type)?;
+            expect_same_elements(call, operator, origin_type, place.len())?;
             own.pack(origin.cast(), own_count)?
         };
         let mut before = numbers::zeroed(place.len())?;

@@ -442,6 +442,8 @@ static void handlers(void) {
     CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS);
     CHECK(MPI_Remove_error_string(code) == MPI_SUCCESS && MPI_Remove_error_code(code) == MPI_SUCCESS);
     CHECK(MPI_Remove_error_class(added) == MPI_SUCCESS && MPI_Remove_error_class(added) != MPI_SUCCESS);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+    CHECK(flag && *last < added);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     for (int of = MPI_SUCCESS; of <= MPI_ERR_REQUEST; of++) {
         MPI_Error_string(of, text, &length);

@@ -323,6 +323,15 @@ static void unlike_types(void) {
         MPI_Error_class(codes[i], &class);
         CHECK(class == MPI_ERR_TYPE);
     }
+    /* Nothing is of every type. */
+    MPI_Datatype nothing;
+    MPI_Type_contiguous(0, MPI_INT, &nothing);
+    MPI_Type_commit(&nothing);
+    CHECK(MPI_Accumulate(NULL, 0, MPI_INT, rank, 0, 0, MPI_DOUBLE, MPI_SUM, window) == MPI_SUCCESS);
+    CHECK(MPI_Accumulate(NULL, 2, nothing, rank, 0, 0, MPI_DOUBLE, MPI_SUM, window) == MPI_SUCCESS);
+    CHECK(MPI_Get_accumulate(NULL, 1, nothing, NULL, 0, MPI_LONG, rank, 0, 0, MPI_DOUBLE, MPI_SUM, window) == MPI_SUCCESS);
+    CHECK(MPI_Get_accumulate(NULL, 0, MPI_INT, NULL, 0, MPI_LONG, rank, 0, 1, nothing, MPI_SUM, window) == MPI_SUCCESS);
+    MPI_Type_free(&nothing);
     MPI_Win_sync(window);
     CHECK(*memory == 7 && before == -1);
     CHECK(MPI_Accumulate(&value, 1, MPI_DOUBLE, rank, 0, 1, MPI_LONG, MPI_REPLACE, window) == MPI_SUCCESS);
