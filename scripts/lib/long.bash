@@ -42,6 +42,9 @@ step "lints of the library with the features that it has by default, and without
 try cargo clippy --package virtual-ranks --no-default-features --quiet -- -D warnings
 try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
 
+step "documentation"
+RUSTDOCFLAGS="-D warnings" try cargo doc "${everything[@]}" --no-deps
+
 step "another architecture"
 # The C compiler is for the heap of threads, which is C.
 if ! rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1; then
@@ -194,6 +197,7 @@ for library in openmpi mpich; do
     on_mpi $library
     if [[ $library = openmpi ]]; then
         try cargo clippy "${mpi[@]}" -p virtual-ranks --all-targets -- -D warnings
+        RUSTDOCFLAGS="-D warnings" try cargo doc "${mpi[@]}" -p vrt-net-mpi --no-deps
     fi
     # (Those of Open MPI have run.)
     [[ $library = openmpi ]] || try cargo test "${mpi[@]}" --no-fail-fast --test mpi
