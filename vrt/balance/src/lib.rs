@@ -176,10 +176,11 @@ impl Balancer {
     }
 
     /// Says what balancing has done, on the PE that decides, if that was asked for or `anyway`.
-    pub fn tell_totals(&self, anyway: bool) {
-        if let Some(step) = &self.step
+    pub fn tell_totals(&mut self, anyway: bool) {
+        if let Some(step) = &mut self.step
             && (anyway || step.balancing.report != LbReport::Off)
         {
+            step.close();
             step.tell_totals();
         }
     }

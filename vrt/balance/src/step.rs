@@ -260,9 +260,20 @@ impl Step {
     }
 
     fn finish_if_over(&mut self) {
-        if !matches!(self.stage, Stage::Moving(0)) || self.under_way != 0 {
-            return;
+        if matches!(self.stage, Stage::Moving(0)) && self.under_way == 0 {
+            self.finish("");
         }
+    }
+
+    /// The job is over. A step whose orders were given counts, with what is known to have come of it.
+    pub fn close(&mut self) {
+        if matches!(self.stage, Stage::Moving(_)) {
+            self.finish("; the job was over first");
+        }
+    }
+
+    /// The step is over, of which there is this to say.
+    fn finish(&mut self, how: &str) {
         self.stage = Stage::Resting;
         let outcome = std::mem::take(&mut self.outcome);
         // Not the time from the beginning to the end: that PEs answer and take ranks in when their
@@ -277,7 +288,7 @@ impl Step {
         tracing::debug!(step = self.number, before, after, moved = outcome.moved, "step done");
         let has_news = self.balancing.auto.is_none() || self.verdict.remark.is_some();
         if self.balancing.report == LbReport::Steps && has_news {
-            self.tell(&outcome);
+            self.tell(&outcome, how);
         }
     }
 
@@ -297,7 +308,7 @@ impl Step {
     }
 
     /// One line about the step, and one of advice if there is any.
-    fn tell(&self, outcome: &Moved) {
+    fn tell(&self, outcome: &Moved, how: &str) {
         let Verdict { before, after, ref remark, ref advice } = self.verdict;
         let stayed = match outcome.stayed.all() {
             0 => String::new(),
@@ -310,7 +321,7 @@ impl Step {
         let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
         report::say(format_args!(
             "balancing step {} ({}): imbalance {before:.3} -> {after:.3}, {} moved{bytes}{stayed}, \
-             {:.1} us{remark}",
+             {:.1} us{how}{remark}",
             self.number,
             self.balancing.name(),
             count(outcome.moved, "rank"),
@@ -461,6 +472,20 @@ mod tests {
         step.moved(1, &Moved::default());
         assert!(own >= Duration::from_millis(8), "its looks and its transfers: {own:?}");
         assert_eq!(step.take_cost(), Some(own));
+    }
+
+    #[test]
+    fn a_step_that_the_end_of_the_job_cuts_is_counted() {
+        let mut step = step(2);
+        step.ask();
+        step.report(1, 0, loads(0));
+        step.close();
+        assert_eq!(step.totals.steps, 0, "nothing was decided");
+        step.report(1, 1, loads(1));
+        step.moved(1, &Moved { moved: 1, under_way: 1, ..Moved::default() });
+        step.close();
+        step.close();
+        assert_eq!((step.totals.steps, step.totals.moved), (1, 1));
     }
 
     #[test]

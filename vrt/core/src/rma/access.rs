@@ -153,11 +153,12 @@ unsafe fn accumulate(
             Op::Nothing if are_words => load(memory, fetched, len, size),
             Op::Replace if are_words && fetched.is_null() => store(from, memory, len, size),
             _ if are_words => {
-                for (at, size) in words(memory, len, size) {
-                    let was = fold_word(memory.add(at), from.add(at), size, operator);
+                for at in (0..len).step_by(BLOCK) {
+                    let mut was = [0u8; BLOCK];
+                    let was = &mut was[..BLOCK.min(len - at)];
+                    fold_words(memory.add(at), from.add(at), was, operator);
                     if !fetched.is_null() {
-                        let was = was.to_le_bytes();
-                        std::ptr::copy_nonoverlapping(was.as_ptr(), fetched.add(at), size);
+                        std::ptr::copy_nonoverlapping(was.as_ptr(), fetched.add(at), was.len());
                     }
                 }
             }
@@ -193,6 +194,49 @@ fn parts(scalar: Scalar) -> impl Iterator<Item = (usize, Range<usize>)> {
     std::iter::once((0, 0..first)).chain(second)
 }
 
+/// Most bytes that are folded at once: some words.
+const BLOCK: usize = 512;
+
+/// Folds elements that are words, as many as there is room for what they were. All are folded at once, as if nobody
+/// else were at them, and then replaced word by word; a word that another has changed meanwhile is folded again.
+///
+/// # Safety
+/// As [`access`], for as many bytes as `was` has.
+unsafe fn fold_words(memory: *mut u8, from: *const u8, was: &mut [u8], operator: Operator) {
+    let (len, size) = (was.len(), operator.scalar.size());
+    if len <= 8 && words(memory, len, size).count() == 1 {
+        // SAFETY: as the caller promises.
+        let word = unsafe { fold_word(memory, from, len, operator) };
+        return was.copy_from_slice(&word.to_le_bytes()[..len]);
+    }
+    let mut folded = [0u8; BLOCK];
+    // SAFETY: as the caller promises; there is room for a block.
+    unsafe {
+        load(memory, was.as_mut_ptr(), len, size);
+        folded[..len].copy_from_slice(was);
+        operator.fold(folded.as_mut_ptr(), from, len);
+    }
+    for (at, size) in words(memory, len, size) {
+        let there = &mut was[at..at + size];
+        let (before, after) = (word(there), word(&folded[at..at + size]));
+        // SAFETY: as the caller promises, for this word of them.
+        unsafe {
+            let found = update(memory.add(at), size, |now| (now == before).then_some(after));
+            if found != before {
+                let found = fold_word(memory.add(at), from.add(at), size, operator);
+                there.copy_from_slice(&found.to_le_bytes()[..size]);
+            }
+        }
+    }
+}
+
+/// At most 8 bytes as a number.
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0u8; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
 /// Folds the elements in a word of so many bytes; gives what they were.
 ///
 /// # Safety
@@ -226,11 +270,7 @@ unsafe fn compare_and_swap(
     // SAFETY: the three addresses are valid for an element, which has at most 8 bytes, and so is the
     // place in the target's memory.
     unsafe {
-        let word = |at: *const u8| {
-            let mut word = [0u8; 8];
-            std::ptr::copy_nonoverlapping(at, word.as_mut_ptr(), each);
-            u64::from_le_bytes(word)
-        };
+        let word = |at: *const u8| word(std::slice::from_raw_parts(at, each));
         let (wanted, value) = (word(expected), word(value));
         let swap = |was: u64| (was == wanted).then_some(value);
         let was = if is_word(memory, each) {
@@ -429,6 +469,35 @@ mod tests {
                 assert!(bytes.take(expected.len()).eq(expected), "{scalar:?} at {offset}");
             }
         }
+    }
+
+    /// Some elements that are folded by one call, each by many others at the same time.
+    #[test]
+    fn folds_at_the_same_time_are_all_there() {
+        const ELEMENTS: usize = 200;
+        const ROUNDS: usize = 2_000;
+        let control = Control::default();
+        let mut memory = [0u64; ELEMENTS / 4];
+        let target = target(&mut memory, &control, 0);
+        let operator = Operator { op: Op::Sum, scalar: Scalar::U16 };
+        let add = |first: usize, count: usize| {
+            let (ones, mut was) = ([1u16; ELEMENTS], [0u16; ELEMENTS]);
+            let (from, fetched) = (ones.as_ptr().cast(), was.as_mut_ptr().cast());
+            let access_it = Access::Accumulate { from, fetched, operator };
+            // SAFETY: the elements lie in `memory`, and both arrays have their length.
+            unsafe { access(&target, 2 * first, count, 2, access_it) };
+            was
+        };
+        std::thread::scope(|scope| {
+            let adds_to_each = || (0..10 * ROUNDS).for_each(|i| _ = add(i % ELEMENTS, 1));
+            scope.spawn(adds_to_each);
+            for round in 0..ROUNDS {
+                let was = add(0, ELEMENTS);
+                assert!(was.iter().all(|sum| usize::from(*sum) >= round), "{was:?}");
+            }
+        });
+        let sums = add(0, ELEMENTS);
+        assert_eq!(sums, [(ROUNDS + 10 * ROUNDS / ELEMENTS) as u16; ELEMENTS]);
     }
 
     #[test]
