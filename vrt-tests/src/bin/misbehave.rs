@@ -23,6 +23,8 @@ enum What {
     /// Nothing: all is well
     Nothing,
     Panic,
+    /// Panic in a destructor that a panic has called
+    PanicTwice,
     /// Panic beside a task whose destructor waits for a lock that another rank of the PE holds
     PanicBesideTask,
     /// Exit while there is such a task on the other PE
@@ -31,8 +33,14 @@ enum What {
     Exit0,
     /// Every rank leaves while a buffered message of its own is on its way
     LeaveEarly,
+    /// The first half of the ranks end while a long message lies in a frame of theirs
+    ExitInSend,
+    /// Return while one lies in memory that they have leaked
+    ReturnInSend,
     Recursion,
     BigFrame,
+    /// Read on where the stack of another rank ends
+    OtherStack,
     HeapFull,
     /// Rank 5 gets more messages than its PE has memory for: from a rank of its PE, or of the other one
     PoolFullHere,
@@ -125,10 +133,14 @@ fn misbehave(what: What) {
             begin_task_that_waits(&world, 0);
             five.send(&0u8);
         }
-        What::LeaveEarly => return leave_early(&world),
+        What::LeaveEarly | What::ExitInSend | What::ReturnInSend => return leave_early(&world, what),
         What::PoolFullHere if me == 4 => send_for_ever(&world, 5, false),
         What::PoolFullThere if me == 0 => send_for_ever(&world, 5, false),
         What::PoolFullByCopies if me == 5 => send_for_ever(&world, 0, true),
+        What::OtherStack if me == 4 => {
+            let local = 0u8;
+            five.send(&(&raw const local as usize));
+        }
         What::Deadlock => {
             let (value, _) =
                 world.process_at_rank((me + 1) % world.size()).receive_with_tag::<u8>(7);
@@ -158,15 +170,23 @@ fn misbehave(what: What) {
     }
 }
 
-/// The first half of the ranks send long buffered messages to the others and return; those ask for
-/// them only later.
-fn leave_early(world: &SimpleCommunicator) {
+/// The first half of the ranks send long messages to the others and end; those ask for them only later.
+fn leave_early(world: &SimpleCommunicator, what: What) {
     let (me, half) = (world.rank(), world.size() / 2);
-    let bytes = vec![me as u8; 1 << 20];
     if me < half {
-        vrt::request::scope(|scope| {
-            let to = world.process_at_rank(me + half);
-            to.immediate_buffered_send(scope, &bytes[..]).wait_without_status();
+        let bytes = [me as u8; 1 << 20];
+        let to = world.process_at_rank(me + half);
+        if let What::ReturnInSend = what {
+            let leaked: &'static [u8] = bytes.to_vec().leak();
+            std::mem::forget(to.immediate_send(vrt::request::StaticScope, leaked));
+            return;
+        }
+        vrt::request::scope(|scope| match what {
+            What::ExitInSend => {
+                let _send = to.immediate_send(scope, &bytes[..]);
+                std::process::exit(0)
+            }
+            _ => to.immediate_buffered_send(scope, &bytes[..]).wait_without_status(),
         });
         return;
     }
@@ -191,6 +211,16 @@ fn alone(what: What, world: &SimpleCommunicator) {
             world.process_at_rank(1).receive::<u8>();
             std::process::exit(3);
         }
+        What::PanicTwice => {
+            struct Panics;
+            impl Drop for Panics {
+                fn drop(&mut self) {
+                    panic!("the second panic");
+                }
+            }
+            let _panics = Panics;
+            panic!("the first one");
+        }
         What::Exit3 => std::process::exit(3),
         What::Recursion => {
             black_box(recurse(1));
@@ -198,6 +228,14 @@ fn alone(what: What, world: &SimpleCommunicator) {
         What::BigFrame => {
             // Close to the end of the stack, one frame of 200 KB.
             black_box(descend_then_big_frame(1));
+        }
+        What::OtherStack => {
+            let (mut address, _) = world.process_at_rank(4).receive::<usize>();
+            loop {
+                address -= 4096;
+                // SAFETY: none, below the end of the stack.
+                black_box(unsafe { (address as *const u8).read_volatile() });
+            }
         }
         What::HeapFull => {
             let mut all: Vec<Vec<u8>> = Vec::new();

@@ -51,6 +51,10 @@ enum What {
     TakenBox,
     /// Memory that it has leaked
     Leaked,
+    /// A clone of an `Arc` that `main` has made
+    ArcOfMain,
+    /// Nothing, while rank 1 has such a clone
+    BesideArcOfMain,
     /// A regex in a static that it was the first to use
     StaticRegex,
     /// The same; it goes to another PE of the node, and from there to another node
@@ -71,11 +75,15 @@ thread_local! {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let what = arguments.what;
-    vrt::launch(arguments.vrt, move || share(what))
+    let made = Arc::new(vec![5_u64; 100]);
+    let of_main = Arc::clone(&made);
+    let status = vrt::launch(arguments.vrt, move || share(what, &of_main));
+    assert_eq!(made[99], 5);
+    status
 }
 
 /// Ranks 0 and 1 begin on PE 0.
-fn share(what: What) {
+fn share(what: What, of_main: &Arc<Vec<u64>>) {
     let Some(universe) = vrt::initialize() else { unreachable!("main is a rank's program") };
     let world = universe.world();
     let other = world.process_at_rank(1 - world.rank().min(1));
@@ -254,6 +262,24 @@ fn share(what: What) {
                 std::mem::forget(black_box(vec![n; 1000]));
             }
             go(&world);
+        }
+        (What::ArcOfMain, 0) => {
+            let held = elsewhere(|| Box::new(Arc::clone(of_main)));
+            assert!(vrt::pinned().is_some_and(|why| why.contains("a clone of an Arc")));
+            go(&world);
+            assert_eq!(black_box(held)[99], 5);
+        }
+        (What::BesideArcOfMain, 1) => {
+            let held = Arc::clone(of_main);
+            other.send(&0u8);
+            other.receive::<u8>();
+            assert_eq!(black_box(held)[99], 5);
+        }
+        (What::BesideArcOfMain, 0) => {
+            other.receive::<u8>();
+            assert_eq!(vrt::pinned(), None);
+            go(&world);
+            other.send(&0u8);
         }
         (What::StaticRegex, 0 | 1) => {
             let is_number = |text| {

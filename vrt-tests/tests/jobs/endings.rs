@@ -88,13 +88,23 @@ fn exit_0_ends_the_rank_only() {
 }
 
 #[test]
-fn a_rank_that_leaves_early_leaves_its_buffered_messages() {
-    for nodes in ["2", "1"] {
-        let (output, text) = run(&["leave-early", "--node-size", nodes]);
-        assert_eq!(output.status.code(), Some(0), "{text}");
-        let out = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(out.matches("has its message\n").count(), 4, "{out}{text}");
+fn a_rank_that_leaves_early_leaves_its_messages() {
+    for what in ["leave-early", "exit-in-send", "return-in-send"] {
+        for nodes in ["2", "1"] {
+            let (output, text) = run(&[what, "--node-size", nodes]);
+            assert_eq!(output.status.code(), Some(0), "{what}: {text}");
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(out.matches("has its message\n").count(), 4, "{what}: {out}{text}");
+        }
     }
+}
+
+/// Its backtrace could not be printed.
+#[test]
+fn a_second_panic_is_told_as_the_first() {
+    let said = ["the first one", "the second panic", "rank 5 on PE 1 aborted", "misbehave.rs:"];
+    let text = ends("panic-twice", 134, &said);
+    assert!(!text.contains("panic hook") && !text.contains("cannot be printed"), "{text}");
 }
 
 #[test]
@@ -106,6 +116,13 @@ fn a_stack_overflow_names_rank_and_option() {
 #[test]
 fn one_big_frame_does_not_jump_over_the_guard() {
     ends("big-frame", 70, &["rank 5 on PE 1 overflowed its stack"]);
+}
+
+/// What lies below the stack of another rank is no end of the own one.
+#[test]
+fn the_end_of_another_stack_is_none_of_ones_own() {
+    let text = ends("other-stack", 70, &["rank 5 on PE 1: invalid access to address"]);
+    assert!(!text.contains("overflowed"), "{text}");
 }
 
 #[test]

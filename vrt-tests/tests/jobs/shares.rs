@@ -102,6 +102,18 @@ fn who_draws_random_numbers_of_its_pe_stays() {
     ends("random-numbers", Some("that it shares with"), Some("a static or thread-local variable"));
 }
 
+#[test]
+fn who_has_a_clone_of_what_main_has_made_stays() {
+    let counts = Some("a clone of an Arc");
+    ends("arc-of-main", counts, counts);
+}
+
+/// The search for what the neighbour has came upon what it searched for, on the stack of who asked.
+#[test]
+fn who_has_a_neighbour_with_such_a_clone_goes() {
+    ends("beside-arc-of-main", None, None);
+}
+
 /// What rank 1 owned was overwritten when rank 0 came back.
 #[test]
 fn memory_that_another_rank_holds_does_not_leave_the_node() {

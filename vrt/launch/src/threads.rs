@@ -1,31 +1,16 @@
 //! Threads that a PE has beside its own: they take no signals, for these are the PE's thread's.
 
 use std::mem::MaybeUninit;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::Thread;
 
-/// The thread that has begun last, until whoever started it has seen that.
-static BEGUN: Mutex<Option<Thread>> = Mutex::new(None);
-static BEGINS: Condvar = Condvar::new();
+use vrt_slot::external::counted;
 
-/// Starts a thread and waits until it has begun. `None`: none can be made.
-///
-/// A thread takes a reference to its own handle when it begins. Were that later than the PE looks at what is counted
-/// (`vrt_slot::external::counted`), that would take it for something of a rank's and search all of them for it,
-/// each time that somebody asks what keeps them here.
+/// Starts a thread, before the PE begins. `None`: none can be made.
 pub(super) fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
-    let begin = move || {
-        *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current());
-        BEGINS.notify_all();
-        run();
-    };
-    without_signals(|| {
-        let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
-        thread.spawn(begin).ok()?;
-        let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = BEGINS.wait_while(begun, |begun| begun.is_none());
-        begun.unwrap_or_else(PoisonError::into_inner).take()
-    })
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
+    let thread = without_signals(|| thread.spawn(run)).ok()?.thread().clone();
+    counted::leave_out(&thread);
+    Some(thread)
 }
 
 /// Runs `f` with all signals blocked, as a thread that it starts has them then.
@@ -51,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_has_begun_when_it_was_started() {
+    fn a_thread_has_its_name_and_takes_no_signals() {
         let (tell, told) = channel();
         let run = move || {
             let mut mask = MaybeUninit::uninit();
@@ -65,6 +50,5 @@ mod tests {
         let thread = start("vrt-begins", run).unwrap();
         assert_eq!(thread.name(), Some("vrt-begins"));
         assert_eq!(told.recv().unwrap(), (thread.id(), 1));
-        assert!(BEGUN.lock().unwrap().is_none());
     }
 }

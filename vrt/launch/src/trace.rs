@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::threads::without_signals;
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::Observer;
+use vrt_slot::external::counted;
 use vrt_slot::{foreign, report};
 use vrt_trace::{Job, TraceFile, WriteError, Writer};
 
@@ -50,6 +51,7 @@ impl Trace {
         match if self.is_local { on_cores_of_parent(begin) } else { begin() } {
             Ok((recorder, writer)) => {
                 foreign::expect_threads(1);
+                counted::leave_out(writer.thread());
                 *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
                 Some(Box::new(recorder))
             }

@@ -121,6 +121,11 @@ impl Writer {
         Ok((recorder, Writer { ring, thread }))
     }
 
+    /// The thread that writes.
+    pub fn thread(&self) -> &std::thread::Thread {
+        self.thread.thread()
+    }
+
     /// Writes what is left, when the PE is over; returns how many events were left out.
     pub fn finish(self) -> u64 {
         self.ring.over.store(true, Ordering::Release);

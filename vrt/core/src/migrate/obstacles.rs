@@ -22,7 +22,7 @@ fn may_move(core: &Core, rank: u32, in_node: bool) -> Result<(), Stays> {
         }
         Some(state) if state.requests.iter().any(|request| request.direct) => Err(Stays::InUse),
         Some(state) => {
-            held_outside(state, in_node, counted::pin).map_or(Ok(()), |why| Err(Stays::Pinned(why)))
+            held_outside(state, in_node, None).map_or(Ok(()), |why| Err(Stays::Pinned(why)))
         }
     }
 }
@@ -56,18 +56,25 @@ impl Migration {
     pub fn pinned(&mut self, core: &mut Core, frame: usize) -> Option<&'static str> {
         let (rank, farthest) = (core.current, self.farthest_journey(core));
         let in_node = farthest == Journey::InNode;
-        let held = core.rank(rank).and_then(|state| held_outside(state, in_node, counted::pin));
+        let held = core.rank(rank).and_then(|state| held_outside(state, in_node, Some(frame)));
         held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
     }
 
     /// Why a rank was found to be unable to move, as far as is known: its memory is searched again
-    /// only if something was found in it the last time.
+    /// only if something was found in it the last time, and not while it runs: it waits actively, and has
+    /// frames of the PE's on its stack.
     pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<&'static str> {
         let in_node = self.farthest_journey(core) == Journey::InNode;
         let state = core.rank(rank)?;
-        let (held, was_obstructed) =
-            (held_outside(state, in_node, counted::known_pin), state.obstacle.is_some());
-        if held.is_some() || !was_obstructed {
+        if let Some(held) = held_itself(state, in_node) {
+            return Some(held);
+        }
+        if state.status == Status::Running {
+            return state.obstacle;
+        }
+        // SAFETY: the slot of a suspended rank of this PE, whose thread this is.
+        let held = unsafe { counted::known_pin(state.slot).or_else(|| spans::pin(state.slot, None)) };
+        if held.is_some() || state.obstacle.is_none() {
             return held;
         }
         let farthest = self.farthest_journey(core);
@@ -163,13 +170,17 @@ impl search::Others for Others<'_> {
     }
 }
 
-/// What a rank has outside its slot and cannot take along, in its node or farther, if anything;
-/// `counted` says so of what is counted.
-fn held_outside(
-    state: &RankState,
-    in_node: bool,
-    counted: unsafe fn(*mut SlotHeader) -> Option<&'static str>,
-) -> Option<&'static str> {
+/// What a rank has outside its slot and cannot take along, in its node or farther, or what of its PE its memory refers
+/// to, if anything. It is suspended, or it runs and its own stack ends at `frame`.
+fn held_outside(state: &RankState, in_node: bool, frame: Option<usize>) -> Option<&'static str> {
+    held_itself(state, in_node).or_else(|| {
+        // SAFETY: the slot of a rank of this PE, whose thread this is.
+        unsafe { counted::pin(state.slot, frame).or_else(|| spans::pin(state.slot, frame)) }
+    })
+}
+
+/// What a rank has outside its slot that is known without a search.
+fn held_itself(state: &RankState, in_node: bool) -> Option<&'static str> {
     if allocator::is_another() {
         return Some("the program's global allocator does not take its memory from malloc");
     }
@@ -183,16 +194,6 @@ fn held_outside(
     let held = external::pin(unsafe { &*state.slot }, in_node);
     if held.is_some() {
         return held;
-    }
-    // SAFETY: the slot of a rank of this PE, whose thread this is.
-    let counted = unsafe { counted(state.slot) };
-    if counted.is_some() {
-        return counted;
-    }
-    // SAFETY: as above.
-    let span = unsafe { spans::pin(state.slot) };
-    if span.is_some() {
-        return span;
     }
     let outside = state.requests.iter().any(|request| request.in_use && request.outside);
     outside.then_some("a message is under way from or to memory outside its slot")

@@ -34,7 +34,7 @@ pub struct Request {
     pub received: u64,
     /// What a posted receive asked for; what a send that waits for its receive says.
     pub pattern: Option<Pattern>,
-    /// The rank of the job that such a send goes to.
+    /// The rank of the job that a send goes to whose data may still lie in the memory of its rank.
     pub to: Option<u32>,
 }
 
@@ -55,6 +55,11 @@ impl Request {
             pattern: None,
             to: None,
         }
+    }
+
+    /// A send whose data is not with its receiver yet: whoever has it, or it goes with its rank's memory.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.in_use && !self.done && (self.copy || self.to.is_some())
     }
 
     /// A send that is done when its receive is there: until then it can be taken back (`withdraw`).

@@ -16,6 +16,7 @@ use crate::net::Packet;
 use crate::net::local::MEMORY;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
+use crate::pe::requests::Request;
 use crate::pe::{self, Core, Engine, Pe, RankState, Status};
 use vrt_slot::external::{self, counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
@@ -432,8 +433,8 @@ impl Engine {
         }
     }
 
-    /// A rank is over: its slot is given back unless something is left in it. Its state stays while
-    /// somebody may still ask for what it has sent.
+    /// A rank is over: its slot is given back unless something is left in it, which may be the data of a send that its
+    /// receiver has not got yet. Its state stays while somebody may still ask for what it has sent.
     fn end_rank(&mut self, rank: u32, slot: *mut SlotHeader) {
         let Some(mut state) = self.ranks[rank as usize].take() else { return };
         state.status = Status::Ended;
@@ -457,7 +458,8 @@ impl Engine {
             let heap = &*(*slot).heap.get();
             let (blocks, bytes) = (heap.blocks, heap.bytes);
             let wakers = (*slot).wakers.load(Ordering::Relaxed);
-            if blocks == 0 && wakers == 0 {
+            let owes = state.requests.iter().any(Request::is_owed);
+            if blocks == 0 && wakers == 0 && !owes {
                 if let Some(arena) = Arena::current() {
                     let id = (*slot).id();
                     hooks::own(slot, 0);
@@ -468,7 +470,8 @@ impl Engine {
                 job.retired.fetch_add(1, Ordering::Relaxed);
                 job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
                 let (usual_blocks, usual_bytes) = (*slot).usual.get();
-                if self.options.check_leaks && (usual_blocks == 0 || blocks > usual_blocks) {
+                let has_left = blocks > usual_blocks || (usual_blocks == 0 && wakers > 0);
+                if self.options.check_leaks && has_left {
                     let why = match usual_blocks {
                         0 => ", held by something that outlives it; its slot is not used again",
                         _ => " beside those of its libraries",
@@ -482,7 +485,7 @@ impl Engine {
             }
         }
         self.ranks[rank as usize] = Some(state);
-        self.forget_rank_without_copies(rank);
+        self.forget_rank_without_sends(rank);
         self.rank_ended(rank);
         self.count_ended();
     }
@@ -588,11 +591,11 @@ impl Core {
         }
     }
 
-    /// The last that is left of a rank that has ended are copies of its buffered sends; without them
-    /// it is forgotten.
-    pub(crate) fn forget_rank_without_copies(&mut self, rank: u32) {
+    /// The last that is left of a rank that has ended are sends whose data its PE still has; without them it is
+    /// forgotten.
+    pub(crate) fn forget_rank_without_sends(&mut self, rank: u32) {
         let Some(state) = self.rank(rank) else { return };
-        if state.requests.iter().any(|request| request.in_use && request.copy) {
+        if state.requests.iter().any(Request::is_owed) {
             return;
         }
         let version = state.moves.wrapping_add(1);

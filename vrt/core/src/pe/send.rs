@@ -387,7 +387,8 @@ impl Core {
                 return self.when_sent();
             }
             let outside = message.len > 0 && !Arena::contains(message.data as usize);
-            let request = self.running().new_request(Request { outside, ..Request::send() });
+            let request = Request { outside, to: Some(packet.to), ..Request::send() };
+            let request = self.running().new_request(request);
             self.net.send_later(pe, &packet, message.data, request);
             return Started::pending(request);
         }
@@ -472,6 +473,7 @@ impl Core {
     /// All of a message has gone, or reached its receiver.
     pub(crate) fn message_gone(&mut self, rank: u32, request: u32) {
         let Some(state) = self.rank(rank) else { return self.complete_elsewhere(rank, request) };
+        let has_ended = state.status == Status::Ended;
         let Request { copy, buffer, .. } = *state.request_mut(request);
         self.complete(rank, request);
         if copy {
@@ -479,10 +481,10 @@ impl Core {
             unsafe { hooks::free_in_arena(buffer) };
             if let Some(state) = self.rank(rank) {
                 state.request_mut(request).copy = false;
-                if state.status == Status::Ended {
-                    self.forget_rank_without_copies(rank);
-                }
             }
+        }
+        if has_ended {
+            self.forget_rank_without_sends(rank);
         }
     }
 

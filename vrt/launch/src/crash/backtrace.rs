@@ -144,8 +144,11 @@ fn print_in_child(fault: &Fault, frames: &Frames, full: bool) -> ! {
     }
     // SAFETY: the child is alone with its copy of what is mapped privately, and the parent waits for it.
     unsafe { hooks::use_heap(vrt_core::pe::pool_of_thread()) };
-    // When something goes wrong here the parent prints addresses, and that is enough.
-    std::panic::set_hook(Box::new(|_| ()));
+    // When something goes wrong here the parent prints addresses, and that is enough. (A thread that panics, as one
+    // that has aborted in a panic, cannot say what is to be done when it does.)
+    if !std::thread::panicking() {
+        std::panic::set_hook(Box::new(|_| ()));
+    }
     collect(fault, frames, full);
     write_out(describe(fault, frames, full).as_bytes());
     // SAFETY: ends the child only.

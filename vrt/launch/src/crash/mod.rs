@@ -237,7 +237,7 @@ impl Fault {
                     "{self}: out of memory: the system has no page left for it (machine or memory \
                      limit exhausted)"
                 ));
-            } else if arena.layout.in_guard(self.address) {
+            } else if self.stack_of_rank().is_some_and(|own| own.contains(&self.address)) {
                 let kib = arena.layout.stack >> 10;
                 say(format_args!(
                     "{self} overflowed its stack of {kib} KiB; raise --stack (VRT_STACK)"

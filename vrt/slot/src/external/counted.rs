@@ -16,6 +16,8 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Thread;
 
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
@@ -71,10 +73,25 @@ thread_local! {
     static COUNTED: RefCell<Vec<Counted>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Where handles of the runtime's own threads are counted.
+static LEFT_OUT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 const OF_TOKIO: &str = "it holds something of tokio: a task, a timer, a socket or a handle";
 const OF_THREAD: &str = "it holds a handle of its PE's thread, as std::thread::scope does";
 const OF_MAIN: &str =
     "it holds a counted reference (a clone of an Arc) to what was made before there were ranks";
+
+/// Handles of this thread are not watched: it is the runtime's, no rank holds one, and it has more of them itself
+/// when it begins and while it is parked.
+pub fn leave_out(thread: &Thread) {
+    // Nothing is found while it takes or gives back one itself.
+    let mut looks = (0..1000).map(|_| {
+        std::thread::yield_now();
+        count_of(thread)
+    });
+    let at = looks.find(|at| *at != 0);
+    LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner).extend(at);
+}
 
 /// This thread's PE, which has this runtime, begins, and no rank holds anything of it.
 pub fn watch(handle: &Handle) {
@@ -86,7 +103,8 @@ pub fn watch(handle: &Handle) {
         .into_iter()
         .map(|at| Counted { has_own_pages: at >= heap_end, ..Counted::new(at, OF_MAIN) });
     let mut all: Vec<Counted> = [tokio, thread].into_iter().chain(of_main).collect();
-    all.retain(|counted| counted.at != 0);
+    let left_out = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|counted| counted.at != 0 && !left_out.contains(&counted.at));
     for counted in &mut all {
         // SAFETY: what lives as long as the PE, or was just seen to be mapped.
         counted.without = unsafe { load(counted.at) };
@@ -99,16 +117,17 @@ pub fn forget() {
     COUNTED.set(Vec::new());
 }
 
-/// Why the rank of a slot stays, if it holds something of these.
+/// Why the rank of a slot stays, if it holds something of these; `frame`: it runs, and its own stack ends there.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE.
-pub unsafe fn pin(slot: *mut SlotHeader) -> Option<&'static str> {
+/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
     // SAFETY: as the caller promises.
-    unsafe { held(slot, |_| true) }
+    unsafe { held(slot, frame, |_| true) }
 }
 
-/// The same, as far as is known: a rank in which nothing was found is not searched again for as few references.
+/// The same of a suspended rank, as far as is known: one in which nothing was found is not searched again for as few
+/// references.
 ///
 /// # Safety
 /// As [`pin`].
@@ -123,7 +142,7 @@ pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
                 return None;
             }
             // SAFETY: as the caller promises.
-            if unsafe { search(slot, &[counted.at]) } {
+            if unsafe { search(slot, &[counted.at], None) } {
                 return Some(counted.reason);
             }
             *in_vain = count;
@@ -138,16 +157,20 @@ pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
 /// As [`pin`].
 pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { held(slot, |reason| reason == OF_THREAD) }.is_some()
+    unsafe { held(slot, None, |reason| reason == OF_THREAD) }.is_some()
 }
 
 /// # Safety
 /// As [`pin`].
-unsafe fn held(slot: *mut SlotHeader, is_asked_for: impl Fn(&str) -> bool) -> Option<&'static str> {
+unsafe fn held(
+    slot: *mut SlotHeader,
+    frame: Option<usize>,
+    is_asked_for: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
         let holds = |counted: &&Counted| {
             // SAFETY: as the caller promises.
-            counted.raised().is_some() && unsafe { search(slot, &[counted.at]) }
+            counted.raised().is_some() && unsafe { search(slot, &[counted.at], frame) }
         };
         let mut asked = all.iter().filter(|counted| is_asked_for(counted.reason));
         asked.find(holds).map(|counted| counted.reason)
@@ -284,15 +307,16 @@ pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether the live memory of a rank has these words, one after the other.
+/// Whether the live memory of a rank has these words, one after the other. It is suspended, or it runs and its own
+/// stack ends at `frame`: these words are below.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE.
-pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize]) -> bool {
+/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize], frame: Option<usize>) -> bool {
     // SAFETY: as the caller promises: nobody else uses the slot.
     unsafe {
         let stack = Body::live_stack(slot);
-        let mut found = contains(stack.start, stack.end, words);
+        let mut found = contains(frame.unwrap_or(stack.start), stack.end, words);
         for used in (*(*slot).heap.get()).used() {
             live::parts(used, |part| match part {
                 Part::Chunk { at, size, in_use: true } => {
@@ -348,6 +372,20 @@ mod tests {
         });
         forget();
         assert!(counts(at).is_none());
+    }
+
+    #[test]
+    fn handles_of_the_runtimes_own_threads_are_not_watched() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let parked = || thread::spawn(thread::park).thread().clone();
+        let (own, other) = (parked(), parked());
+        leave_out(&own);
+        watch(runtime.handle());
+        assert!(counts(count_of(&other)).is_some(), "it looks like an `Arc` of `main`");
+        assert!(counts(count_of(&own)).is_none());
+        forget();
+        own.unpark();
+        other.unpark();
     }
 
     /// It depends on how tokio's handles are made.

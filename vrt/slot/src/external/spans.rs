@@ -19,14 +19,14 @@ thread_local! {
     static SUBSCRIBER: Cell<Option<[usize; 2]>> = const { Cell::new(None) };
 }
 
-/// Why the rank of a slot stays, if it holds a span.
+/// Why the rank of a slot stays, if it holds a span; `frame`: it runs, and its own stack ends there.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE.
-pub unsafe fn pin(slot: *mut SlotHeader) -> Option<&'static str> {
+/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
     let words = SUBSCRIBER.get().or_else(subscriber)?;
     // SAFETY: as the caller promises.
-    let holds = unsafe { search(slot, &words) };
+    let holds = unsafe { search(slot, &words, frame) };
     holds.then_some("it is in a span of `tracing`, or holds one: spans are their PE's")
 }
 
