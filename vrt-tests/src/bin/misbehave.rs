@@ -133,7 +133,9 @@ fn misbehave(what: What) {
             begin_task_that_waits(&world, 0);
             five.send(&0u8);
         }
-        What::LeaveEarly | What::ExitInSend | What::ReturnInSend => return leave_early(&world, what),
+        What::LeaveEarly | What::ExitInSend | What::ReturnInSend => {
+            return leave_early(&world, what);
+        }
         What::PoolFullHere if me == 4 => send_for_ever(&world, 5, false),
         What::PoolFullThere if me == 0 => send_for_ever(&world, 5, false),
         What::PoolFullByCopies if me == 5 => send_for_ever(&world, 0, true),

@@ -1,5 +1,5 @@
 //! A job in which rank 0 and the others, of two PEs, mean different types by one message, contribution
-//! or window; chosen by name.
+//! or window, or another root; chosen by name.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use vrt::traits::*;
 struct Arguments {
     #[command(flatten)]
     vrt: vrt::Config,
-    /// Where the types differ
+    /// Where the types differ, or the roots
     what: What,
     /// Elements
     #[arg(long, default_value_t = 4)]
@@ -40,6 +40,10 @@ enum What {
     AllToAll,
     Sparse,
     Window,
+    /// Each rank broadcasts as the root
+    BroadcastRoots,
+    /// Each sends what it has to the next one
+    GatherRoots,
 }
 
 #[derive(Clone, Copy, Debug, Default, Equivalence)]
@@ -65,6 +69,13 @@ fn run(what: What, len: usize, moved: Option<i32>) {
     match what {
         What::Message | What::Early | What::Outside | What::Structure => {
             messages(&world, what, len);
+        }
+        What::BroadcastRoots => {
+            world.process_at_rank(world.rank()).broadcast_into(&mut vec![1u64; len][..])
+        }
+        What::GatherRoots => {
+            let next = world.process_at_rank((world.rank() + 1) % world.size());
+            next.gather_into(&vec![1u64; len][..]);
         }
         _ if zero => collective(&world, what, vec![3u8; len]),
         _ => collective(&world, what, vec![true; len]),
@@ -121,6 +132,6 @@ where
             window.put(0, 0, &[first]);
             window.last_fence();
         }
-        What::Message | What::Early | What::Outside | What::Structure => {}
+        _ => {}
     }
 }

@@ -67,6 +67,14 @@ fn contributions() {
     }
 }
 
+/// Nobody waits for what others do, so the one that comes later has to be told.
+#[test]
+fn roots() {
+    for what in ["broadcast-roots", "gather-roots"] {
+        refused_with("--ranks 4", what, 2, "2", &["mismatch.rs", "root"]);
+    }
+}
+
 #[test]
 fn contributions_of_ranks_that_have_moved() {
     let all = ["all-gather", "all-reduce", "gather", "all-to-all"];

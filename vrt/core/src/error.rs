@@ -109,7 +109,7 @@ pub enum Error {
     /// Ranks of a communicator call different collective operations.
     #[error(
         "this rank contributes {own_bytes} bytes of {own}; another rank calls another operation, or \
-         with another root, operation, type or count: it contributes {bytes} bytes of {theirs}"
+         with another {}", difference((*own_bytes as u64, *own), (*bytes, *theirs))
     )]
     Disagreement {
         /// The length of this rank's contribution.
@@ -233,6 +233,16 @@ impl Error {
             Error::Disagreement { .. }
             | Error::UserOperation { .. }
             | Error::NoMoreCommunicators { .. } => Class::Other,
+        }
+    }
+}
+
+/// How what another rank calls may differ, by what both contribute: bytes and type.
+fn difference(own: (u64, Signature), theirs: (u64, Signature)) -> String {
+    match theirs {
+        _ if own == theirs => "root or reduction: it contributes the same".to_owned(),
+        (bytes, signature) => {
+            format!("root, operation, type or count: it contributes {bytes} bytes of {signature}")
         }
     }
 }

@@ -39,14 +39,12 @@ use crate::comm::parts::{EVERYBODY, Subtree};
 use crate::comm::relay::Relay;
 use crate::comm::spec::{Disagreement, Spec, Waiting, What};
 use crate::comm::under_way::{Key, UnderWay};
-use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
 use crate::net::parcel::{Parcel, Topic};
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::{
-    self, Completion, Core, Engine, Extension, Handlers, Request, RequestEnd, Room, Started,
-    copy_short,
+    self, Completion, Core, Engine, Extension, Handlers, Request, Room, Started, copy_short,
 };
 use vrt_slot::Arena;
 
@@ -201,10 +199,12 @@ impl Combining {
             true => self.contribute(core, spec, number, waiting, bytes),
             false => self.contribute_as_guest(core, spec, number, waiting, bytes),
         };
-        let request = match request {
-            Some(request) => request,
-            None if broadcast => return core.when_sent(),
-            None => return Started::done(),
+        let Some(request) = request else {
+            return match self.under_way.conflict((context, number)) {
+                Some(other) => Started::Done(other.outcome()),
+                None if broadcast => core.when_sent(),
+                None => Started::done(),
+            };
         };
         if may_be_done { core.outcome(request) } else { Started::pending(request) }
     }
@@ -476,18 +476,15 @@ impl Combining {
     #[cold]
     fn report_conflict(&mut self, core: &mut Core, context: u32, number: u32) {
         let operation = self.under_way.get((context, number));
-        let (waiting, conflict) = (std::mem::take(&mut operation.waiting), operation.conflict);
-        let (other, signature) = conflict.map_or((0, Signature::ANY), |it| (it.unit, it.signature));
-        for Waiting { rank, request, .. } in waiting {
+        let Some(other) = operation.conflict else { return };
+        for Waiting { rank, request, .. } in std::mem::take(&mut operation.waiting) {
             match core.rank(rank) {
                 Some(state) => {
-                    let outcome = &mut state.request_mut(request).outcome;
-                    outcome.ended = RequestEnd::Cancelled;
-                    outcome.bytes = u64::from(other);
-                    outcome.tag = i32::from(signature.number());
+                    let capacity = state.request_mut(request).outcome.capacity;
+                    state.request_mut(request).outcome = Completion { capacity, ..other.outcome() };
                     core.complete(rank, request);
                 }
-                None => core.send_conflict(rank, request, other, signature),
+                None => core.send_conflict(rank, request, other.unit, other.signature),
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::comm::combine::MAX_UNIT;
 use crate::comm::operator::{Op, Operator};
 use crate::layout::{Scalar, Signature};
 use crate::net::Packet;
+use crate::pe::{Completion, RequestEnd};
 
 /// What an operation makes of the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +157,16 @@ impl Disagreement {
             fingerprint: packet.tag.cast_unsigned(),
             unit: packet.request,
             signature: packet.signature,
+        }
+    }
+
+    /// How a request ends of a rank that means another operation.
+    pub(super) fn outcome(self) -> Completion {
+        Completion {
+            bytes: u64::from(self.unit),
+            tag: i32::from(self.signature.number()),
+            ended: RequestEnd::Cancelled,
+            ..Completion::default()
         }
     }
 

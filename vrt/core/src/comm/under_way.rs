@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::comm::parts::CombineState;
+use crate::comm::spec::Disagreement;
 use crate::net::Packet;
 
 /// An operation's context and number.
@@ -68,6 +69,12 @@ impl UnderWay {
     #[inline]
     pub(super) fn may_have(&self, key: Key) -> bool {
         self.key == Some(key) || !self.listed.is_empty()
+    }
+
+    /// What another rank means by an operation that a rank here has come to, if not the same.
+    pub(super) fn conflict(&self, key: Key) -> Option<Disagreement> {
+        let at = if self.key == Some(key) { self.current } else { *self.listed.get(&key)? };
+        self.operations[at].conflict
     }
 
     /// Whether a packet of an operation may wait until that is begun.

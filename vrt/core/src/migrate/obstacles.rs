@@ -73,7 +73,8 @@ impl Migration {
             return state.obstacle;
         }
         // SAFETY: the slot of a suspended rank of this PE, whose thread this is.
-        let held = unsafe { counted::known_pin(state.slot).or_else(|| spans::pin(state.slot, None)) };
+        let held =
+            unsafe { counted::known_pin(state.slot).or_else(|| spans::pin(state.slot, None)) };
         if held.is_some() || state.obstacle.is_none() {
             return held;
         }
