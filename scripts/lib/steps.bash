@@ -112,7 +112,7 @@ on_mpi() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1
     mpi=(--target-dir "$folder" --quiet -p uts -p rocket-mini -p vrt-tests -p vrtrun
-        --no-default-features --features "uts/mpi,rocket-mini/mpi,vrt-tests/mpi,vrtrun/mpi")
+        --no-default-features --features "uts/mpi,rocket-mini/mpi,vrt-tests/mpi,vrt-tests/everyday,vrtrun/mpi")
     launch=("$VRT_MPIRUN")
     programs=$folder/debug
 }
