@@ -109,6 +109,13 @@ table="collectives --pes 2 --ranks 64 --eager 64 --counts 1,600 --largest 1100"
 job 300 $programs/$table
 job 300 $programs/$table --lb random --lb-period 1ms
 job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
+for ranks in 2 8; do
+    job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K
+    job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K --moved 1
+    job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K --lb random --lb-period 500us
+    moved
+    job 300 $programs/exchange --pes 2 --ranks $ranks --largest 100000
+done
 
 step "the examples of the mpi crate"
 try scripts/rsmpi-examples

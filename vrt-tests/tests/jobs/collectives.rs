@@ -13,7 +13,7 @@ fn run(arguments: &str) -> Job {
 
 #[test]
 fn on_few_ranks() {
-    for ranks in [1, 2, 3] {
+    for ranks in [1, 3] {
         run(&format!("--pes {} --ranks {ranks} --eager 1K", ranks.min(2)));
     }
 }
@@ -21,7 +21,6 @@ fn on_few_ranks() {
 #[test]
 fn on_more_ranks() {
     run("--pes 2 --ranks 5 --eager 1K --counts 0,600");
-    run("--pes 2 --ranks 8 --eager 1K --counts 1");
 }
 
 #[test]
@@ -31,7 +30,7 @@ fn on_many_ranks() {
 
 #[test]
 fn on_ranks_that_have_moved() {
-    for (pes, ranks, nth) in [(2, 2, 1), (2, 5, 2), (3, 8, 3)] {
+    for (pes, ranks, nth) in [(2, 5, 2), (3, 8, 3)] {
         run(&format!("--pes {pes} --ranks {ranks} --eager 1K --counts 1,9 --moved {nth}"));
     }
     run("--pes 2 --node-size 1 --ranks 6 --eager 1K --counts 1,9 --moved 2");
@@ -39,7 +38,7 @@ fn on_ranks_that_have_moved() {
 
 #[test]
 fn while_ranks_move() {
-    for (ranks, counts) in [(2, "0,1,200"), (5, "600"), (8, "1")] {
+    for (ranks, counts) in [(2, "0,200"), (5, "600"), (8, "1")] {
         let moving = "--pes 2 --eager 1K --lb random --lb-period 500us";
         run(&format!("{moving} --ranks {ranks} --counts {counts}")).is_right_after_moves(20);
     }

@@ -13,6 +13,7 @@ use crate::call::{Call, Export, functions};
 use crate::errhandler::exit_status;
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
+use crate::life;
 use crate::process::Process;
 use crate::text;
 
@@ -138,8 +139,8 @@ fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
     let name = call.process.comm(comm).map(|comm| comm.name()).unwrap_or_default();
     let on = if name.is_empty() { String::new() } else { format!("{name}, ") };
     report::say(format_args!("rank {rank} called MPI_Abort({on}{code}); ending the job"));
-    crate::life::flush();
-    report::end_job(exit_status(code))
+    life::flush();
+    life::end_job(exit_status(code))
 }
 
 unsafe fn query_thread(call: Call, provided: *mut c_int) -> Outcome {

@@ -10,6 +10,7 @@ use vrt_slot::report;
 
 use crate::call::{Call, On, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
+use crate::life;
 use crate::numbers;
 use crate::process::Process;
 use crate::text;
@@ -131,7 +132,7 @@ fn end_job(call: Call, on: On, fault: &Fault) -> ! {
         "rank {rank} in {}{on}: {} ({class}); ending the job",
         call.site.call, fault.text
     ));
-    report::end_job(exit_status(fault.code))
+    life::end_job(exit_status(fault.code))
 }
 
 /// The status of a job that ends for an error.

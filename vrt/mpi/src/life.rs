@@ -218,7 +218,7 @@ fn end(status: c_int) -> ! {
         report::say(format_args!(
             "rank {rank} has ended without MPI_Finalize, and others may wait for it; ending the job"
         ));
-        report::end_job(report::STATUS_RUNTIME);
+        end_job(report::STATUS_RUNTIME);
     }
     if status == 0 {
         rank::exit_rank(0);
@@ -235,6 +235,14 @@ fn end(status: c_int) -> ! {
     }
     report::say(format_args!("rank {rank} exited with status {status}; ending the job"));
     rank::exit_rank(status)
+}
+
+/// Ends the job with a status that is not 0, for what a rank has done: its PE tells what it has to tell first.
+pub(crate) fn end_job(status: c_int) -> ! {
+    if hooks::current_rank().is_some() && !fork::is_child() {
+        rank::exit_rank(status);
+    }
+    report::end_job(status)
 }
 
 /// A thread that a rank has started ends its process: the job, as other ranks may count on the rank.

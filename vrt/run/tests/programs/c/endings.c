@@ -40,6 +40,14 @@ int main(int argc, char **argv) {
         if (rank == 1) return 6;
         for (;;) MPI_Barrier(MPI_COMM_WORLD);
     }
+    if (strcmp(what, "abort") == 0 || strcmp(what, "fatal_error") == 0) {
+        if (rank == 0) {
+            usleep(20000);
+            if (strcmp(what, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 6);
+            MPI_Send(&rank, 1, MPI_INT, 99, 1, MPI_COMM_WORLD);
+        }
+        for (;;) MPI_Barrier(MPI_COMM_WORLD);
+    }
     if (strstr(what, "thread")) {
         void *(*run)(void *) = strcmp(what, "late_thread") == 0 ? calls_late : waits_for_ever;
         pthread_t made;
