@@ -52,9 +52,9 @@ struct Consumed {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Ring<const CELLS: usize, const BYTES: usize> {
-    // In front, so that a ring through which little goes takes one page.
-    consumed: Consumed,
     cells: [Cell; CELLS],
+    // In front of the cells it would save a page of memory, and cost messages 3% of their time.
+    consumed: Consumed,
     bytes: std::cell::UnsafeCell<[u8; BYTES]>,
     /// Stands for the byte ring, line by line, before the model checker.
     #[cfg(loom)]

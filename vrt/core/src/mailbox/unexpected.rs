@@ -176,8 +176,17 @@ impl<M> Unexpected<M> {
     }
 
     /// The earliest message that a pattern asks for.
-    #[inline]
+    #[inline(always)]
     pub fn find(&mut self, pattern: &Pattern) -> Option<(&Pattern, &M)> {
+        // Mostly it is the earliest of all.
+        if self.first(pattern).is_some() {
+            return self.few.front().map(|(key, message)| (key, message));
+        }
+        self.search(pattern)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, pattern: &Pattern) -> Option<(&Pattern, &M)> {
         if self.many.is_none() {
             let at = self.position(pattern)?;
             if self.many.is_none() {

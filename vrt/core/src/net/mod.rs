@@ -150,11 +150,17 @@ const _: () =
 
 const _: () = assert!(offset_of!(Packet, kind) == 0 && offset_of!(Packet, wants_finish) == 1);
 
-/// Whether the first two bytes of a cell are those of a packet.
+/// Whether the first two bytes of a cell, as a number, are those of a packet: its kind, and above it a flag.
 #[inline(always)]
-fn is_packet(kind: u8, wants_finish: u8) -> bool {
-    (kind.wrapping_sub(Kind::Eager as u8) as usize) < KINDS - Kind::Eager as usize
-        && wants_finish <= 1
+fn is_packet(start: u16) -> bool {
+    ((start & !0x100).wrapping_sub(Kind::Eager as u16) as usize) < KINDS - Kind::Eager as usize
+}
+
+#[cold]
+#[inline(never)]
+fn no_packet(start: u16) -> ! {
+    let [kind, wants_finish] = start.to_le_bytes();
+    damaged(format_args!("a packet of kind {kind} ({wants_finish})"))
 }
 
 /// Ends the job: what has come is nothing that a PE sends.
@@ -206,9 +212,9 @@ impl Packet {
     pub(crate) fn in_cell(cell: &CellData) -> &Packet {
         let packet = cell.0.as_ptr().cast::<Packet>();
         // SAFETY: a cell has these two bytes, and is aligned as a packet is.
-        let [kind, wants_finish] = unsafe { packet.cast::<[u8; 2]>().read() };
-        if !is_packet(kind, wants_finish) {
-            damaged(format_args!("a packet of kind {kind} ({wants_finish})"));
+        let start = u16::from_le(unsafe { packet.cast::<u16>().read() });
+        if !is_packet(start) {
+            no_packet(start);
         }
         // SAFETY: its kind and its flag are such, and the rest of it are numbers.
         unsafe { &*packet }
@@ -241,9 +247,10 @@ mod tests {
         let mut cell = CellData([0; CELL_PAYLOAD]);
         packet.write_to(&mut cell);
         assert_eq!((Packet::in_cell(&cell).kind, Packet::in_cell(&cell).to), (Kind::Help, 2));
-        for kind in Kind::Eager as u8..KINDS as u8 {
-            assert!(is_packet(kind, 0) && is_packet(kind, 1) && !is_packet(kind, 2));
+        for start in 0..=u16::MAX {
+            let [kind, wants_finish] = start.to_le_bytes();
+            let kinds = Kind::Eager as u8..KINDS as u8;
+            assert_eq!(is_packet(start), kinds.contains(&kind) && wants_finish <= 1, "{start}");
         }
-        assert!(!is_packet(0, 0) && !is_packet(KINDS as u8, 0) && !is_packet(u8::MAX, 0));
     }
 }

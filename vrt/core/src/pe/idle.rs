@@ -260,12 +260,22 @@ impl Pe {
         let mut found = false;
         let mut spins = 0;
         let mut unhurried = None;
+        // What is to be done beside is done before something has come, if there is time: nobody waits for that.
+        let mut rest_is_done = false;
         while spins < RANK_SPINS {
             spins += 1;
-            if self.has_arrivals() && self.progress() {
-                found = is_done(&mut self.engine);
-                if found || !self.engine.ready.is_empty() {
-                    break;
+            let taken = self.rings_are_ready() && self.take_from_rings();
+            found = taken && is_done(&mut self.engine);
+            if found && rest_is_done {
+                break;
+            }
+            if taken || !rest_is_done || self.has_arrivals_beside_rings() {
+                rest_is_done = true;
+                if self.progress_beside_rings() || taken {
+                    found = found || is_done(&mut self.engine);
+                    if found || !self.engine.ready.is_empty() {
+                        break;
+                    }
                 }
             }
             if spins > RANK_SPINS / 4 {

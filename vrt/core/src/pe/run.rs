@@ -229,6 +229,13 @@ impl Pe {
     /// Takes what has come and sends what waits; true when anything happened.
     #[inline]
     pub(crate) fn progress(&mut self) -> bool {
+        let taken = self.take_from_rings();
+        taken | self.progress_beside_rings()
+    }
+
+    /// Handles what has come from PEs of this node; whether there was anything.
+    #[inline(always)]
+    pub(super) fn take_from_rings(&mut self) -> bool {
         let mut any = false;
         let engine = &mut self.engine;
         for (from, ring) in &mut self.consumers {
@@ -249,8 +256,15 @@ impl Pe {
             }
             any |= taken > 0;
         }
-        if engine.net.remote().is_some() {
-            any |= engine.progress_remote();
+        any
+    }
+
+    /// The rest of [`progress`](Self::progress).
+    #[inline(always)]
+    pub(super) fn progress_beside_rings(&mut self) -> bool {
+        let mut any = false;
+        if self.engine.net.remote().is_some() {
+            any |= self.engine.progress_remote();
         }
         if !self.engine.injected.is_empty() {
             any |= self.take_signals();
@@ -276,8 +290,19 @@ impl Pe {
     /// Whether something has come.
     #[inline]
     pub(crate) fn has_arrivals(&mut self) -> bool {
+        self.rings_are_ready() || self.has_arrivals_beside_rings()
+    }
+
+    /// Whether something has come from a PE of this node.
+    #[inline(always)]
+    pub(super) fn rings_are_ready(&self) -> bool {
         self.consumers.iter().any(|(_, ring)| ring.is_ready())
-            || !self.engine.injected.is_empty()
+    }
+
+    /// Whether something has come in another way.
+    #[inline(always)]
+    pub(super) fn has_arrivals_beside_rings(&mut self) -> bool {
+        !self.engine.injected.is_empty()
             || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
     }
 
@@ -326,14 +351,7 @@ impl Engine {
     fn progress_own(&mut self) -> bool {
         let mut any = self.take_kept();
         if self.net.has_backlog() {
-            let mut done = Vec::new();
-            any |= self.net.flush(|rank, request| done.push((rank, request)));
-            for (rank, request) in done {
-                match request {
-                    MEMORY => self.memory_gone(rank),
-                    request => self.message_gone(rank, request),
-                }
-            }
+            any |= self.send_backlog();
         }
         if self.sent_away != 0 {
             any |= self.end_stalls();
@@ -342,6 +360,20 @@ impl Engine {
             self.run_timers();
         }
         any | !self.ready.is_empty() | self.has_kept()
+    }
+
+    /// Sends what has waited for room. Whether some of it has gone.
+    #[cold]
+    fn send_backlog(&mut self) -> bool {
+        let mut done = Vec::new();
+        let any = self.net.flush(|rank, request| done.push((rank, request)));
+        for (rank, request) in done {
+            match request {
+                MEMORY => self.memory_gone(rank),
+                request => self.message_gone(rank, request),
+            }
+        }
+        any
     }
 
     /// After so many resumes, whether there is a look at the rings before the next rank runs.
