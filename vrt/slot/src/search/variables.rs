@@ -8,7 +8,9 @@
 
 use std::sync::OnceLock;
 
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::elf::{self, Sym64};
+use object::read::elf::{ElfFile64, Sym};
+use object::{Endianness, Object, ObjectSection};
 
 use crate::search::Range;
 use crate::search::locks::Form;
@@ -115,47 +117,79 @@ type Found = (Vec<Variable>, Vec<Variable>, Vec<(usize, Form)>);
 const PARKING_LOT: &str = "11parking_lot";
 
 /// Finds what is of interest. There are tens of thousands of symbols, and this happens while ranks wait: the file is
-/// mapped, and what is kept of it is copied.
+/// mapped, few names are looked at, and what is kept of it is copied.
 fn read(writable: &[Range]) -> Result<Found, Box<dyn std::error::Error>> {
     let program = std::fs::File::open("/proc/self/exe")?;
     // SAFETY: the system keeps the file of a program that runs from being written to.
     let program = unsafe { memmap2::Mmap::map(&program)? };
-    let program = object::File::parse(&*program)?;
-    let mut locking: Vec<(usize, Form)> = program
-        .symbols()
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
-        .filter_map(|symbol| {
-            let name = symbol.name().ok().filter(|name| name.contains(PARKING_LOT))?;
-            Some((symbol.address() as usize, Form::of_argument(&readable(name))?))
-        })
-        .collect();
+    let program = ElfFile64::<Endianness>::parse(&*program)?;
+    let (table, endian) = (program.elf_symbol_table(), program.endian());
+    let name = |symbol: &Sym64<Endianness>| -> Result<&str, Box<dyn std::error::Error>> {
+        Ok(std::str::from_utf8(symbol.name(endian, table.strings())?)?)
+    };
+    let names = program.section_by_index(table.string_section())?.data()?;
+    let of_parking_lot = names_with(PARKING_LOT, names);
+    let mut locking = Vec::new();
+    let mut variables = [Vec::new(), Vec::new()];
+    for symbol in table.iter().filter(|symbol| symbol.st_shndx(endian) != elf::SHN_UNDEF) {
+        let start = symbol.st_value(endian) as usize;
+        match symbol.st_type() {
+            elf::STT_FUNC if are_in(&of_parking_lot, symbol.st_name(endian) as usize) => {
+                let form = Form::of_argument(&readable(name(symbol)?));
+                locking.extend(form.map(|form| (start, form)));
+            }
+            elf::STT_TLS => variables[0].push(symbol),
+            elf::STT_OBJECT
+                if writable.iter().any(|(first, last)| (*first..*last).contains(&start)) =>
+            {
+                variables[1].push(symbol);
+            }
+            _ => {}
+        }
+    }
     locking.sort_unstable_by_key(|(at, _)| *at);
     locking.dedup_by_key(|(at, _)| *at);
     // A mutex of those has a byte.
     let shortest = if locking.is_empty() { LOCK } else { 1 };
-    let mut thread_locals = Vec::new();
-    let mut statics = Vec::new();
-    for symbol in program.symbols().filter(|symbol| !symbol.is_undefined()) {
-        let start = symbol.address() as usize;
-        let end = start + symbol.size().max(1) as usize;
-        let variables = match symbol.kind() {
-            SymbolKind::Tls => &mut thread_locals,
-            SymbolKind::Data
-                if end - start >= shortest
-                    && writable.iter().any(|(first, last)| (*first..*last).contains(&start)) =>
-            {
-                &mut statics
-            }
-            _ => continue,
+    variables[1].retain(|symbol| symbol.st_size(endian).max(1) as usize >= shortest);
+    let known = |symbol: &&Sym64<Endianness>| {
+        let start = symbol.st_value(endian) as usize;
+        let end = start + symbol.st_size(endian).max(1) as usize;
+        name(symbol).map(|name| Variable { start, end, symbol: name.into(), name: OnceLock::new() })
+    };
+    let [thread_locals, statics] = variables;
+    let known = |all: Vec<_>| all.iter().map(known).collect::<Result<Vec<Variable>, _>>();
+    Ok((known(thread_locals)?, known(statics)?, locking))
+}
+
+/// Where names lie that contain a part, in a table of names that end with a 0: from the begin of each to its last such
+/// part, in order. (A name may be the end of another one.)
+fn names_with(part: &str, names: &[u8]) -> Vec<Range> {
+    let mut found: Vec<Range> = Vec::new();
+    let mut from = 0;
+    loop {
+        let rest = &names[from..];
+        // SAFETY: it reads in the slices. (The system's function is fast in a debug build, too.)
+        let at = unsafe {
+            libc::memmem(rest.as_ptr().cast(), rest.len(), part.as_ptr().cast(), part.len())
         };
-        variables.push(Variable {
-            start,
-            end,
-            symbol: symbol.name()?.into(),
-            name: OnceLock::new(),
-        });
+        if at.is_null() {
+            return found;
+        }
+        let at = at.addr() - names.as_ptr().addr();
+        let begin = names[..at].iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1);
+        match found.last_mut() {
+            Some(last) if last.0 == begin => last.1 = at,
+            _ => found.push((begin, at)),
+        }
+        from = at + 1;
     }
-    Ok((thread_locals, statics, locking))
+}
+
+/// Whether a name that begins there is one of those, which are in order.
+fn are_in(names: &[Range], begin: usize) -> bool {
+    let next = names.partition_point(|(first, _)| *first <= begin);
+    next.checked_sub(1).is_some_and(|number| begin <= names[number].1)
 }
 
 /// `program::module::NAME` of what the compiler calls the variable.
@@ -204,6 +238,19 @@ mod tests {
         let all: Vec<_> = all.iter().filter(|v| v.name().ends_with(of)).collect();
         assert_eq!(all.len(), 1, "{of}: {all:?}");
         all[0].start
+    }
+
+    #[test]
+    fn names_with_a_part_are_found_wherever_they_begin() {
+        let names = b"\0one\0a_part\0part_of_part\0PART\0apar\0part";
+        let found = names_with("part", names);
+        let begins: Vec<usize> = (0..names.len()).filter(|begin| are_in(&found, *begin)).collect();
+        let has = |begin: &usize| {
+            let name = names[*begin..].split(|byte| *byte == 0).next().expect("a first piece");
+            name.windows(4).any(|piece| piece == b"part")
+        };
+        assert_eq!(begins, (0..names.len()).filter(has).collect::<Vec<usize>>());
+        assert!(names_with("parting", names).is_empty() && !are_in(&[], 3));
     }
 
     const EVERYWHERE: [Range; 1] = [(0, usize::MAX)];
