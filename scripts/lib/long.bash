@@ -71,6 +71,20 @@ else
     fi
 fi
 
+step "unit tests of the applications, and what takes long of their others"
+applications=("${options[@]}" -p rocket-mini -p sparse-mini -p uts)
+try cargo clippy "${applications[@]}" --profile test --lib --bins -- -D warnings
+try cargo test "${applications[@]}" --lib --bins --no-fail-fast -- --include-ignored
+try cargo test "${applications[@]}" --test beside -- --ignored
+
+# A package of its own, because it shows how such are ported: it has cargo put `mpi` in the place of the
+# registry's crate.
+step "a ported program"
+ported=(--locked --manifest-path mpi/example/Cargo.toml --target-dir "$target" --quiet)
+CARGO_PROFILE_DEV_DEBUG=false try cargo build "${ported[@]}"
+CARGO_PROFILE_DEV_DEBUG=false try cargo test "${ported[@]}"
+job 60 "$target/debug/vrtrun" --pes 2 --ranks 7 --lb random --lb-period 1ms "$target/debug/ported"
+
 step "ranks leave a busy core"
 try cargo test --quiet -p vrt-tests --test noisy_neighbour -- --ignored
 
@@ -109,7 +123,7 @@ table="collectives --pes 2 --ranks 64 --eager 64 --counts 1,600 --largest 1100"
 job 300 $programs/$table
 job 300 $programs/$table --lb random --lb-period 1ms
 job 300 $programs/collectives --pes 2 --ranks 7 --eager 1K --check-stacks
-for ranks in 2 8; do
+for ranks in 2 5 8; do
     job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K
     job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K --moved 1
     job 300 $programs/collectives --pes 2 --ranks $ranks --eager 1K --lb random --lb-period 500us

@@ -408,6 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "takes long: scripts/test --all"]
     fn everything_costs_something() {
         let tree = Parameters { depth: 6, seed: 19, ..Parameters::default() };
         mpi::run_local(3, move |world| {

@@ -452,6 +452,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "takes long: scripts/test --all"]
     fn geometric_trees_have_about_their_nodes() {
         for name in ["T1L", "T1XL"] {
             let published = named::find(name).expect("a named tree").published;

@@ -42,6 +42,7 @@ fn experiment(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
+#[ignore = "takes long: scripts/test --all"]
 fn both_programs_take_turns_and_claims_hold_or_not() {
     let folder = reference(0);
     let out = folder.path().join("out");

@@ -302,6 +302,7 @@ mod tests {
     /// What is open at a time, and so what can be given away, is as in the tree itself. (Thieves that found
     /// nothing for want of it took ten times as long.)
     #[test]
+    #[ignore = "takes long: scripts/test --all"]
     fn geometric_trees_by_their_law_take_the_time_of_the_tree() {
         let named = named::find("T1L").expect("a tree");
         let tree = Tree::new(named.parameters).expect("sound");

@@ -24,7 +24,7 @@ fn on_ranks_that_stay() {
     }
     run("--pes 2 --ranks 7 --rounds 1");
     for nodes in NODES {
-        run(&format!("--pes 4 --ranks 9 --rounds 2 --largest 100000 {nodes}"));
+        run(&format!("--pes 4 --ranks 9 --rounds 1 --largest 100000 {nodes}"));
     }
     run("--pes 2 --ranks 40 --rounds 1 --largest 10000");
 }
@@ -42,7 +42,7 @@ fn on_ranks_that_move() {
 #[test]
 fn on_async_ranks() {
     for nodes in NODES {
-        let few = "--asynchronous --pes 4 --ranks 7 --rounds 2 --largest 100000";
+        let few = "--asynchronous --pes 4 --ranks 7 --rounds 1 --largest 100000";
         run(&format!("{few} {nodes}"));
         run(&format!("{few} --lb random --lb-period 1ms {nodes}")).is_right_after_moves(10);
     }
@@ -50,7 +50,7 @@ fn on_async_ranks() {
 
 #[test]
 fn consecutive_rounds_never_mix() {
-    let rounds = std::env::var("VRT_SOAK_ROUNDS").unwrap_or_else(|_| "5000".to_owned());
+    let rounds = std::env::var("VRT_SOAK_ROUNDS").unwrap_or_else(|_| "2000".to_owned());
     run(&format!("--pes 2 --ranks 4 --soak {rounds}"));
     run(&format!("--pes 2 --ranks 4 --soak {rounds} --lb random --lb-period 1ms"))
         .is_right_after_moves(10);

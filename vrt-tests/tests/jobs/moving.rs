@@ -21,11 +21,11 @@ const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
 #[test]
 fn ranks_move_with_all_they_own_at_migrate() {
     for nodes in NODES {
-        let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 300 --lb rotate {nodes}"));
-        assert_eq!(job.number_before("moves"), 600, "{job}");
-        let random = "--pes 4 --ranks 13 --rounds 200 --bytes 300000 --lb random";
+        let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 150 --lb rotate {nodes}"));
+        assert_eq!(job.number_before("moves"), 300, "{job}");
+        let random = "--pes 4 --ranks 13 --rounds 100 --bytes 300000 --lb random";
         let job = run(STRESS, &format!("{random} {nodes}"));
-        assert!(job.number_before("moves") > 800, "{job}");
+        assert!(job.number_before("moves") > 400, "{job}");
     }
 }
 
@@ -53,7 +53,7 @@ fn ranks_begin_again_from_their_state() {
         let state = "--pes 2 --ranks 5 --bytes 1000 --plain --lb rotate --move state";
         let job = run(STRESS, &format!("{state} --rounds 100 {nodes}"));
         assert_eq!(job.number_before("moves"), 500, "{job}");
-        let job = run(STRESS, &format!("{state} --rounds 5000 --lb-period 1ms {nodes}"));
+        let job = run(STRESS, &format!("{state} --rounds 2000 --lb-period 1ms {nodes}"));
         assert!(job.number_before("moves") > 0, "{job}");
         // Long ones go in many pieces, and none of them is a whole number of lines.
         let long = "--pes 2 --ranks 3 --bytes 1000003 --plain --lb rotate --move state";
@@ -140,12 +140,12 @@ fn ranks_that_hold_something_stay_until_they_let_go() {
 
 #[test]
 fn what_statics_refer_to_stays() {
-    let arguments = "--pes 4 --ranks 32 --rounds 100 --lb random";
+    let arguments = "--pes 4 --ranks 32 --rounds 40 --lb random";
     let moves =
         ["", "--node-size 2", "--node-size 1", "--move state", "--node-size 1 --move state"];
     for more in moves {
         let job = run(env!("CARGO_BIN_EXE_statics"), &format!("{arguments} {more}"));
-        assert!(job.number_before("moves") > 1000, "{job}");
+        assert!(job.number_before("moves") > 400, "{job}");
         let stay = job.number_before("ranks");
         // Those that filled the statics of the PEs, where moving would take their memory away.
         assert!(if more.is_empty() { stay == 0 } else { (4..=32).contains(&stay) }, "{job}");
@@ -164,7 +164,7 @@ fn random_traffic_arrives_while_ranks_move() {
     for (nodes, more) in NODES.into_iter().zip(["", "--longest 100000 --eager 0", "--longest 64"]) {
         let chaos = "--pes 4 --ranks 64 --lb random --lb-period 1ms";
         // On a busy machine, seconds are short.
-        let moved = [2, 8, 32].iter().any(|seconds| {
+        let moved = [1, 8, 32].iter().any(|seconds| {
             let job = run(SOAK, &format!("{chaos} --seconds {seconds} {nodes} {more}"));
             job.moved() > 100
         });
