@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use vrt_tests::job::Job;
 
-use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, Place, STILL};
+use crate::places::{BETWEEN_NODES, HELD_ON_NODES, MOVING, ON_ONE_PE, Place, STILL};
 use crate::program::Program;
 
 const MISBEHAVE: Program = Program {
@@ -274,7 +274,7 @@ mod right {
         forks: STILL, ON_ONE_PE, MOVING, BETWEEN_NODES;
         fork_only: STILL, ON_ONE_PE;
         fork_exit: STILL, ON_ONE_PE;
-        pipes: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
+        pipes: STILL, MOVING, HELD_ON_NODES, ON_ONE_PE;
         systems: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         threads: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
         questions_of_thread: STILL, MOVING;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tempfile::TempDir;
 use vrt_tests::job::Job;
 
-use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, Place, STILL};
+use crate::places::{BETWEEN_NODES, HELD, MOVING, ON_ONE_PE, Place, STILL};
 use crate::program::Program;
 
 const SURROUNDINGS: Program = Program::new("surroundings.c");
@@ -40,7 +40,7 @@ all_is_right! {
     timers: STILL, MOVING, ON_ONE_PE;
     exited_threads: STILL, MOVING, ON_ONE_PE;
     cancelled_threads: STILL, MOVING, ON_ONE_PE;
-    running_threads: STILL, MOVING, ON_ONE_PE;
+    running_threads: STILL, HELD, ON_ONE_PE;
     threads_for_the_kernel: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     conditions: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
     semaphores: STILL, MOVING, BETWEEN_NODES, ON_ONE_PE;
