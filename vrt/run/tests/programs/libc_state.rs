@@ -2,7 +2,7 @@
 
 use vrt_tests::job::Job;
 
-use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, STILL};
+use crate::places::{HELD, HELD_ON_NODES, ON_ONE_PE, STILL};
 use crate::program::Program;
 
 const RANKS: usize = 6;
@@ -58,7 +58,7 @@ mod users_and_hosts {
 #[test]
 fn character_sets() {
     const CHARACTER_SETS: Program = Program::new("character_sets.c");
-    for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
-        let _ = CHARACTER_SETS.run(&place.with(4)).is_right();
+    for place in [STILL, ON_ONE_PE, HELD, HELD_ON_NODES] {
+        place.runs(|| CHARACTER_SETS.run(&place.with(4)).is_right());
     }
 }

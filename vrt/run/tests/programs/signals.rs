@@ -39,18 +39,21 @@ fn all_are_as_a_process(cases: &str, places: &[Place]) {
     let expected = lines_of(0, &native);
     assert!(expected.len() > 2 * cases.split_whitespace().count(), "{native}");
     for place in places {
-        let job = Job::of(SIGNALS.job(&place.with(RANKS), cases)).succeeds();
-        for rank in 0..RANKS {
-            let said = lines_of(rank, &job.out);
-            let differs = said.iter().zip(&expected).position(|(one, other)| one != other);
-            let differs = differs.unwrap_or(said.len().min(expected.len()));
-            assert!(
-                said == expected,
-                "rank {rank}: {:?}, a process: {:?}: {job}",
-                said.get(differs),
-                expected.get(differs)
-            );
-        }
+        place.runs(|| {
+            let job = Job::of(SIGNALS.job(&place.with(RANKS), cases)).succeeds();
+            for rank in 0..RANKS {
+                let said = lines_of(rank, &job.out);
+                let differs = said.iter().zip(&expected).position(|(one, other)| one != other);
+                let differs = differs.unwrap_or(said.len().min(expected.len()));
+                assert!(
+                    said == expected,
+                    "rank {rank}: {:?}, a process: {:?}: {job}",
+                    said.get(differs),
+                    expected.get(differs)
+                );
+            }
+            job
+        });
     }
 }
 

@@ -1,14 +1,14 @@
 //! Threads and stacks that ranks make for themselves.
 
-use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, STILL};
+use crate::places::{BETWEEN_NODES, HELD, HELD_ON_NODES, MOVING, ON_ONE_PE, STILL};
 use crate::program::Program;
 
 /// Ranks with running threads stay where they are.
 #[test]
 fn threads_of_cpp() {
     const THREADS: Program = Program { options: &["-pthread"], ..Program::new("threads.cc") };
-    for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
-        let _ = THREADS.run(&place.with(4)).is_right();
+    for place in [STILL, ON_ONE_PE, HELD, HELD_ON_NODES] {
+        place.runs(|| THREADS.run(&place.with(4)).is_right());
     }
 }
 
@@ -25,8 +25,8 @@ fn ranks_move_again_when_their_threads_have_ended() {
 #[test]
 fn openmp() {
     const OPENMP: Program = Program { options: &["-fopenmp"], ..Program::new("openmp.c") };
-    for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
-        let _ = OPENMP.run(&place.with(4)).is_right();
+    for place in [STILL, ON_ONE_PE, HELD, HELD_ON_NODES] {
+        place.runs(|| OPENMP.run(&place.with(4)).is_right());
     }
 }
 
@@ -53,7 +53,8 @@ fn exit_of_the_first_thread() {
 #[test]
 fn code_on_the_stack() {
     for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
-        let _ = Program { arguments: "nested", ..THREAD_EXIT }.run(&place.with(4)).is_right();
+        let nested = Program { arguments: "nested", ..THREAD_EXIT };
+        place.runs(|| nested.run(&place.with(4)).is_right());
     }
 }
 
@@ -68,6 +69,6 @@ mod contexts {
     /// What libc's switch saves may be taken for an address of another rank: then it stays.
     #[test]
     fn between_nodes() {
-        let _ = CONTEXTS.run(&BETWEEN_NODES.with(6)).is_right();
+        HELD_ON_NODES.runs(|| CONTEXTS.run(&HELD_ON_NODES.with(6)).is_right());
     }
 }
