@@ -66,6 +66,7 @@ pub struct Digests {
 
 impl Digests {
     /// Compares the random numbers.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn find_parents(&mut self, least: &LaneWords) {
         let lanes = self.words[4].iter().zip(least).enumerate();

@@ -39,6 +39,7 @@ pub use vrt_core::rma::control::LockKind;
 use vrt_core::rma::epoch::Epoch;
 use vrt_core::rma::remote;
 use vrt_slot::Arena;
+use vrt_slot::report::count;
 
 /// The traits of this module.
 pub mod traits {
@@ -266,11 +267,11 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("get_accumulate");
         if values.len() != before.len() {
             panic!(
-                "rank {} in {}: {} values, but room for {} results",
+                "rank {} in {}: {}, but room for {}",
                 self.comm.rank,
                 site,
-                values.len(),
-                before.len()
+                count(values.len(), "value"),
+                count(before.len(), "result")
             );
         }
         let fetched = before.as_mut_ptr().cast();
@@ -537,8 +538,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
                 self.comm.size - 1
             ),
             Some(target) => panic!(
-                "rank {me} in {site}: {len} values from {at} on do not lie in the window of \
-                 rank {rank}, which has {}",
+                "rank {me} in {site}: {} from {at} on, not inside the window of rank {rank}, which \
+                 has {}",
+                count(len, "value"),
                 target.len
             ),
         }

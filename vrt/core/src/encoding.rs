@@ -9,6 +9,7 @@ use bincode::config::{Configuration, Fixint, LittleEndian};
 use bincode::enc::write::{SizeWriter, Writer};
 use bincode::serde::encode_into_writer;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use vrt_slot::report::count;
 
 use decoder::Decoder;
 
@@ -21,7 +22,7 @@ pub struct EncodeError(String);
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// They do not fit the type.
-    #[error("cannot decode a {what} from {len} bytes: {why}")]
+    #[error("cannot decode a {what} from {}: {why}", count(*len, "byte"))]
     Unfit {
         /// The type.
         what: &'static str,
@@ -32,7 +33,8 @@ pub enum DecodeError {
     },
     /// The message was not sent as a value.
     #[error(
-        "cannot decode a {what}: the message, {len} bytes, was sent as {found}, not as a value"
+        "cannot decode a {what}: the message, {}, was sent as {found}, not as a value",
+        count(*len, "byte")
     )]
     NoValue {
         /// The type.

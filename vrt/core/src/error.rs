@@ -9,6 +9,7 @@ use std::panic::Location;
 
 use crate::layout::Signature;
 use crate::{Rank, Tag};
+use vrt_slot::report::count;
 
 /// In which call an operation was started, and where if that is known: for people.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,8 +45,8 @@ pub enum Error {
     },
     /// A message is longer than the buffer of its receive.
     #[error(
-        "the message from rank {source_rank} with tag {tag} has {bytes} bytes, the buffer only \
-         {capacity}"
+        "the message from rank {source_rank} with tag {tag} has {}, the buffer only {capacity}",
+        count(*bytes, "byte")
     )]
     Truncated {
         /// Who sent it.
@@ -59,8 +60,9 @@ pub enum Error {
     },
     /// A message is of another type than its receive.
     #[error(
-        "the message from rank {source_rank} with tag {tag}, {bytes} bytes, was sent as {sent}, but is \
-         received as {received}"
+        "the message from rank {source_rank} with tag {tag}, {}, was sent as {sent}, but is received as \
+         {received}",
+        count(*bytes, "byte")
     )]
     MessageType {
         /// Who sent it.
@@ -83,7 +85,7 @@ pub enum Error {
         received: Signature,
     },
     /// A rank contributes another type to a collective operation than is expected.
-    #[error("rank {from} contributes {bytes} bytes of {sent}, but {expected} is expected")]
+    #[error("rank {from} contributes {} of {sent}, but {expected} is expected", count(*bytes, "byte"))]
     ContributionType {
         /// The rank.
         from: usize,
@@ -95,7 +97,7 @@ pub enum Error {
         expected: Signature,
     },
     /// A rank contributes more or less to a collective operation than is expected.
-    #[error("rank {from} contributed {bytes} bytes, rank {rank} expected {expected}")]
+    #[error("rank {from} contributed {}, rank {rank} expected {expected}", count(*bytes, "byte"))]
     ContributionLength {
         /// The rank.
         from: usize,
@@ -108,8 +110,9 @@ pub enum Error {
     },
     /// Ranks of a communicator call different collective operations.
     #[error(
-        "this rank contributes {own_bytes} bytes of {own}; another rank calls another operation, or \
-         with another {}", difference((*own_bytes as u64, *own), (*bytes, *theirs))
+        "this rank contributes {} of {own}; another rank calls another operation, or with another {}",
+        count(*own_bytes, "byte"),
+        difference((*own_bytes as u64, *own), (*bytes, *theirs))
     )]
     Disagreement {
         /// The length of this rank's contribution.
@@ -136,7 +139,7 @@ pub enum Error {
         scalar: String,
     },
     /// A user's operation failed.
-    #[error("the user operation panicked on {elements} elements: {why}")]
+    #[error("the user operation panicked on {}: {why}", count(*elements, "element"))]
     UserOperation {
         /// How many elements it was given.
         elements: usize,
@@ -165,8 +168,9 @@ pub enum Error {
     },
     /// A place that a window does not have.
     #[error(
-        "rank {rank} has no such place in a window: {count} elements of {each} bytes from byte \
-         {offset} on"
+        "rank {rank} has no such place in a window: {} of {} from byte {offset} on",
+        vrt_slot::report::count(*count, "element"),
+        vrt_slot::report::count(*each, "byte")
     )]
     WindowRange {
         /// Whose part of the window, in the job.
@@ -242,7 +246,8 @@ fn difference(own: (u64, Signature), theirs: (u64, Signature)) -> String {
     match theirs {
         _ if own == theirs => "root or reduction: it contributes the same".to_owned(),
         (bytes, signature) => {
-            format!("root, operation, type or count: it contributes {bytes} bytes of {signature}")
+            let bytes = count(bytes, "byte");
+            format!("root, operation, type or count: it contributes {bytes} of {signature}")
         }
     }
 }

@@ -95,7 +95,8 @@ impl Outgoing {
 
 #[cold]
 fn missing(len: usize) -> Box<crate::fault::Fault> {
-    let text = format!("the buffer is missing: {len} bytes at the null pointer");
+    let bytes = vrt_slot::report::count(len, "byte");
+    let text = format!("the buffer is missing: {bytes} at the null pointer");
     crate::fault::fault(MPI_ERR_BUFFER, text)
 }
 

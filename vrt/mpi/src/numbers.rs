@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use vrt_abi::constants::*;
 
 use crate::fault::{Outcome, refuse};
+use vrt_slot::report;
 
 /// A whole number of C.
 pub(crate) trait Whole: Copy {
@@ -58,7 +59,8 @@ fn negative(value: i64) -> Outcome<usize> {
 /// Always.
 #[cold]
 pub(crate) fn too_many<T>(count: usize, each: usize) -> Outcome<T> {
-    refuse!(MPI_ERR_COUNT, "{count} elements of {each} bytes are more than can be counted")
+    let each = report::count(each, "byte");
+    refuse!(MPI_ERR_COUNT, "{count} elements of {each} are more than can be counted")
 }
 
 /// The sum of counts.

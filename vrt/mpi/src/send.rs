@@ -18,6 +18,7 @@ use crate::numbers::{self, Whole};
 use crate::receive;
 use crate::request::{Begun, Buffers, Request, State};
 use crate::status::Stat;
+use vrt_slot::report;
 
 functions! {
     MPI_Send / MPI_Send_c(
@@ -221,7 +222,8 @@ fn expect_room(call: Call, count: usize, datatype: MPI_Datatype, comm: MPI_Comm)
     if needed > room {
         refuse!(
             MPI_ERR_BUFFER,
-            "the message has {needed} bytes, the buffer for buffered sends {room} (MPI_Buffer_attach)"
+            "the message has {}, the buffer for buffered sends {room} (MPI_Buffer_attach)",
+            report::count(needed, "byte")
         );
     }
     Ok(())

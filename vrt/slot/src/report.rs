@@ -91,10 +91,9 @@ fn may_try_again() -> bool {
 }
 
 /// A number of things for people, such as "1 rank" or "3 ranks"; `thing` is the word for one.
-pub fn count(number: impl Into<u64>, thing: &str) -> String {
-    let number = number.into();
+pub fn count<N: fmt::Display + PartialEq + From<bool>>(number: N, thing: &str) -> String {
     let ending = match thing {
-        _ if number == 1 => "",
+        _ if number == N::from(true) => "",
         _ if thing.ends_with("ch") => "es",
         _ => "s",
     };

@@ -29,6 +29,7 @@ fn mark_of(buffer: *const Buffer) -> u64 {
 }
 
 /// The rank's mask goes into a buffer, if it is to. Gives libc's function.
+#[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn save(buffer: *mut Buffer, saves_mask: c_int) -> *mut c_void {
     static REAL: Real = Real::new(c"__sigsetjmp");
     if saves_mask != 0 {

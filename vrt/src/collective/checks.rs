@@ -6,6 +6,7 @@ use crate::datatype::wire::{Incoming, Outgoing};
 use crate::operation::{OrRefuse, Site};
 use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::bytes;
+use vrt_slot::report::count;
 
 /// Checks that a buffer has the length that the other one asks for.
 #[inline]
@@ -18,7 +19,8 @@ pub(super) fn expect_bytes(what: &str, got: usize, expected: usize, site: &Site)
 #[cold]
 fn refuse_bytes(what: &str, got: usize, expected: usize, site: &Site) -> ! {
     let rank = vrt_core::pe::current_rank().unwrap_or_default();
-    panic!("rank {rank} in {site}: the {what} has {got} bytes, {expected} are expected");
+    let got = count(got, "byte");
+    panic!("rank {rank} in {site}: the {what} has {got} instead of {expected}");
 }
 
 /// Checks that a call for (or not for) the root is made by the right rank.
@@ -61,9 +63,10 @@ impl Caller<'_> {
         let (comm, site) = (self.comm, self.site);
         if parts != comm.size as usize {
             panic!(
-                "rank {} in {site}: the {what} has {parts} parts, the communicator {} \
-                 ranks",
-                comm.rank, comm.size
+                "rank {} in {site}: the {what} has {}, the communicator {}",
+                comm.rank,
+                count(parts, "part"),
+                count(comm.size, "rank")
             );
         }
     }

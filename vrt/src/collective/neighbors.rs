@@ -17,6 +17,7 @@ use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::algorithms::{Combined, In, Out};
 use vrt_core::comm::shape::{self, Neighbors};
 use vrt_core::pe::{self, Started};
+use vrt_slot::report::count;
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
 /// in their order (of a grid: for each dimension the one below, then the one above).
@@ -281,7 +282,8 @@ impl Caller<'_> {
     fn expect_neighbors(&self, what: &str, parts: usize, neighbors: usize) {
         let site = self.site;
         if parts != neighbors {
-            panic!("{site}: the {what} buffer has {parts} parts for {neighbors} neighbours");
+            let (parts, neighbors) = (count(parts, "part"), count(neighbors, "neighbour"));
+            panic!("{site}: the {what} buffer has {parts} for {neighbors}");
         }
     }
 
@@ -290,8 +292,8 @@ impl Caller<'_> {
         let site = self.site;
         if neighbors > 0 && !len.is_multiple_of(neighbors) {
             panic!(
-                "{site}: the {what} buffer has {len} bytes, no multiple of \
-                 {neighbors} neighbours"
+                "{site}: the {what} buffer has {}, no multiple of {neighbors} neighbours",
+                count(len, "byte")
             );
         }
     }

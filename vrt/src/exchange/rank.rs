@@ -26,6 +26,7 @@ use vrt_core::exchange::party::{All, Found, Inbox, Party, Sent};
 use vrt_core::exchange::{Exchanges, LogGp, counter};
 use vrt_core::mailbox::{ANY, Pattern};
 use vrt_core::pe::{self, Mode, Outbound, Room, Started};
+use vrt_slot::report::count;
 
 /// The communicator's ranks in the contexts of its exchanges.
 async fn exchange_communicator(comm: &CommunicatorHandle, site: Site) -> CommunicatorHandle {
@@ -296,7 +297,8 @@ impl<T: Equivalence> Inbox for Values<T> {
         for (source, bytes) in messages {
             assert!(
                 bytes.is_multiple_of(each),
-                "the message from rank {source} has {bytes} bytes, no multiple of a value's {each}"
+                "the message from rank {source} has {}, no multiple of a value's {each}",
+                count(*bytes, "byte")
             );
             let count = bytes / each;
             let mut values: Vec<T> = Vec::with_capacity(count);

@@ -7,6 +7,7 @@ use crate::datatype::Datatype;
 use crate::operation::{OrRefuse, Site};
 use crate::{Count, Rank, Tag};
 use vrt_core::pe::{Completion, Probed};
+use vrt_slot::report::count;
 
 /// What is known of a received message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,9 +47,10 @@ impl Status {
                 Count::MAX
             ),
             None => panic!(
-                "count at {}: {} bytes are no whole number of elements of {size} bytes",
+                "count at {}: {}, which is no whole number of elements of {}",
                 Location::caller(),
-                self.bytes
+                count(self.bytes, "byte"),
+                count(size, "byte")
             ),
         }
     }

@@ -14,6 +14,7 @@ use crate::request::{Request, Scope};
 use vrt_core::encoding::{self, DecodeError};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Probed, Room};
+use vrt_slot::report::count;
 
 /// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).
 #[derive(Debug, PartialEq, Eq)]
@@ -151,11 +152,11 @@ fn vec_for<Msg: Equivalence>(
     let (bytes, each) = (bytes as usize, datatype.size().max(1));
     if !bytes.is_multiple_of(each) {
         panic!(
-            "{}: the message from rank {} with tag {} has {bytes} bytes, no multiple of a \
-             value's {each}",
+            "{}: the message from rank {} with tag {} has {}, no multiple of a value's {each}",
             site,
             status.source_rank(),
-            status.tag()
+            status.tag(),
+            count(bytes, "byte")
         );
     }
     let count = bytes / each;

@@ -21,6 +21,7 @@ use crate::topology::{AnyProcess, AsCommunicator, Process};
 use crate::{Rank, Tag, encoding};
 use vrt_core::mailbox::{ANY, Pattern};
 use vrt_core::pe;
+use vrt_slot::report::count;
 
 /// A process that messages can be received from: one, or any.
 pub trait Source: AsCommunicator {
@@ -271,9 +272,11 @@ pub(crate) fn expect_one(status: Status, size: usize, site: Site) {
     if status.bytes != size as u64 {
         let rank = pe::current_rank().unwrap_or_default();
         panic!(
-            "rank {rank} in {}: the message from rank {} with tag {} has {} bytes, one \
-             value has {size}",
-            site, status.source, status.tag, status.bytes,
+            "rank {rank} in {}: the message from rank {} with tag {} has {}, one value has {size}",
+            site,
+            status.source,
+            status.tag,
+            count(status.bytes, "byte"),
         );
     }
 }

@@ -16,6 +16,7 @@ use crate::{Count, Tag};
 use vrt_core::comm::create;
 use vrt_core::comm::shape::Shape;
 use vrt_slot::check;
+use vrt_slot::report::count;
 
 /// What every communicator can do (MPI-4.1 chapter 7).
 pub trait Communicator: AsHandle {
@@ -454,7 +455,10 @@ fn outbuf_range(call: &str, have: usize, position: Count, len: usize) -> std::op
     let begin = usize::try_from(position).ok();
     match begin.and_then(|at| Some(at..at.checked_add(len)?)) {
         Some(range) if range.end <= have => range,
-        _ => panic!("{call}: {len} bytes from {position} on do not lie in a buffer of {have}"),
+        _ => {
+            let bytes = count(len, "byte");
+            panic!("{call}: {bytes} from {position} on, not inside a buffer of {have}")
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::topology::Rank;
 use vrt_core::comm::handle::Members;
 use vrt_core::pe;
+use vrt_slot::report::count;
 
 /// A group that the program did not make: the empty one.
 #[derive(Clone, Debug)]
@@ -189,8 +190,8 @@ fn from_ranks(ranks: impl Iterator<Item = u32>) -> UserGroup {
 fn member(members: &Members, rank: Rank, call: &str) -> u32 {
     assert!(
         rank >= 0 && (rank as usize) < members.len(),
-        "{call}: rank {rank} is not in the group of {} ranks",
-        members.len()
+        "{call}: rank {rank} is not in the group of {}",
+        count(members.len(), "rank")
     );
     members.get(rank as usize)
 }

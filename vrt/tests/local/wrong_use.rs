@@ -75,7 +75,7 @@ fn messages_that_do_not_fit() {
 
 #[test]
 fn collective_operations_with_lengths_that_differ() {
-    fails(3, &["all_gather_into", "the receive buffer has 8 bytes, 12 are expected"], |world| {
+    fails(3, &["all_gather_into", "the receive buffer has 8 bytes instead of 12"], |world| {
         world.all_gather_into(&1i32, &mut [0i32; 2]);
     });
     // Small ones, which PEs combine, and large ones.
@@ -145,7 +145,7 @@ fn results_that_do_not_fit() {
     fails(2, &["the result 400 does not fit an element of the receive buffer"], |world| {
         world.all_reduce_into(&200u64, &mut 0u8, SystemOperation::sum());
     });
-    fails(2, &["scan_into", "the receive buffer has 8 bytes, 16 are expected"], |world| {
+    fails(2, &["scan_into", "the receive buffer has 8 bytes instead of 16"], |world| {
         world.scan_into(&[1.0, 2.0], &mut [0.0], SystemOperation::sum());
     });
 }
@@ -153,7 +153,7 @@ fn results_that_do_not_fit() {
 #[test]
 fn a_user_operation_that_panics_is_named() {
     let words =
-        ["all_reduce_into", "wrong_use.rs", "user operation panicked on 1 elements", "too much"];
+        ["all_reduce_into", "wrong_use.rs", "user operation panicked on 1 element", "too much"];
     fails(2, &words, |world| {
         let op = UserOperation::commutative(|_, _| panic!("too much"));
         world.all_reduce_into(&1, &mut 0, &op);
@@ -178,7 +178,7 @@ fn requests_that_are_not_completed() {
 
 #[test]
 fn windows_used_wrongly() {
-    fails(2, &["rank", "in put", "2 values from 3 on do not lie in the window of rank 1"], |w| {
+    fails(2, &["rank", "in put", "2 values from 3 on, not inside the window of rank 1"], |w| {
         let window = w.allocate_window(vec![0u32; 4]);
         window.fence();
         window.put(1, 3, &[1, 2]);

@@ -4,18 +4,19 @@
 //! ranks is refused whatever its size.
 
 use crate::{Count, Rank};
+use vrt_slot::report::count;
 
 /// Dimensions that no grid can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DimsError {
     /// There are no ranks to be divided.
-    #[error("{ranks} ranks cannot be divided among dimensions")]
+    #[error("{} cannot be divided among dimensions", count(*ranks, "rank"))]
     NoRanks {
         /// The number of ranks.
         ranks: Rank,
     },
     /// A dimension is too small.
-    #[error("a dimension has {dim} ranks: {least} and more are allowed")]
+    #[error("a dimension has {}: {least} and more are allowed", count(*dim, "rank"))]
     TooFew {
         /// Its ranks.
         dim: Count,
@@ -23,7 +24,7 @@ pub enum DimsError {
         least: Count,
     },
     /// The given dimensions do not divide the number of ranks.
-    #[error("{ranks} ranks cannot fill a grid of {dims:?}")]
+    #[error("{} cannot fill a grid of {dims:?}", count(*ranks, "rank"))]
     NotFilled {
         /// The number of ranks.
         ranks: Rank,
@@ -31,7 +32,7 @@ pub enum DimsError {
         dims: Vec<Count>,
     },
     /// A grid has more places than there are ranks.
-    #[error("a grid of {dims:?} does not fit {ranks} ranks")]
+    #[error("a grid of {dims:?} does not fit {}", count(*ranks, "rank"))]
     TooMany {
         /// The number of ranks.
         ranks: Rank,

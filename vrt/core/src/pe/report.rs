@@ -42,7 +42,10 @@ impl Core {
                 }
                 match state.unexpected.len() {
                     0 => {}
-                    n => row += &format!("; {n} messages came that it has not asked for"),
+                    n => {
+                        let came = report::count(n, "message");
+                        row += &format!("; {came} came that it has not asked for");
+                    }
                 }
                 if state.flow.held {
                     row += &format!(

@@ -11,6 +11,7 @@ use crate::datatype::Use;
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::process::Process;
+use vrt_slot::report::count;
 
 /// Elements that are sent.
 #[derive(Clone, Debug)]
@@ -285,10 +286,12 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
 /// What a rank gives itself is as long as the place that is there for it.
 pub(super) fn expect_equal(sent: usize, room: usize) -> Outcome {
     if sent > room {
-        refuse!(MPI_ERR_TRUNCATE, "a rank sends {sent} bytes to itself and has room for {room}");
+        let sent = count(sent, "byte");
+        refuse!(MPI_ERR_TRUNCATE, "a rank sends {sent} to itself and has room for {room}");
     }
     if sent < room {
-        refuse!(MPI_ERR_COUNT, "a rank sends {sent} bytes to itself and expects {room}");
+        let sent = count(sent, "byte");
+        refuse!(MPI_ERR_COUNT, "a rank sends {sent} to itself and expects {room}");
     }
     Ok(())
 }

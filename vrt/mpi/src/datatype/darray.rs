@@ -3,6 +3,7 @@
 
 use vrt_abi::constants::*;
 use vrt_core::layout::{ArrayOrder, Construction, Datatype};
+use vrt_slot::report::count;
 
 use crate::fault::{Outcome, refuse};
 
@@ -96,7 +97,8 @@ impl Array {
     fn block(&self, at: usize) -> Outcome<i64> {
         let (size, processes) = (self.sizes[at], self.processes[at]);
         if size <= 0 || processes <= 0 {
-            refuse!(MPI_ERR_ARG, "dimension {at} has {size} elements for {processes} ranks");
+            let (size, processes) = (count(size, "element"), count(processes, "rank"));
+            refuse!(MPI_ERR_ARG, "dimension {at} has {size} for {processes}");
         }
         let argument = self.arguments[at];
         let is_default = argument == i64::from(MPI_DISTRIBUTE_DFLT_DARG);
@@ -111,7 +113,9 @@ impl Array {
             }
             MPI_DISTRIBUTE_BLOCK if argument.saturating_mul(processes) < size => refuse!(
                 MPI_ERR_ARG,
-                "blocks of {argument} for {processes} ranks do not cover {size} elements"
+                "blocks of {argument} for {} do not cover {}",
+                count(processes, "rank"),
+                count(size, "element")
             ),
             MPI_DISTRIBUTE_CYCLIC if is_default => Ok(1),
             MPI_DISTRIBUTE_BLOCK | MPI_DISTRIBUTE_CYCLIC if argument > 0 => Ok(argument),

@@ -24,6 +24,7 @@ use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::text;
+use vrt_slot::report;
 
 functions! {
     MPI_Pack / MPI_Pack_c(
@@ -58,7 +59,8 @@ fn part(size: i64, position: i64, len: usize, what: &str) -> Outcome<usize> {
     if position < 0 || end.is_none_or(|end| end > size) {
         refuse!(
             MPI_ERR_TRUNCATE,
-            "{len} bytes from position {position} on do not lie in the {what} buffer of {size}"
+            "{} from position {position} on, not inside the {what} buffer of {size}",
+            report::count(len, "byte")
         );
     }
     Ok(position as usize)

@@ -29,6 +29,7 @@ use crate::numbers::{self, Whole};
 use crate::op::Reduction;
 use crate::request::{Buffers, Request, State};
 use crate::status::Stat;
+use vrt_slot::report;
 
 functions! {
     MPI_Put / MPI_Put_c(
@@ -167,7 +168,8 @@ impl Window {
             if begin.is_err() || end.is_ok_and(|end| end > self.targets[rank].len) {
                 refuse!(
                     MPI_ERR_RMA_RANGE,
-                    "{count} elements from byte {offset} on do not lie in the window of rank {rank}, which has {}",
+                    "{} from byte {offset} on, not inside the window of rank {rank}, which has {}",
+                    report::count(count, "element"),
                     self.targets[rank].len
                 );
             }
@@ -198,7 +200,8 @@ impl Window {
         let Some(at) = inside else {
             refuse!(
                 MPI_ERR_RMA_RANGE,
-                "{len} bytes from byte {at} on do not lie in the window of rank {rank}, which has {}",
+                "{} from byte {at} on, not inside the window of rank {rank}, which has {}",
+                report::count(len, "byte"),
                 target.len
             );
         };
@@ -218,7 +221,8 @@ impl Window {
 
 fn expect_equal(origin: usize, target: usize) -> Outcome {
     if origin != target {
-        refuse!(MPI_ERR_TRUNCATE, "{origin} bytes at the origin, {target} at the target");
+        let origin = report::count(origin, "byte");
+        refuse!(MPI_ERR_TRUNCATE, "{origin} at the origin, {target} at the target");
     }
     Ok(())
 }
