@@ -72,7 +72,8 @@ else
 fi
 
 step "unit tests of the applications, and what takes long of their others"
-applications=("${options[@]}" -p rocket-mini -p sparse-mini -p uts)
+# (With what the features belong to, as everywhere.)
+applications=("${options[@]}" -p rocket-mini -p sparse-mini -p uts -p virtual-ranks -p lb-strategies)
 try cargo clippy "${applications[@]}" --profile test --lib --bins -- -D warnings
 try cargo test "${applications[@]}" --lib --bins --no-fail-fast -- --include-ignored
 try cargo test "${applications[@]}" --test beside -- --ignored
