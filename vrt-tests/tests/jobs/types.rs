@@ -42,10 +42,10 @@ fn refused_with(options: &str, what: &str, len: usize, nodes: &str, words: &[&st
 #[test]
 fn messages() {
     for nodes in ["2", "1"] {
-        for len in [1, 1000, 1_000_000] {
+        for (len, bytes) in [(1, "1 byte"), (1000, "1000 bytes"), (1_000_000, "1000000 bytes")] {
             for what in ["message", "early", "outside"] {
-                let bytes = format!("{len} bytes, was sent as u8");
-                let words = ["rank 1 in receive_into", "mismatch.rs", &bytes, "received as bool"];
+                let sent = format!("tag 0, {bytes}, was sent as u8");
+                let words = ["rank 1 in receive_into", "mismatch.rs", &sent, "received as bool"];
                 refused(what, len, nodes, &words);
             }
             let words = ["was sent as a structure unknown here", "received as bool"];
