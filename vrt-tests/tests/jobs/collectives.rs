@@ -38,7 +38,7 @@ fn on_ranks_that_have_moved() {
 
 #[test]
 fn while_ranks_move() {
-    for (ranks, counts) in [(2, "0"), (5, "600"), (8, "1")] {
+    for (ranks, counts) in [(2, "0,200"), (5, "600"), (8, "1")] {
         let moving = "--pes 2 --eager 1K --lb random --lb-period 500us";
         run(&format!("{moving} --ranks {ranks} --counts {counts}")).is_right_after_moves(20);
     }
