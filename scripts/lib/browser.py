@@ -107,6 +107,11 @@ class Browser:
 
     def picture(self, file):
         self.value("scrollTo(0, 0)")
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        # The window is as high as the page for it: what lies beyond a window is not always drawn.
+        width, before, height = self.value("[innerWidth, innerHeight, document.documentElement.scrollHeight]")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        shot = self.call("Page.captureScreenshot", format="png")
+        self.call("Emulation.clearDeviceMetricsOverride")
+        self.until("the window's own height", lambda: self.value("innerHeight") == before)
         with open(file, "wb") as out:
             out.write(base64.b64decode(shot["data"]))

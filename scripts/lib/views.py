@@ -51,7 +51,9 @@ def trace_page(browser, folder, job):
     assert whole == [0, browser.value("data.end")]
     x, y = browser.middle("timeline")
     browser.mouse("mouseMoved", x, y)
-    under = browser.value("from + (to - from) / 2")
+    under = browser.value(
+        "(() => { const box = canvas.getBoundingClientRect();"
+        f" return from + ({x} - box.x - LEFT) / (box.width - LEFT) * (to - from); }})()")
     for _ in range(6):
         browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-200)
     Browser.until("the zoom", lambda: width() < 0.1 * (whole[1] - whole[0]))
