@@ -34,8 +34,6 @@ const LOOKS: u32 = 64;
 const SPINS: u32 = 2_000;
 /// Looks of a rank with nothing beside it before it suspends: a few microseconds.
 const RANK_SPINS: u32 = 400;
-/// What a look is taken to last until that has been measured.
-pub(super) const LOOK: Duration = Duration::from_nanos(12);
 /// From this look on the time is measured.
 const TIMED_SPINS: u32 = 32;
 /// Of so many calls of a rank that looks for something again and again, one suspends it though nothing else is to be
@@ -287,11 +285,11 @@ impl Pe {
         }
         // This time was the PE's, not the rank's. To ask for the time takes as long as a look, so
         // the first spins are taken to last as long as others did.
-        let mut waited = u64::from(spins.min(TIMED_SPINS)) * self.engine.cycles_of_spin;
+        let mut waited = self.engine.look_time.of(spins.min(TIMED_SPINS));
         if let Some(began) = unhurried {
             let rest = cycles::now().wrapping_sub(began);
             if spins > 2 * TIMED_SPINS {
-                self.engine.cycles_of_spin = rest / u64::from(spins - TIMED_SPINS);
+                self.engine.look_time.have_taken(spins - TIMED_SPINS, rest);
             }
             waited += rest;
         }

@@ -216,8 +216,7 @@ pub struct Core {
     calls_ahead: u32,
     most_calls_ahead: u32,
     patience: patience::Patience,
-    /// How long a look for something to do lasts, by longer searches.
-    cycles_of_spin: u64,
+    look_time: patience::LookTime,
     /// Cycles spent in ranks, with the switches to them.
     pub busy: u64,
     /// Cycles asleep or looking for work.
@@ -368,7 +367,7 @@ impl Pe {
             calls_ahead: 0,
             most_calls_ahead: run::LEAST_CALLS_AHEAD,
             patience: patience::Patience::new(rate),
-            cycles_of_spin: ((idle::LOOK.as_secs_f64() * rate) as u64).max(1),
+            look_time: patience::LookTime::new(rate),
             busy: 0,
             idle: 0,
             switches: AtomicU64::new(0),

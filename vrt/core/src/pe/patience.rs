@@ -15,6 +15,9 @@ const LEAST: Duration = Duration::from_micros(30);
 /// Of this a sleep is some percent.
 const MOST: Duration = Duration::from_micros(500);
 
+/// What a look is taken to last until that has been measured.
+const LOOK: Duration = Duration::from_nanos(12);
+
 /// How long a PE looks, in cycles.
 #[derive(Debug)]
 pub(super) struct Patience {
@@ -55,9 +58,47 @@ impl Patience {
     }
 }
 
+/// How long a look for something to do lasts, in cycles: to ask for the time would take as long as the look.
+#[derive(Debug)]
+pub(super) struct LookTime(u64);
+
+impl LookTime {
+    pub fn new(cycles_per_second: f64) -> LookTime {
+        LookTime(((LOOK.as_secs_f64() * cycles_per_second) as u64).max(1))
+    }
+
+    /// What so many looks have taken, about.
+    pub fn of(&self, looks: u32) -> u64 {
+        u64::from(looks) * self.0
+    }
+
+    /// So many looks have taken so many cycles. That may be much more than they need, if something else has run on
+    /// the core meanwhile, so the time grows by small steps only.
+    pub fn have_taken(&mut self, looks: u32, cycles: u64) {
+        let one = cycles / u64::from(looks.max(1));
+        self.0 = one.clamp(1, self.0 + self.0 / 8 + 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_that_was_interrupted_is_not_taken_for_a_long_one() {
+        let mut look = LookTime::new(1e9);
+        assert_eq!(look.of(10), 120);
+        look.have_taken(100, 4_000_000);
+        assert_eq!(look.of(1), 14);
+        for _ in 0..20 {
+            look.have_taken(100, 4_000);
+        }
+        assert_eq!(look.of(1), 40);
+        look.have_taken(100, 2_000);
+        assert_eq!(look.of(1), 20);
+        look.have_taken(0, 0);
+        assert_eq!(look.of(1), 1);
+    }
 
     fn patience() -> Patience {
         // Cycles are microseconds.
