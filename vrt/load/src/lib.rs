@@ -72,7 +72,8 @@
 //! the caller [provides](Options::provided), else to libc's, private or the process's. Libraries are
 //! *private*, so that each image has one, unless the caller wants them [shared](Options::shared). Whoever
 //! makes libc private makes libm private, too, as that sets libc's `errno`; and calls
-//! `__libc_early_init(true)` of the private one before anything else in an image.
+//! `__libc_early_init(false)` of the private one before anything else in an image: with `true` it takes the process
+//! for one without threads, and loses wake-ups of locks that it shares with the process's libc.
 //!
 //! What a runtime has to provide, because it concerns one image and not the process:
 //!

@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
 
 use vrt_load::{Entry, Plan, thread_pointer};
 
@@ -251,9 +252,15 @@ pub fn in_image<R>(plan: &Plan, base: usize, call: impl FnOnce() -> R) -> R {
     }
 }
 
+/// How long images may take, from when the last ones began.
+const LIMIT: Duration = Duration::from_secs(300);
+
 /// Runs images of a program at the same time, one on each of so many threads. Every other one has
 /// its code mapped, the others have it copied. The first argument is the image's number.
 pub fn run(plan: &Plan, images: usize) -> Vec<Outcome> {
+    // An image that waits for ever ends the tests.
+    // SAFETY: nothing here handles the signal.
+    unsafe { libc::alarm(LIMIT.as_secs() as u32) };
     // SAFETY: a barrier that is initialised here and outlives the threads.
     let mut barrier: libc::pthread_barrier_t = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
@@ -293,7 +300,9 @@ fn run_one(
             // SAFETY: the private libc's function of this type.
             unsafe {
                 let early: extern "C" fn(bool) = std::mem::transmute(base + early);
-                in_image(plan, base, || early(true));
+                // Not the process's first one, and there are threads: as if it were alone it would let go of locks
+                // that it shares with others without waking who waits for them.
+                in_image(plan, base, || early(false));
             }
         }
         match plan.entry() {
