@@ -38,7 +38,7 @@ fn expected(pattern: Pattern, width: usize) -> Vec<String> {
 fn job(pattern: Pattern, width: usize, options: &[&str]) -> Output {
     let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
     command.args(["metg", "--pattern", pattern.name(), "--steps", "200", "--iterations", "20,1"]);
-    command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-pin"]);
+    command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-bind"]);
     run(command.args(options))
 }
 

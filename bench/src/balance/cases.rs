@@ -80,7 +80,7 @@ pub(super) const CASES: &[Case] = &[
         // Both machines have this one's cores: their PEs would be bound to the same.
         ..case(
             "uneven 96^3 on two machines",
-            jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-pin"),
+            jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-bind"),
             HILBERT,
             0.0,
         )

@@ -173,7 +173,7 @@ impl Config {
 
     /// Whether PEs are bound to cores where there are enough.
     pub fn pins(&self) -> bool {
-        !self.no_pin
+        !self.no_bind
     }
 
     /// What core files of crashed PEs have beside what every core file has, if that was said.
@@ -361,18 +361,35 @@ mod tests {
         assert_eq!(names.len(), OPTIONS.len());
     }
 
+    /// The table of `docs/options.md`: a row for each option.
+    fn documented() -> String {
+        let mut rows = String::from("| flag | variable | meaning | default |\n|---|---|---|---|\n");
+        for option in OPTIONS {
+            let (meaning, default) = match option.help.split_once(" [default: ") {
+                Some((meaning, default)) => (meaning, default.trim_end_matches(']')),
+                None => (option.help, ""),
+            };
+            let choices = option.choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.help));
+            let choices = choices.collect::<Vec<_>>().join("; ");
+            let meaning = if choices.is_empty() { meaning.to_owned() } else { format!("{meaning}. {choices}") };
+            rows += &format!("| `{}` | `{}` | {meaning} | {default} |\n", option.usage, option.variable);
+        }
+        rows
+    }
+
     #[test]
-    fn the_readme_has_every_option_and_no_other() {
-        let readme = include_str!("../../../README.md");
-        let rows = readme.lines().filter(|line| line.starts_with("| `--"));
-        let rows: BTreeSet<(&str, &str)> = rows
-            .map(|row| {
-                let mut cells = row.split('`').skip(1).step_by(2);
-                (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
-            })
-            .collect();
-        let table = OPTIONS.iter().map(|option| (option.usage, option.variable));
-        assert_eq!(rows, table.collect(), "README's table, and the options");
+    fn the_page_of_options_has_all_of_them() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once("<!-- options").unwrap();
+        let (head, rest) = rest.split_once("-->\n").unwrap();
+        let (table, after) = rest.split_once("<!-- end of options -->").unwrap();
+        if std::env::var_os("VRT_WRITE_OPTIONS").is_some() {
+            let page = format!("{before}<!-- options{head}-->\n{}<!-- end of options -->{after}", documented());
+            std::fs::write(path, page).unwrap();
+        } else {
+            assert_eq!(table, documented(), "VRT_WRITE_OPTIONS=1 cargo test -p vrt-launch writes it");
+        }
     }
 
     #[test]
@@ -386,7 +403,7 @@ mod tests {
             .with_move(MoveBy::InPlace)
             .with_exchange(Protocol::NbxByNode)
             .with_watchdog(None)
-            .with_no_pin(true);
+            .with_no_bind(true);
         let said = [
             ("VRT_PES", "3"),
             ("VRT_STACK", "64K"),
@@ -395,7 +412,7 @@ mod tests {
             ("VRT_MOVE", "in-place"),
             ("VRT_EXCHANGE", "nbx-node"),
             ("VRT_WATCHDOG", "off"),
-            ("VRT_NO_PIN", "yes"),
+            ("VRT_NO_BIND", "yes"),
         ];
         assert_eq!(from_variables(&said).unwrap(), methods);
         assert_eq!(Config::default().with_pes(3).with_pes(0), Config::default());
@@ -420,10 +437,10 @@ mod tests {
 
     #[test]
     fn variables_that_are_set_override() {
-        let built = Config::default().with_ranks(5).with_lb_arg("a=1").with_no_pin(true);
-        let set = [("VRT_RANKS", "7"), ("VRT_LB_ARG", ""), ("VRT_NO_PIN", "off")];
+        let built = Config::default().with_ranks(5).with_lb_arg("a=1").with_no_bind(true);
+        let set = [("VRT_RANKS", "7"), ("VRT_LB_ARG", ""), ("VRT_NO_BIND", "off")];
         let config = overriding(built.clone(), &set).unwrap();
-        assert_eq!(config, built.with_ranks(7).with_no_pin(false));
+        assert_eq!(config, built.with_ranks(7).with_no_bind(false));
     }
 
     #[test]
@@ -431,7 +448,7 @@ mod tests {
         for (variable, text, words) in [
             ("VRT_RANKS", "0", "invalid value '0' for '--ranks <N>': a whole number from 1 up"),
             ("VRT_STACK", "8X", "invalid value '8X' for '--stack <SIZE>': a number of bytes"),
-            ("VRT_NO_PIN", "maybe", "invalid value 'maybe' for '--no-pin': true, yes, on or 1"),
+            ("VRT_NO_BIND", "maybe", "invalid value 'maybe' for '--no-bind': true, yes, on or 1"),
             ("VRT_MOVE", "by-foot", "invalid value 'by-foot' for '--move <HOW>'\n  [possible"),
             (
                 "VRT_MOVE",

@@ -15,12 +15,12 @@ pub(super) fn rows() -> Vec<Row> {
                     concat!(
                         "threads --what ",
                         $what,
-                        " --pes 1 --ranks 1 --no-pin --operations 1000000 --repetitions 5"
+                        " --pes 1 --ranks 1 --no-bind --operations 1000000 --repetitions 5"
                     ),
                     concat!(
                         "threads --what ",
                         $what,
-                        " --pes 1 --ranks 1 --no-pin --operations 100000 --repetitions 5"
+                        " --pes 1 --ranks 1 --no-bind --operations 100000 --repetitions 5"
                     ),
                 ),
                 reference: Reference::Vrt(program(

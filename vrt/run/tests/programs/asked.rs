@@ -50,7 +50,7 @@ fn balancing() {
 fn ranks() {
     says("--pes 2 --ranks 1", 1, &["note: 1 rank on 2 PEs: 1 PE is without one"]);
     says("--ranks 1", 1, &[]);
-    for options in ["-n 3", "-np 3", "--np 3", "--pes 1 -np 3", "-n3 --pes 1", "--no-pin -np 3"] {
+    for options in ["-n 3", "-np 3", "--np 3", "--pes 1 -np 3", "-n3 --pes 1", "--no-bind -np 3"] {
         says(options, 3, &[]);
     }
     // Behind the program they are its own.

@@ -228,7 +228,7 @@ fn a_job_of_another_user() {
 
 #[test]
 fn a_signal_prints_who_waits_for_what() {
-    let job = Running::start("--no-pin");
+    let job = Running::start("--no-bind");
     until("the job", || Connection::to(job.child.id()).is_ok());
     let mut tables = 0;
     // Between two rounds a rank that is seen may run.
