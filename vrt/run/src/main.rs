@@ -21,8 +21,8 @@ use kind::{Kind, KindError};
 /// The program may be one of vrt's Rust face, or any C or C++ program that was compiled with vrtcc or
 /// vrtcxx: then each rank has its own globals and libraries, and nothing in the program is changed.
 ///
-/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; `vrtrun top` shows what a running job does; see
-/// their `--help`.
+/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; `vrtrun top` shows what a running job does;
+/// `vrtrun doctor` examines this machine. Each has its own `--help`.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -92,7 +92,7 @@ fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
-const COMMANDS: [&str; 2] = ["sweep", "top"];
+const COMMANDS: [&str; 3] = ["sweep", "top", "doctor"];
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);

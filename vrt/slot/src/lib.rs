@@ -321,6 +321,11 @@ pub fn want_huge_pages(wanted: bool) {
     HUGE_PAGES.store(wanted, Ordering::Relaxed);
 }
 
+/// Whether the system gives shared memory pages of 2 MiB. Asks, and reserves nothing.
+pub fn can_have_huge_pages() -> bool {
+    backing::open(true).is_ok_and(|(_, huge)| huge)
+}
+
 /// Whether large ranges of the arena get 2 MiB pages.
 pub fn has_huge_pages() -> bool {
     HUGE_PAGES.load(Ordering::Relaxed)
