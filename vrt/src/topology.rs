@@ -59,6 +59,9 @@ pub trait AsCommunicator {
 #[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 
+/// The communicator of all ranks, as [`main`](crate::main) gives it to a program.
+pub type World = SimpleCommunicator;
+
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.
     ///
