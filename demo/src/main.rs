@@ -21,7 +21,7 @@ mod sweep;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
 use run::{Finished, Job};
@@ -81,6 +81,7 @@ impl DemoError {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Arguments::command);
     let arguments = Arguments::parse();
     if let Some(stage) = arguments.stage {
         let Arguments { search, iterations, vrt, .. } = arguments;

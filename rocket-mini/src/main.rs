@@ -40,6 +40,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(command);
     let args = Args::from_arg_matches(&command().get_matches()).unwrap_or_else(|it| it.exit());
     match args.command {
         Command::Crack(args) => launch(args),

@@ -10,7 +10,7 @@ mod report;
 mod simulate;
 mod uts_text;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use experiment::ExperimentError;
 use interruption::Interruption;
 use mpi::traits::*;
@@ -49,6 +49,7 @@ const LIMITED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     match &options.command {
         Some(Command::Experiment(options)) => {

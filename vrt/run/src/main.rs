@@ -95,6 +95,7 @@ fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 const COMMANDS: [&str; 3] = ["sweep", "top", "doctor"];
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(command);
     let mut words = std::env::args_os().skip(1);
     if let Some(name) = words.next().filter(|word| COMMANDS.iter().any(|it| word == it)) {
         return become_command(&name, words);

@@ -12,10 +12,11 @@ mod traces;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use options::{Failure, Options, Output, Request};
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let mut words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "replay") {
         words[1] = "--replay".into();

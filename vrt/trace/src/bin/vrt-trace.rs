@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use vrt_trace::advise::advise;
 use vrt_trace::convert::{ConvertError, csv, html, paraver, perfetto};
 use vrt_trace::read::Trace;
@@ -76,6 +76,7 @@ impl Format {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Arguments::command);
     match run(Arguments::parse().command) {
         Ok(text) => match std::io::stdout().lock().write_all(text.as_bytes()) {
             // Who reads only the beginning closes the pipe.

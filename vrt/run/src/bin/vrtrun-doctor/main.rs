@@ -11,7 +11,7 @@ mod probe;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use serde_json::json;
 
 use checks::{Finding, State};
@@ -28,6 +28,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     let findings = checks::all();
     if options.json {

@@ -21,7 +21,7 @@ mod results;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use job::{JobError, Run};
 use options::{Configuration, Options, OptionsError, Plan};
 use results::Results;
@@ -48,6 +48,7 @@ impl SweepError {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     match options.plan().map_err(SweepError::from).and_then(|plan| sweep(&plan)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use vrt_launch::monitor::{Connection, LookError, RunningJob, Snapshot, running_jobs};
@@ -77,6 +77,7 @@ fn list(jobs: &[RunningJob]) -> String {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     match top(&options) {
         Ok(()) => ExitCode::SUCCESS,
