@@ -1,14 +1,19 @@
-//! What the command lines of all programs have in common.
+//! What the command lines of all programs have in common: manual pages and completions, and the [`Machine`] that
+//! results have to name.
 //!
 //! Each program can print its own manual page and its completion for a shell, so that both always fit the program
 //! that is installed: `VRT_PRINT=man uts > uts.1`, `VRT_PRINT=bash uts > completions/uts`. `scripts/install` and
 //! `scripts/package` do that for all programs.
+
+mod machine;
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Command;
 use clap_complete::Shell;
+
+pub use machine::Machine;
 
 /// The variable that asks for a page or a completion instead of what the program does.
 pub const VARIABLE: &str = "VRT_PRINT";
