@@ -24,6 +24,7 @@
 //! # Ok::<(), experiments::WriteError>(())
 //! ```
 
+pub mod document;
 mod figure;
 mod folder;
 mod spread;
