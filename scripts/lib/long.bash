@@ -78,6 +78,10 @@ try cargo clippy "${applications[@]}" --profile test --lib --bins -- -D warnings
 try cargo test "${applications[@]}" --lib --bins --no-fail-fast -- --include-ignored
 try cargo test "${applications[@]}" --test beside -- --ignored
 
+step "jobs of ranks in all cases, and the benchmarks' own tests"
+VRT_TEST_ALL=1 try cargo test "${everything[@]}" --test jobs --no-fail-fast
+try cargo test --quiet -p vrt-bench --no-fail-fast
+
 # A package of its own, because it shows how such are ported: it has cargo put `mpi` in the place of the
 # registry's crate.
 step "a ported program"
