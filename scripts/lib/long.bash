@@ -77,6 +77,7 @@ applications=("${options[@]}" -p rocket-mini -p sparse-mini -p uts -p virtual-ra
 try cargo clippy "${applications[@]}" --profile test --lib --bins -- -D warnings
 try cargo test "${applications[@]}" --lib --bins --no-fail-fast -- --include-ignored
 try cargo test "${applications[@]}" --test beside -- --ignored
+try cargo test --quiet -p rocket-mini --test '*' --no-fail-fast
 
 step "jobs of ranks in all cases, and the benchmarks' own tests"
 VRT_TEST_ALL=1 try cargo test "${everything[@]}" --test jobs --no-fail-fast
