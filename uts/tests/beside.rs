@@ -2,14 +2,17 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
 
+/// Another process puts the program where it is executed: what this one has open for writing, a child that another
+/// test forks has open as well for a moment, and then it cannot be executed.
 fn write_program(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}")).expect("a folder that can be written to");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is there");
+    let written = path.with_extension("text");
+    fs::write(&written, format!("#!/bin/sh\n{text}")).expect("a folder that can be written to");
+    let install = Command::new("install").args(["-m", "755", "--"]).args([&written, path]).status();
+    assert!(install.expect("install is one of coreutils").success(), "{}", path.display());
 }
 
 /// A folder with programs that find T1 and T3, so many nodes more than there are, and a launcher.

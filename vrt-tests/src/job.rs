@@ -14,6 +14,20 @@ fn limit() -> String {
     std::env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "300".to_owned())
 }
 
+/// Whether a test takes all of its cases, also those that take long: `VRT_TEST_ALL` is set, as it is by
+/// `scripts/test --all`.
+#[must_use]
+pub fn takes_all_cases() -> bool {
+    std::env::var_os("VRT_TEST_ALL").is_some()
+}
+
+/// How the PEs of a job are shared out among nodes: one for all, and one for each; of all cases also nodes of
+/// several PEs.
+pub fn nodes() -> impl Iterator<Item = &'static str> {
+    let rare = takes_all_cases().then_some("--node-size 2");
+    ["", "--node-size 1"].into_iter().chain(rare)
+}
+
 /// A command that starts a program of ours, and ends it when it hangs: with status 124, or 137 if it does
 /// not listen. Signals for the program would come to `timeout`; see [`unlimited`].
 #[must_use]

@@ -5,6 +5,7 @@
 //! have. The tests under `tests/` run them and look at exit status, messages, time and what is left
 //! behind.
 
+pub mod executable;
 pub mod job;
 pub mod pages;
 pub mod running;

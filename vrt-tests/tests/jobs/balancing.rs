@@ -24,7 +24,7 @@ const STRESS: &str = env!("CARGO_BIN_EXE_migrate_stress");
 /// Steps began one after the other, and ranks with much memory only travelled.
 #[test]
 fn a_period_shorter_than_a_step_leaves_time_for_ranks() {
-    let job = "--ranks 100 --seconds 2 --seed 299753271539813637 --longest 2000000 --pes 3";
+    let job = "--ranks 100 --seconds 1 --seed 299753271539813637 --longest 2000000 --pes 3";
     for strategy in ["random", "greedy"] {
         let lb = format!("--lb {strategy} --lb-period 200us --node-size 1 --no-huge-pages");
         let err = run(SOAK, &format!("{job} {lb}"));

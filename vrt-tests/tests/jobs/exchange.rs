@@ -3,7 +3,7 @@
 //! `VRT_SOAK_ROUNDS=16777216 VRT_TEST_LIMIT=9999 cargo test --release -p vrt-tests --test jobs exchange`
 //! makes the soak long.
 
-use vrt_tests::job::Job;
+use vrt_tests::job::{Job, nodes, takes_all_cases};
 
 fn job(arguments: &str) -> Job {
     Job::run(env!("CARGO_BIN_EXE_exchange"), arguments)
@@ -15,15 +15,14 @@ fn run(arguments: &str) -> Job {
     job(arguments).is_right()
 }
 
-const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
-
 #[test]
 fn on_ranks_that_stay() {
     for ranks in [1, 3] {
         run(&format!("--pes {} --ranks {ranks} --largest 100000", ranks.min(2)));
     }
-    run("--pes 2 --ranks 7 --rounds 1");
-    for nodes in NODES {
+    let large = if takes_all_cases() { "" } else { "--largest 1000000" };
+    run(&format!("--pes 2 --ranks 7 --rounds 1 {large}"));
+    for nodes in nodes() {
         run(&format!("--pes 4 --ranks 9 --rounds 1 --largest 100000 {nodes}"));
     }
     run("--pes 2 --ranks 40 --rounds 1 --largest 10000");
@@ -31,17 +30,20 @@ fn on_ranks_that_stay() {
 
 #[test]
 fn on_ranks_that_move() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let chaos = "--pes 4 --ranks 16 --lb random --lb-period 1ms";
-        run(&format!("{chaos} --rounds 2 --largest 100000 {nodes}")).is_right_after_moves(50);
+        let rounds = if takes_all_cases() { 2 } else { 1 };
+        run(&format!("{chaos} --rounds {rounds} --largest 100000 {nodes}"))
+            .is_right_after_moves(50);
     }
-    run("--pes 2 --ranks 4 --rounds 1 --lb random --lb-period 1ms --node-size 1")
+    let large = if takes_all_cases() { "" } else { "--largest 1000000" };
+    run(&format!("--pes 2 --ranks 4 --rounds 1 --lb random --lb-period 1ms --node-size 1 {large}"))
         .is_right_after_moves(0);
 }
 
 #[test]
 fn on_async_ranks() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let few = "--asynchronous --pes 4 --ranks 7 --rounds 1 --largest 100000";
         run(&format!("{few} {nodes}"));
         run(&format!("{few} --lb random --lb-period 1ms {nodes}")).is_right_after_moves(10);

@@ -1,6 +1,6 @@
 //! Ranks that are moved all the time compute what they compute when they stay.
 
-use vrt_tests::job::{self, Job};
+use vrt_tests::job::{self, Job, nodes};
 use vrt_tests::running::{cpu_ticks, is_alive, until};
 
 /// Runs a program of this crate; checks that it has compared its results.
@@ -15,12 +15,9 @@ const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const WINDOWS: &str = env!("CARGO_BIN_EXE_windows");
 const COMMS: &str = env!("CARGO_BIN_EXE_migrate_comms");
 
-/// All PEs in one node, two nodes, and a node for each PE.
-const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
-
 #[test]
 fn ranks_move_with_all_they_own_at_migrate() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let job = run(STRESS, &format!("--pes 2 --ranks 2 --rounds 150 --lb rotate {nodes}"));
         assert_eq!(job.number_before("moves"), 300, "{job}");
         let random = "--pes 4 --ranks 13 --rounds 100 --bytes 300000 --lb random";
@@ -42,14 +39,14 @@ fn moves_often(options: &str) {
 
 #[test]
 fn ranks_are_moved_wherever_they_wait() {
-    for nodes in NODES {
+    for nodes in nodes() {
         moves_often(&format!("--pes 4 --ranks 16 --lb random --lb-period 500us {nodes}"));
     }
 }
 
 #[test]
 fn ranks_begin_again_from_their_state() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let state = "--pes 2 --ranks 5 --bytes 1000 --plain --lb rotate --move state";
         let job = run(STRESS, &format!("{state} --rounds 100 {nodes}"));
         assert_eq!(job.number_before("moves"), 500, "{job}");
@@ -64,7 +61,7 @@ fn ranks_begin_again_from_their_state() {
 
 #[test]
 fn who_begins_again_keeps_its_communicators() {
-    for nodes in NODES {
+    for nodes in nodes() {
         for ranks in [2, 5, 8] {
             let job = run(HANDLES, &format!("--pes 2 --ranks {ranks} --move state {nodes}"));
             assert!(job.number_before("moves") > 5, "{job}");
@@ -76,7 +73,7 @@ fn who_begins_again_keeps_its_communicators() {
 
 #[test]
 fn async_ranks_move_too() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let at_migrate = "--pes 2 --ranks 6 --rounds 500 --bytes 50000 --asynchronous --lb rotate";
         let job = run(STRESS, &format!("{at_migrate} {nodes}"));
         assert_eq!(job.number_before("moves"), 3000, "{job}");
@@ -87,7 +84,7 @@ fn async_ranks_move_too() {
 
 #[test]
 fn a_pe_that_dies_in_the_middle_of_a_step_ends_the_job() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let forever = "--pes 4 --ranks 16 --rounds 1000000000 --lb rotate";
         let job = job::unlimited(STRESS)
             .args(format!("{forever} {nodes}").split_whitespace())
@@ -161,7 +158,7 @@ fn states_are_encoded_in_place() {
 
 #[test]
 fn random_traffic_arrives_while_ranks_move() {
-    for (nodes, more) in NODES.into_iter().zip(["", "--longest 100000 --eager 0", "--longest 64"]) {
+    for (nodes, more) in nodes().zip(["", "--longest 100000 --eager 0", "--longest 64"]) {
         let chaos = "--pes 4 --ranks 64 --lb random --lb-period 1ms";
         // On a busy machine, seconds are short.
         let moved = [1, 8, 32].iter().any(|seconds| {
@@ -174,7 +171,7 @@ fn random_traffic_arrives_while_ranks_move() {
 
 #[test]
 fn windows_reach_ranks_wherever_they_are() {
-    for nodes in NODES {
+    for nodes in nodes() {
         for kind in ["", "--asynchronous"] {
             let still = "--pes 4 --ranks 9 --rounds 5";
             run(WINDOWS, &format!("{still} {nodes} {kind}"));

@@ -27,7 +27,7 @@ fn tell_childs_kernel(caller: Caller, signals: impl Iterator<Item = c_int>) {
     }
 }
 
-unsafe extern "C" fn sigaction(
+unsafe extern "C-unwind" fn sigaction(
     signal: c_int,
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
@@ -45,7 +45,6 @@ unsafe extern "C" fn sigaction(
     if !is_handled(signal) && !is_asked {
         return fail(libc::EINVAL);
     }
-    let before = caller.signals.action(signal);
     // SAFETY: the program gives actions, or null; zeros are one.
     unsafe {
         let new = new.as_ref().map(|new| Action {
@@ -53,9 +52,10 @@ unsafe extern "C" fn sigaction(
             flags: new.sa_flags,
             mask: word_of(&new.sa_mask),
         });
-        if let Some(new) = new {
-            caller.set_action(signal, new);
-        }
+        let before = match new {
+            Some(new) => caller.set_action(signal, new),
+            None => caller.signals.action(signal),
+        };
         if let Some(old) = old.as_mut() {
             *old = std::mem::zeroed();
             (old.sa_sigaction, old.sa_flags) = (before.handler, before.flags);
@@ -66,7 +66,11 @@ unsafe extern "C" fn sigaction(
 }
 
 impl Caller {
-    fn set_action(self, signal: c_int, action: Action) {
+    /// Does this about a signal from now on; gives what was done before. What came before is handled as it was to be
+    /// then: it may wait still, as it has come while the rank was in the runtime.
+    fn set_action(self, signal: c_int, action: Action) -> Action {
+        self.deliver(std::ptr::null_mut());
+        let before = self.signals.action(signal);
         self.signals.set_action(signal, action);
         if action.drops(signal) {
             // What waits is dropped, also what is blocked.
@@ -80,10 +84,12 @@ impl Caller {
             });
         }
         tell_childs_kernel(self, std::iter::once(signal));
+        before
     }
 
-    /// Blocks these from now on, and runs the handlers of what waits and is not among them.
+    /// Blocks these from now on. Runs the handlers of what came before, and of what waits and is not among them.
     fn set_blocked(self, blocked: u64) {
+        self.deliver(std::ptr::null_mut());
         let before = self.thread.blocked.swap(blocked, Ordering::SeqCst);
         let changed = before ^ blocked;
         tell_childs_kernel(self, (1..=64).filter(|signal| changed & bit(*signal) != 0));
@@ -103,12 +109,12 @@ unsafe fn set_handler(signal: c_int, handler: usize, flags: c_int) -> usize {
     }
 }
 
-unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
+unsafe extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
     // SAFETY: as the caller promises.
     unsafe { set_handler(signal, handler, libc::SA_RESTART) }
 }
 
-unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
+unsafe extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
     // SAFETY: as the caller promises.
     unsafe { set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
 }
@@ -122,14 +128,15 @@ unsafe extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
         return libc::SIG_ERR;
     };
     let blocked = caller.thread.blocked.load(Ordering::SeqCst);
-    let before = caller.signals.action(signal).handler;
-    if handler == SIG_HOLD {
+    let before = if handler == SIG_HOLD {
         caller.set_blocked(blocked | bit(signal));
+        caller.signals.action(signal)
     } else {
-        caller.set_action(signal, Action { handler, flags: 0, mask: 0 });
+        let before = caller.set_action(signal, Action { handler, flags: 0, mask: 0 });
         caller.set_blocked(blocked & !bit(signal));
-    }
-    if blocked & bit(signal) != 0 { SIG_HOLD } else { before }
+        before
+    };
+    if blocked & bit(signal) != 0 { SIG_HOLD } else { before.handler }
 }
 
 unsafe extern "C-unwind" fn sighold(signal: c_int) -> c_int {
@@ -146,12 +153,12 @@ fn change_blocked(signal: c_int, change: impl FnOnce(u64) -> u64) -> c_int {
     0
 }
 
-unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
+unsafe extern "C-unwind" fn sigignore(signal: c_int) -> c_int {
     // SAFETY: a plain call.
     if unsafe { set_handler(signal, libc::SIG_IGN, 0) } == libc::SIG_ERR { -1 } else { 0 }
 }
 
-unsafe extern "C" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_int {
+unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_int {
     let Some(caller) = caller().filter(|_| is_handled(signal)) else { return fail(libc::EINVAL) };
     let before = caller.signals.action(signal);
     let flags = match interrupts {
@@ -236,7 +243,7 @@ unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
         unsafe { store_set(0, set) };
         return 0;
     };
-    caller.signals.locked(|| caller.signals.collect(caller.slot));
+    caller.collect();
     let blocked = caller.thread.blocked.load(Ordering::SeqCst);
     // SAFETY: the program gives room for a set.
     unsafe { store_set(caller.signals.waiting_for(caller.thread) & blocked, set) };

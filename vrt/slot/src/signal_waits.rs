@@ -44,7 +44,7 @@ pub fn is_deliverable() -> bool {
 }
 
 fn collect(caller: Caller) {
-    caller.signals.locked(|| caller.signals.collect(caller.slot));
+    caller.collect();
 }
 
 /// Runs the calling thread's handlers for what waits and is not blocked.

@@ -384,9 +384,14 @@ impl Caller {
         Some(taken)
     }
 
+    /// What timers and children have left waits with the rest.
+    pub(crate) fn collect(self) {
+        self.signals.locked(|| self.signals.collect(self.slot));
+    }
+
     /// Calls handlers for what waits and is not blocked; where there are none, does what the system does.
     /// `context` is what the kernel gave, or null. A handler may leave by a jump, or an exception.
-    fn deliver(self, context: *mut c_void) {
+    pub(crate) fn deliver(self, context: *mut c_void) {
         while let Some((action, info)) = self.take_handled() {
             // SAFETY: the handler that the program has set for it.
             unsafe { self.call(action, &info, context) };

@@ -160,7 +160,7 @@ fn to_value(time: &libc::timespec) -> libc::timeval {
     libc::timeval { tv_sec: time.tv_sec, tv_usec: (time.tv_nsec + 999) / 1000 }
 }
 
-unsafe extern "C" fn setitimer(
+unsafe extern "C-unwind" fn setitimer(
     which: c_int,
     new: *const libc::itimerval,
     old: *mut libc::itimerval,
@@ -200,6 +200,7 @@ unsafe extern "C" fn setitimer(
             let made = timer.kernels();
             libc::syscall(libc::SYS_timer_settime, made, 0, &raw const spec, &raw mut before);
             if !is_set {
+                caller.collect();
                 timer.end();
                 ends(Kind::Timer, key);
             }
@@ -209,6 +210,8 @@ unsafe extern "C" fn setitimer(
             old.it_value = to_value(&before.it_value);
         }
     }
+    // Once it is set anew, there is no tick any more of what it was.
+    caller.deliver(std::ptr::null_mut());
     0
 }
 
@@ -229,7 +232,7 @@ unsafe extern "C" fn getitimer(which: c_int, now: *mut libc::itimerval) -> c_int
     0
 }
 
-unsafe extern "C" fn alarm(seconds: c_uint) -> c_uint {
+unsafe extern "C-unwind" fn alarm(seconds: c_uint) -> c_uint {
     let none = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let time = libc::timeval { tv_sec: seconds.into(), tv_usec: 0 };
     let new = libc::itimerval { it_interval: none, it_value: time };
@@ -240,7 +243,7 @@ unsafe extern "C" fn alarm(seconds: c_uint) -> c_uint {
 }
 
 /// The old `ualarm`.
-unsafe extern "C" fn ualarm(first: c_uint, then: c_uint) -> c_uint {
+unsafe extern "C-unwind" fn ualarm(first: c_uint, then: c_uint) -> c_uint {
     const SECOND: c_uint = 1_000_000;
     let time = |length: c_uint| libc::timeval {
         tv_sec: (length / SECOND).into(),

@@ -15,12 +15,13 @@ const PREFIX: &str = "VRT_";
 
 /// Variables of ours that are no options: the compilers', those of processes that execute programs again,
 /// and those of the tests.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "VRT_CC",
     "VRT_CXX",
     "VRT_STARTED_AGAIN",
     "VRT_EXECUTED_AGAIN",
     "VRT_TEST_LIMIT",
+    "VRT_TEST_ALL",
     "VRT_WRITE_COVERAGE",
     "VRT_SOAK_ROUNDS",
     "VRT_SOAK_SECONDS",

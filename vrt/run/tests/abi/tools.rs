@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use vrt_tests::executable::write_script;
 
 pub const VRTCC: &str = env!("CARGO_BIN_EXE_vrtcc");
 pub const VRTCXX: &str = env!("CARGO_BIN_EXE_vrtcxx");
@@ -34,9 +35,9 @@ impl Place {
 
     /// A script for `sh` that can be run.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.write(name, &format!("#!/bin/sh\n{text}"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = self.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_script(&path, &format!("#!/bin/sh\n{text}"));
         path
     }
 

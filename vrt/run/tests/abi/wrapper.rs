@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use vrt_abi::{HEADER, LIBRARY, VERSION_HASH};
+use vrt_tests::executable::install;
 
 use crate::tools::{Place, VRTCC, VRTCXX, fail, is_installed, output, succeed};
 
@@ -39,7 +40,7 @@ fn files(directory: &Path) -> Vec<String> {
 fn installed(place: &Place) -> PathBuf {
     let wrapper = place.join("prefix/bin/vrtcc");
     fs::create_dir_all(wrapper.parent().unwrap()).unwrap();
-    fs::copy(VRTCC, &wrapper).unwrap();
+    install(VRTCC, &wrapper);
     wrapper
 }
 
@@ -363,7 +364,7 @@ fn shown_commands_can_be_run() {
     let place = Place::new();
     let prefix = place.join("a b");
     fs::create_dir_all(prefix.join("bin")).unwrap();
-    fs::copy(VRTCC, prefix.join("bin/vrtcc")).unwrap();
+    install(VRTCC, prefix.join("bin/vrtcc"));
     place.write("a b.c", MAIN);
     let mut command = place.command(prefix.join("bin/vrtcc"));
     let shown = succeed(command.args(["-show", "-DX=\"$Y`\"", "a b.c", "-o", "c d"]));

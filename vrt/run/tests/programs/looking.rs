@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use vrt_launch::monitor::{Connection, Snapshot};
+use vrt_tests::executable::install;
 use vrt_tests::job::{self, Job};
 use vrt_tests::running::until;
 
@@ -211,7 +212,7 @@ fn a_job_of_another_user() {
     // A copy that anybody may execute.
     let place = TempDir::new().unwrap();
     let top = place.path().join("vrtrun-top");
-    fs::copy(std::path::Path::new(VRTRUN).with_file_name("vrtrun-top"), &top).unwrap();
+    install(std::path::Path::new(VRTRUN).with_file_name("vrtrun-top"), &top);
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let as_nobody = |arguments: &[&str]| {
         let mut command = Command::new("setpriv");
