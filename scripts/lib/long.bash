@@ -76,7 +76,7 @@ step "unit tests of the applications, and what takes long of their others"
 applications=("${options[@]}" -p rocket-mini -p sparse-mini -p uts -p virtual-ranks -p lb-strategies)
 try cargo clippy "${applications[@]}" --profile test --lib --bins -- -D warnings
 try cargo test "${applications[@]}" --lib --bins --no-fail-fast -- --include-ignored
-try cargo test "${applications[@]}" --test beside -- --ignored
+try cargo test "${applications[@]}" --test beside --test program --test programs -- --ignored
 try cargo test --quiet -p rocket-mini --test '*' --no-fail-fast
 
 step "jobs of ranks in all cases, and the benchmarks' own tests"

@@ -178,6 +178,7 @@ fn the_benchmarks_own_text_is_there_at_every_verbosity() {
 }
 
 #[test]
+#[ignore = "takes long: scripts/test --all"]
 fn an_experiment_writes_its_table_figure_and_report() {
     let out = std::env::temp_dir().join(format!("uts-experiment-{}", std::process::id()));
     let text = success(&format!("experiment prefetch --repeat 1 --out {}", out.display()));

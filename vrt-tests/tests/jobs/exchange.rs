@@ -20,7 +20,8 @@ fn on_ranks_that_stay() {
     for ranks in [1, 3] {
         run(&format!("--pes {} --ranks {ranks} --largest 100000", ranks.min(2)));
     }
-    run("--pes 2 --ranks 7 --rounds 1");
+    let large = if takes_all_cases() { "" } else { "--largest 1000000" };
+    run(&format!("--pes 2 --ranks 7 --rounds 1 {large}"));
     for nodes in nodes() {
         run(&format!("--pes 4 --ranks 9 --rounds 1 --largest 100000 {nodes}"));
     }
@@ -35,7 +36,8 @@ fn on_ranks_that_move() {
         run(&format!("{chaos} --rounds {rounds} --largest 100000 {nodes}"))
             .is_right_after_moves(50);
     }
-    run("--pes 2 --ranks 4 --rounds 1 --lb random --lb-period 1ms --node-size 1")
+    let large = if takes_all_cases() { "" } else { "--largest 1000000" };
+    run(&format!("--pes 2 --ranks 4 --rounds 1 --lb random --lb-period 1ms --node-size 1 {large}"))
         .is_right_after_moves(0);
 }
 

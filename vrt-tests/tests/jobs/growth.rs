@@ -1,6 +1,6 @@
 //! What does not grow, however long a job runs.
 
-use vrt_tests::job::Job;
+use vrt_tests::job::{Job, nodes};
 
 /// Runs a job that has to end well.
 #[track_caller]
@@ -119,7 +119,7 @@ fn a_deadlock_by_the_limit_names_it() {
 /// All that programs and the runtime itself send goes through when nothing is buffered.
 #[test]
 fn nothing_hangs_without_any_room_for_unexpected_messages() {
-    for nodes in ["", "--node-size 2", "--node-size 1"] {
+    for nodes in nodes() {
         let chaos = "--pes 4 --ranks 32 --seconds 1 --longest 20000 --lb random --lb-period 2ms";
         let soak = |room| run(env!("CARGO_BIN_EXE_soak"), &format!("{chaos} {room} {nodes}"));
         let _ = soak("--unexpected 0").is_right();

@@ -100,5 +100,8 @@ fn threads() {
 /// `timer_create` and `setitimer`.
 #[test]
 fn timers() {
-    all_are_as_a_process("posix_timers overruns interval_timers ended_timers", &[STILL, MOVING, ON_ONE_PE]);
+    all_are_as_a_process(
+        "posix_timers overruns interval_timers ended_timers",
+        &[STILL, MOVING, ON_ONE_PE],
+    );
 }
