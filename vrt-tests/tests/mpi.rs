@@ -8,7 +8,7 @@
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use vrt_tests::job::Job;
+use vrt_tests::job::{Job, nodes};
 use vrt_tests::pages;
 use vrt_tests::running::Running;
 
@@ -17,9 +17,6 @@ const PAGES: &str = env!("CARGO_BIN_EXE_pages");
 const STRESS: &str = env!("CARGO_BIN_EXE_migrate_stress");
 const SOAK: &str = env!("CARGO_BIN_EXE_soak");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
-
-/// Everything in one node, and nothing in common.
-const NODES: [&str; 3] = ["", "--node-size 2", "--node-size 1"];
 
 fn launcher() -> String {
     std::env::var("VRT_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned())
@@ -67,7 +64,7 @@ fn ends(arguments: &str, status: i32, words: &[&str]) {
 
 #[test]
 fn random_traffic_arrives_while_ranks_stay_and_move() {
-    for nodes in NODES {
+    for nodes in nodes() {
         for moves in ["", "--lb random --lb-period 1ms"] {
             for more in ["", "--longest 100000 --eager 0"] {
                 let soak = format!("-n 4 {SOAK} --ranks 32 --seconds 1 {moves} {nodes} {more}");
@@ -83,7 +80,7 @@ fn random_traffic_arrives_while_ranks_stay_and_move() {
 
 #[test]
 fn large_heaps_have_large_pages() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let kib = |more: &str| {
             pages::kib_that_it_says(mpirun(&format!("-n 2 {PAGES} --ranks 8 {nodes} {more}")))
         };
@@ -94,7 +91,7 @@ fn large_heaps_have_large_pages() {
 
 #[test]
 fn ranks_move_by_memory_and_by_state() {
-    for nodes in NODES {
+    for nodes in nodes() {
         for by_state in ["", "--plain --move state"] {
             let rotate = "--ranks 4 --rounds 500 --lb rotate";
             let job = job(&format!("-n 2 {STRESS} {rotate} {by_state} {nodes}")).is_right();
@@ -106,7 +103,7 @@ fn ranks_move_by_memory_and_by_state() {
 #[test]
 fn long_messages_come_without_a_copy_in_between_and_whole() {
     let long = "--ranks 4 --rounds 20 --bytes 3000000 --lb rotate";
-    for nodes in NODES {
+    for nodes in nodes() {
         let job = job(&format!("-n 2 {STRESS} {long} {nodes}")).is_right();
         all_orders_were_followed(&job, 80);
     }
@@ -123,7 +120,7 @@ fn all_orders_were_followed(job: &Job, orders: u64) {
 
 #[test]
 fn collectives_agree_with_the_oracle() {
-    for nodes in NODES {
+    for nodes in nodes() {
         let job = job(&format!("-n 3 {COLLECTIVES} --ranks 5 --counts 1,200 {nodes}")).is_right();
         assert!(job.number_before("cases") > 1000, "{job}");
     }

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use clap::{Parser, ValueEnum};
 use vrt::traits::*;
@@ -45,12 +46,16 @@ enum What {
 }
 
 /// What the crashing rank has on its stack and in its heap, for a debugger.
-#[expect(dead_code, reason = "for a debugger")]
+#[repr(C)]
 struct Evidence {
-    rank: i32,
+    rank: u64,
     first: *const u64,
     words: Vec<u64>,
 }
+
+/// The crashing rank's, found by its symbol: tests are compiled without types for debuggers.
+#[unsafe(no_mangle)]
+static EVIDENCE: AtomicPtr<Evidence> = AtomicPtr::new(std::ptr::null_mut());
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -63,7 +68,9 @@ fn main() -> ExitCode {
         world.barrier();
         if at.contains(&world.rank()) {
             let words = vec![0x5eed_5eed; 100_000];
-            let evidence = Evidence { rank: world.rank(), first: words.as_ptr(), words };
+            let rank = world.rank() as u64;
+            let evidence = Evidence { rank, first: words.as_ptr(), words };
+            EVIDENCE.store((&raw const evidence).cast_mut(), Ordering::Relaxed);
             outer_function(what, &evidence, block);
         }
         world.barrier();

@@ -147,17 +147,10 @@ fn a_core_has_the_stack_and_the_heap_of_the_rank() {
     for (what, status) in [("segv", 139), ("abort", 134), ("overflow", 70)] {
         let mut job = Job::new(&format!("core-{what}"), &["--core", "rank", what]);
         let text = job.ends(status);
-        let shown = debug(
-            &job,
-            &text,
-            &[
-                "bt -60",
-                "frame function crashes::outer_function",
-                "set language c",
-                "p evidence->rank",
-                "p/x evidence->first[99999]",
-            ],
-        );
+        let evidence = "(*(long **)&EVIDENCE)";
+        let rank = format!("p {evidence}[0]");
+        let last = format!("p/x ((long *){evidence}[1])[99999]");
+        let shown = debug(&job, &text, &["bt -60", "set language c", &rank, &last]);
         let words = ["crashes::inner_function", "crashes::outer_function", " = 5\n", "0x5eed5eed"];
         expect_in_order(&shown, &words);
         assert!(!shown.contains("Cannot access memory"), "{shown}");

@@ -179,6 +179,8 @@ fn windows_reach_ranks_wherever_they_are() {
             let moved = [30, 200, 1000].iter().any(|rounds| {
                 let chaos = "--pes 4 --ranks 9 --lb random --lb-period 500us";
                 let job = run(WINDOWS, &format!("{chaos} --rounds {rounds} {nodes} {kind}"));
+                // Addresses that calls leave on stacks keep ranks for some steps, which is nothing to tell.
+                assert!(!job.err.contains("cannot be moved"), "{job}");
                 job.number_before("moves") > 20
             });
             assert!(moved, "hardly a rank has moved: {nodes} {kind}");

@@ -291,6 +291,7 @@ mod tests {
             seconds,
             bytes: 0,
             pinned: false,
+            held: false,
             coordinates: None,
             events: 0,
         };

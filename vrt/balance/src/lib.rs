@@ -54,7 +54,7 @@ use step::Order;
 use step::{Loads, Stage, Step};
 use stopwatch::Stopwatch;
 
-use vrt_core::migrate::{self, Migration, Stays};
+use vrt_core::migrate::{self, Migration, Pin, Stays};
 use vrt_core::net::parcel::{self, Parcel, Topic};
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::{self, Core, Engine, Extension, Handlers, RankState, Status};
@@ -146,7 +146,7 @@ impl Balancer {
     }
 
     /// A rank of this PE cannot be moved.
-    fn tell_pinned(&mut self, pe: u32, rank: usize, why: &'static str) {
+    fn tell_held(&mut self, pe: u32, rank: usize, why: &'static str) {
         if self.warned {
             return;
         }
@@ -403,6 +403,10 @@ fn give(engine: &mut Engine, orders: Vec<Vec<Order>>) {
     }
 }
 
+/// After so many steps by time in a row a reference that was found to keep a rank is said. The word may have been left
+/// on a stack by a call; where ranks offer themselves in each of their iterations, such does not keep one twice.
+const LASTING: u32 = 20;
+
 /// What the ranks here have cost since the last step.
 fn loads(engine: &mut Engine) -> Loads {
     let began = Stopwatch::start();
@@ -415,10 +419,11 @@ fn loads(engine: &mut Engine) -> Loads {
         pe: balancer.meter.report(cycles_of(core), switches, costs, cycles),
         ..Loads::default()
     };
-    let mut pinned = None;
+    let lasting = if balancer.is_periodic() { LASTING } else { 1 };
+    let mut first_held = None;
     let (migration, core) = engine.part::<Migration>();
     for rank in 0..core.ranks.len() {
-        let why = migration.known_pin(core, rank as u32);
+        let pin = migration.known_pin(core, rank as u32);
         let Some(state) = core.ranks[rank].as_deref_mut() else { continue };
         if state.status == Status::Ended {
             continue;
@@ -430,17 +435,19 @@ fn loads(engine: &mut Engine) -> Loads {
             let stack = vrt_slot::rank::Body::live_stack(state.slot).len();
             (*(*state.slot).heap.get()).bytes + stack
         };
-        pinned = pinned.or(why.map(|why| (rank, why)));
-        if let Some(why) = why
-            && loads.pinned.len() < step::PINNED_TOLD
-        {
-            loads.pinned.push((rank as u32, why.to_owned()));
+        let held = pin.filter(|pin| pin.seemingly.is_none_or(|steps| steps >= lasting));
+        if let Some(Pin { why, .. }) = held {
+            first_held.get_or_insert((rank, why));
+            if loads.held.len() < step::PINNED_TOLD {
+                loads.held.push((rank as u32, why.to_owned()));
+            }
         }
         loads.ranks.push(step::RankLoad {
             rank: rank as u32,
             seconds: since as f64 / cycles,
             bytes: bytes as u64,
-            pinned: why.is_some(),
+            pinned: pin.is_some(),
+            held: held.is_some(),
             coordinates: state.coordinates,
             events: if wants_events { events(state) } else { 0 },
         });
@@ -450,9 +457,9 @@ fn loads(engine: &mut Engine) -> Loads {
             loads.sent.extend(sent);
         }
     }
-    if let Some((rank, why)) = pinned {
+    if let Some((rank, why)) = first_held {
         let (balancer, core) = engine.part::<Balancer>();
-        balancer.tell_pinned(core.id, rank, why);
+        balancer.tell_held(core.id, rank, why);
     }
     loads.nanoseconds = began.elapsed().as_nanos() as u64;
     loads

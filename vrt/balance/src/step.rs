@@ -76,8 +76,8 @@ struct Totals {
     /// Sums over the steps: imbalance as found, and as decided.
     before: f64,
     after: f64,
-    /// The ranks that were ever pinned when a step began, and why the first of them were.
-    pinned: FxHashSet<u32>,
+    /// The ranks that were ever held when a step began, and why the first of them were.
+    held: FxHashSet<u32>,
     reasons: BTreeMap<u32, String>,
     /// The last that there was, and how many steps had some.
     advice: Option<String>,
@@ -99,8 +99,8 @@ pub(crate) struct Loads {
     /// If the strategy wants to know: from which rank to which, messages and bytes since the job
     /// began.
     pub sent: Vec<(u32, u32, u64, u64)>,
-    /// Why some of its ranks are pinned.
-    pub pinned: Vec<(u32, String)>,
+    /// Why some of its ranks are held.
+    pub held: Vec<(u32, String)>,
     /// What it took to find all this out.
     pub(crate) nanoseconds: u64,
 }
@@ -114,6 +114,8 @@ pub(crate) struct RankLoad {
     /// Live bytes of its heap and stack.
     pub bytes: u64,
     pub pinned: bool,
+    /// Pinned, and not only by what may be gone at the next step.
+    pub held: bool,
     pub(crate) coordinates: Option<[f64; 3]>,
     /// How often it has communicated since the job began, if that is asked for.
     pub(crate) events: u64,
@@ -193,18 +195,18 @@ impl Step {
         let _span = tracing::debug_span!("decide", step = self.number).entered();
         self.stage = Stage::Moving(self.pes);
         let began = Stopwatch::start();
-        for (rank, why) in reports.iter().flat_map(|report| &report.pinned) {
+        for (rank, why) in reports.iter().flat_map(|report| &report.held) {
             if self.totals.reasons.len() < PINNED_TOLD {
                 self.totals.reasons.entry(*rank).or_insert_with(|| why.clone());
             }
         }
-        let pinned = reports.iter().flat_map(|report| &report.ranks).filter(|load| load.pinned);
-        self.totals.pinned.extend(pinned.map(|load| load.rank));
+        let held = reports.iter().flat_map(|report| &report.ranks).filter(|load| load.held);
+        self.totals.held.extend(held.map(|load| load.rank));
         let (orders, verdict) = self.database.decide(self.number, reports);
         self.verdict = verdict;
         if pe::is_observed() {
             self.placed = placed(reports, &orders);
-            self.kept = reports.iter().flat_map(|report| report.pinned.clone()).collect();
+            self.kept = reports.iter().flat_map(|report| report.held.clone()).collect();
         }
         self.outcome.nanoseconds = began.elapsed().as_nanos() as u64;
         let asking = reports.iter().map(|report| report.nanoseconds).max().unwrap_or_default();
@@ -376,7 +378,7 @@ impl Step {
         for (rank, why) in &self.totals.reasons {
             report::say(format_args!("  pinned: rank {rank}: {why}"));
         }
-        if let more @ 1.. = self.totals.pinned.len() - self.totals.reasons.len() {
+        if let more @ 1.. = self.totals.held.len() - self.totals.reasons.len() {
             report::say(format_args!("  pinned: {} more", count(more as u64, "rank")));
         }
         if let Some(advice) = self.totals.lasting_advice() {
@@ -435,8 +437,15 @@ mod tests {
 
     fn loads(rank: u32) -> Loads {
         let pe = PeLoad { seconds: 1.0, share: 1.0, speed: 1.0, ..PeLoad::default() };
-        let load =
-            RankLoad { rank, seconds: 0.1, bytes: 0, pinned: false, coordinates: None, events: 0 };
+        let load = RankLoad {
+            rank,
+            seconds: 0.1,
+            bytes: 0,
+            pinned: false,
+            held: false,
+            coordinates: None,
+            events: 0,
+        };
         Loads { pe, ranks: vec![load], nanoseconds: 1_000_000, ..Loads::default() }
     }
 

@@ -160,6 +160,8 @@ unsafe extern "C-unwind" fn sigignore(signal: c_int) -> c_int {
 
 unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_int {
     let Some(caller) = caller().filter(|_| is_handled(signal)) else { return fail(libc::EINVAL) };
+    // A handler may be in place for one signal only.
+    caller.deliver(std::ptr::null_mut());
     let before = caller.signals.action(signal);
     let flags = match interrupts {
         0 => before.flags | libc::SA_RESTART,

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::kernel::system_call;
-use super::{Caller, caller, existing};
+use super::{caller, existing};
 use crate::image_thread;
 use crate::interpose::Real;
 
@@ -38,13 +38,9 @@ pub fn are_own() -> bool {
 /// Whether something waits for the calling thread that it has not blocked.
 pub fn is_deliverable() -> bool {
     existing().is_some_and(|caller| {
-        collect(caller);
+        caller.collect();
         caller.signals.is_deliverable(caller.thread)
     })
-}
-
-fn collect(caller: Caller) {
-    caller.collect();
 }
 
 /// Runs the calling thread's handlers for what waits and is not blocked.
@@ -95,7 +91,7 @@ pub unsafe fn take(set: u64, info: *mut libc::siginfo_t) -> Option<c_int> {
 /// Whether one of a set waits for the calling thread.
 pub fn is_waiting(set: u64) -> bool {
     existing().is_some_and(|caller| {
-        collect(caller);
+        caller.collect();
         caller.signals.waiting_for(caller.thread) & set != 0
     })
 }

@@ -13,6 +13,36 @@ use vrt_slot::foreign;
 use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
 
+/// What a search has found to keep a rank where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Obstacle {
+    why: &'static str,
+    /// How many steps in a row have found one.
+    steps: u32,
+}
+
+/// What keeps a rank where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pin {
+    /// What it is.
+    pub why: &'static str,
+    /// Where it is a reference that was searched for: how many steps in a row have found one. A word that a call
+    /// has left behind is taken for one until something else is written there.
+    pub seemingly: Option<u32>,
+}
+
+impl Pin {
+    fn certain(why: &'static str) -> Pin {
+        Pin { why, seemingly: None }
+    }
+}
+
+impl From<Obstacle> for Pin {
+    fn from(Obstacle { why, steps }: Obstacle) -> Pin {
+        Pin { why, seemingly: Some(steps) }
+    }
+}
+
 /// Whether a rank can be moved now, so far as can be told without a search of its memory.
 fn may_move(core: &Core, rank: u32, in_node: bool) -> Result<(), Stays> {
     match core.ranks.get(rank as usize).and_then(Option::as_deref) {
@@ -42,7 +72,8 @@ impl Migration {
         let obstacle = self.obstacle(core, rank, journey, None);
         let pe = core.id;
         if let Some(state) = core.rank(rank) {
-            state.obstacle = obstacle;
+            let steps = state.obstacle.map_or(0, |before| before.steps);
+            state.obstacle = obstacle.map(|why| Obstacle { why, steps });
             if obstacle.is_none() && journey == Journey::InNode {
                 // SAFETY: the slot of a suspended rank of this PE, which was just searched.
                 unsafe { self.search.note_leaving(state.slot, pe) };
@@ -60,28 +91,30 @@ impl Migration {
         held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
     }
 
-    /// Why a rank was found to be unable to move, as far as is known: its memory is searched again
+    /// Why a rank was found to be unable to move, as far as is known, when a step begins: its memory is searched again
     /// only if something was found in it the last time, and not while it runs: it waits actively, and has
     /// frames of the PE's on its stack.
-    pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<&'static str> {
+    pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<Pin> {
         let in_node = self.farthest_journey(core) == Journey::InNode;
         let state = core.rank(rank)?;
         if let Some(held) = held_itself(state, in_node) {
-            return Some(held);
+            return Some(Pin::certain(held));
         }
         if state.status == Status::Running {
-            return state.obstacle;
+            return state.obstacle.map(Pin::from);
         }
         // SAFETY: the slot of a suspended rank of this PE, whose thread this is.
         let held =
             unsafe { counted::known_pin(state.slot).or_else(|| spans::pin(state.slot, None)) };
-        if held.is_some() || state.obstacle.is_none() {
-            return held;
+        if let Some(held) = held {
+            return Some(Pin::certain(held));
         }
+        let Obstacle { steps, .. } = state.obstacle?;
         let farthest = self.farthest_journey(core);
-        let obstacle = self.obstacle(core, rank, farthest, None);
+        let found = self.obstacle(core, rank, farthest, None);
+        let obstacle = found.map(|why| Obstacle { why, steps: steps.saturating_add(1) });
         core.rank(rank)?.obstacle = obstacle;
-        obstacle
+        obstacle.map(Pin::from)
     }
 
     /// How far ranks of this job may go.

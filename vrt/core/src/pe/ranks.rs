@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Site;
 use crate::layout::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
+use crate::migrate::Obstacle;
 use crate::net::Packet;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, UnexpectedQueue};
@@ -82,7 +83,7 @@ pub struct RankState {
     /// How often it has offered itself to be moved.
     pub at_sync_calls: u32,
     /// What was found to keep it here when it last was to move.
-    pub(crate) obstacle: Option<&'static str>,
+    pub(crate) obstacle: Option<Obstacle>,
     /// Why it could not go where it wanted to.
     pub refused: Option<&'static str>,
     /// Where it is to go when it next offers itself.

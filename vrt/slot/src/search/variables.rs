@@ -15,9 +15,9 @@ use object::{Endianness, Object, ObjectSection};
 use crate::search::Range;
 use crate::search::locks::Form;
 
-/// Crates that do not call the program while they borrow a thread-local variable, or only where the
-/// rank is pinned for another reason.
-const LIBRARIES: [&str; 21] = [
+/// Crates that do not call the program while they borrow a thread-local variable or hold a lock, or only where the
+/// rank is pinned for another reason: what the runtime itself consists of, and what many programs have.
+const LIBRARIES: [&str; 31] = [
     "std",
     "core",
     "alloc",
@@ -39,6 +39,16 @@ const LIBRARIES: [&str; 21] = [
     "rayon_core",
     "crossbeam_epoch",
     "parking_lot_core",
+    "backtrace",
+    "brotli",
+    "clap_builder",
+    "colorchoice",
+    "lb_strategies",
+    "log",
+    "memchr",
+    "memmap2",
+    "rustix",
+    "std_detect",
 ];
 
 /// How the names of variables of such libraries in C begin: mimalloc's and METIS's.

@@ -12,6 +12,8 @@ const AHEAD: usize = 8 << 10;
 const CACHED: usize = 256 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// More than the frames of the functions here have, with all that they call.
+const FRAMES: usize = 16 << 10;
 
 /// Calls `f` with the place and the value of each aligned word of a range, until it says false.
 ///
@@ -32,12 +34,26 @@ pub(super) unsafe fn each((start, end): Range, mut f: impl FnMut(usize, usize) -
 /// The range is readable.
 pub(super) unsafe fn each_in_arena(
     arena: &Arena,
+    range: Range,
+    f: impl FnMut(usize, usize) -> bool,
+) {
+    let bounds = Bounds { base: arena.layout.base, size: arena.layout.size() };
+    // SAFETY: as the caller promises.
+    unsafe { each_within(bounds, range, f) };
+}
+
+/// [`each`] of the words that are addresses in these bounds.
+///
+/// # Safety
+/// The range is readable.
+unsafe fn each_within(
+    bounds: Bounds,
     (start, end): Range,
     mut f: impl FnMut(usize, usize) -> bool,
 ) {
-    let bounds = Bounds { base: arena.layout.base, size: arena.layout.size() };
-    // Of the stack that this runs on a copy could overlap what is copied.
-    if (start..end).contains(&(&raw const bounds).addr()) {
+    // Of the stack that this runs on a copy could overlap what is copied: it lies in a frame near this one.
+    let here = (&raw const bounds).addr();
+    if start < here + FRAMES && here < end + FRAMES {
         // SAFETY: as the caller promises.
         unsafe { each((start, end), |at, word| !bounds.contain(word) || f(at, word)) };
         return;
@@ -150,7 +166,27 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use super::Bounds;
+    use super::{Bounds, each_within};
+
+    #[test]
+    fn the_stack_that_this_runs_on_is_read_wherever_the_range_begins() {
+        let bounds = Bounds { base: 1 << 40, size: 1 << 30 };
+        // Of 16 KiB above a place in a frame, which the caller has in frames below this one's.
+        let mut words = [7usize; 2048];
+        *std::hint::black_box(&mut words[2047]) = 1 << 40;
+        let end = words.as_ptr_range().end as usize;
+        for start in (end - (24 << 10)..end - 8).step_by(8) {
+            let mut found = 0;
+            // SAFETY: the stack of this thread, which has room for frames of these functions.
+            unsafe {
+                each_within(bounds, (start, end), |at, word| {
+                    found += usize::from((at, word) == (end - 8, 1 << 40));
+                    true
+                });
+            }
+            assert_eq!(found, 1, "from {start:#x} to {end:#x}");
+        }
+    }
 
     #[test]
     fn groups_with_an_address_are_found_wherever_it_is() {
