@@ -3,14 +3,29 @@
 //! A document has its measured numbers between two comments, and nowhere else:
 //!
 //! ```text
-//! <!-- figures: NAME -->
+//! <!-- figures: MEASUREMENT/FILE -->
 //! what is generated under this name
 //! <!-- end -->
 //! ```
+//!
+//! The results of a measurement are a folder, which has a [`Record`] of how they came about.
+//!
+//! | file | in a document |
+//! |---|---|
+//! | `FILE.md` | as it is |
+//! | `FILE.csv` | a table |
+//! | `FILE.txt` | a block of text; with ` last N` behind the name its last N lines |
+//!
+//! Below each block stands where and when it was measured.
 
+use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
+use vrt_cli::Machine;
 
 /// Why a document cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +36,74 @@ pub enum DocumentError {
     /// The comment that ends a block is missing.
     #[error("line {line}: the figures `{name}` do not end with {END}")]
     Endless { line: usize, name: String },
+}
+
+/// How the results of a measurement came about: `record.json` in their folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Where and when.
+    pub machine: Machine,
+    /// The source that was measured, as `git describe` names it.
+    pub commit: String,
+    /// What was run.
+    pub command: String,
+    /// How long that took.
+    pub seconds: f64,
+}
+
+impl Record {
+    /// The file that has it.
+    pub const FILE: &str = "record.json";
+}
+
+/// One line of a document.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine { processor, cores, date, load, .. } = &self.machine;
+        let (day, s) = (date.split('T').next().unwrap_or(date), if *cores == 1 { "" } else { "s" });
+        write!(f, "{processor}, {cores} core{s}, {day}, commit {}", self.commit)?;
+        match load {
+            Some(load) => write!(f, ", load before {load:.2}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stands in a document under a name: the results in a folder, and where they were measured.
+#[must_use]
+pub fn of_results(results: &Path, name: &str) -> Option<String> {
+    let (file, last) = match name.split_once(" last ") {
+        Some((file, lines)) => (file, lines.parse().ok()?),
+        None => (name, usize::MAX),
+    };
+    let (measurement, _) = file.split_once('/')?;
+    let read = |ending| fs::read_to_string(results.join(format!("{file}.{ending}"))).ok();
+    let text = if let Some(markdown) = read("md") {
+        markdown.trim_end().to_owned()
+    } else if let Some(table) = read("csv") {
+        markdown_table(&table)?
+    } else {
+        let printed = read("txt")?;
+        let lines: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
+        format!("```text\n{}\n```", lines[lines.len().saturating_sub(last)..].join("\n"))
+    };
+    let record = fs::read_to_string(results.join(measurement).join(Record::FILE)).ok()?;
+    let record: Record = serde_json::from_str(&record).ok()?;
+    Some(format!("{text}\n\n<sub>{record}</sub>\n"))
+}
+
+/// A file of values between commas as a table.
+fn markdown_table(text: &str) -> Option<String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let mut table = String::new();
+    for (at, row) in reader.records().enumerate() {
+        let row = row.ok()?;
+        table += &format!("| {} |\n", row.iter().collect::<Vec<_>>().join(" | "));
+        if at == 0 {
+            table += &format!("|{}\n", "---|".repeat(row.len()));
+        }
+    }
+    (!table.is_empty()).then(|| table.trim_end().to_owned())
 }
 
 const BEGIN: &str = "<!-- figures: ";
@@ -92,6 +175,7 @@ pub fn hand_written_numbers(document: &str) -> Vec<(usize, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -112,6 +196,41 @@ mod tests {
         assert_eq!(fill_in(DOCUMENT, |_| None), Err(unknown));
         let endless = DocumentError::Endless { line: 1, name: "x".to_owned() };
         assert_eq!(fill_in("<!-- figures: x -->\na\n", |_| None), Err(endless));
+    }
+
+    #[test]
+    fn results_of_each_kind_stand_in_a_document_with_their_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let measurement = folder.path().join("switch");
+        fs::create_dir(&measurement).unwrap();
+        let write = |name: &str, text: &str| fs::write(measurement.join(name), text).unwrap();
+        write("as-it-is.md", "| a |\n|---|\n| 1 |\n");
+        write("table.csv", "ranks,time\n16,\"1,2\"\n");
+        write("printed.txt", "one\ntwo  \nthree\n\n");
+        assert_eq!(of_results(folder.path(), "switch/table"), None, "without a record");
+        let mut machine = Machine::now();
+        machine.processor = "Fast (family 1)".to_owned();
+        (machine.cores, machine.load) = (2, Some(0.125));
+        machine.date = "2026-11-28T10:30:00Z".to_owned();
+        let record = Record {
+            machine,
+            commit: "v1-3-gabc".to_owned(),
+            command: "bench".to_owned(),
+            seconds: 1.5,
+        };
+        write(Record::FILE, &serde_json::to_string(&record).unwrap());
+        let below = "\n\n<sub>Fast (family 1), 2 cores, 2026-11-28, commit v1-3-gabc, load before 0.12</sub>\n";
+        for (name, text) in [
+            ("switch/as-it-is", "| a |\n|---|\n| 1 |"),
+            ("switch/table", "| ranks | time |\n|---|---|\n| 16 | 1,2 |"),
+            ("switch/printed", "```text\none\ntwo\nthree\n```"),
+            ("switch/printed last 2", "```text\ntwo\nthree\n```"),
+        ] {
+            assert_eq!(of_results(folder.path(), name), Some(format!("{text}{below}")), "{name}");
+        }
+        for name in ["switch", "switch/other", "other/table", "switch/printed last many"] {
+            assert_eq!(of_results(folder.path(), name), None, "{name}");
+        }
     }
 
     #[test]

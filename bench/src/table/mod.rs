@@ -6,6 +6,7 @@
 //! medians of all runs.
 
 mod counts;
+mod markdown;
 mod peers;
 pub(crate) mod process;
 pub(crate) mod processor;
@@ -54,6 +55,10 @@ pub struct Args {
     /// Where to write the figures as JSON
     #[arg(long, value_name = "FILE", default_value = "bench-results.json")]
     json: PathBuf,
+
+    /// Where to write the table as Markdown, in parts
+    #[arg(long, value_name = "DIRECTORY")]
+    markdown: Option<PathBuf>,
 
     /// Run vrt's programs only
     #[arg(long)]
@@ -212,6 +217,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     }
     report.print_foot();
     report.write(&args.json)?;
+    if let Some(folder) = &args.markdown {
+        report.write_markdown(folder)?;
+    }
     println!("figures in {}", args.json.display());
     Ok(ExitCode::SUCCESS)
 }

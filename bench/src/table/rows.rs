@@ -111,6 +111,23 @@ pub(super) fn names() -> Vec<&'static str> {
     all().into_iter().map(|row| row.name).collect()
 }
 
+/// What rows are about.
+pub(super) const SPEED: &str = "speed";
+pub(super) const MANY: &str = "many ranks";
+pub(super) const C: &str = "C programs";
+
+/// What a row is about.
+pub(super) fn subject_of(name: &str) -> &'static str {
+    let is_among = |rows: Vec<Row>| rows.iter().any(|row| row.name == name);
+    if is_among(many::rows()) {
+        MANY
+    } else if is_among(images::rows()) {
+        C
+    } else {
+        SPEED
+    }
+}
+
 /// All rows, in the order of the table.
 pub(super) fn all() -> Vec<Row> {
     [

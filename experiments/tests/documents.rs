@@ -1,0 +1,60 @@
+//! README.md and the book have the numbers that were measured, and no others.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use experiments::document;
+
+/// Pages whose numbers are not generated yet.
+const BY_HAND: [&str; 6] =
+    ["copies.md", "foreign.md", "granularity.md", "growth.md", "rocket.md", "uts.md"];
+
+/// README.md and the pages of the book.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let pages = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    pages.chain([root.join("README.md"), root.join("CONTRIBUTING.md")]).collect()
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+#[test]
+fn blocks_have_what_was_measured() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results");
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        let filled = document::fill_in(&text, |name| document::of_results(&results, name));
+        let filled = filled.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        assert_eq!(text, filled, "{}: `scripts/figures --fill-in` mends it", path.display());
+    }
+}
+
+#[test]
+fn no_number_is_written_by_hand() {
+    for path in documents() {
+        let found = document::hand_written_numbers(&fs::read_to_string(&path).unwrap());
+        let is_known = BY_HAND.contains(&name(&path));
+        assert_eq!(
+            !found.is_empty(),
+            is_known,
+            "{}: numbers outside of blocks (a setting is written as code): {found:?}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn a_planted_number_is_found() {
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        let before = document::hand_written_numbers(&text);
+        let planted = format!("{text}\nA message takes 123.5 ns here.\n");
+        let found = document::hand_written_numbers(&planted);
+        assert_eq!(found.len(), before.len() + 1, "{}", path.display());
+        assert_eq!(found.last().unwrap().1, "123.5 ns");
+    }
+}
