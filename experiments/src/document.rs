@@ -12,7 +12,7 @@
 //!
 //! | file | in a document |
 //! |---|---|
-//! | `FILE.md` | as it is |
+//! | `FILE.md` | as it is; figures (SVG) in the folder are shown |
 //! | `FILE.csv` | a table |
 //! | `FILE.txt` | a block of text; with ` last N` behind the name its last N lines |
 //!
@@ -79,7 +79,9 @@ pub fn of_results(results: &Path, name: &str) -> Option<String> {
     let (measurement, _) = file.split_once('/')?;
     let read = |ending| fs::read_to_string(results.join(format!("{file}.{ending}"))).ok();
     let text = if let Some(markdown) = read("md") {
-        markdown.trim_end().to_owned()
+        // Its figures lie beside it.
+        let place = format!("](results/{measurement}/$1)");
+        OWN_FIGURE.replace_all(markdown.trim_end(), place).into_owned()
     } else if let Some(table) = read("csv") {
         markdown_table(&table)?
     } else {
@@ -91,6 +93,10 @@ pub fn of_results(results: &Path, name: &str) -> Option<String> {
     let record: Record = serde_json::from_str(&record).ok()?;
     Some(format!("{text}\n\n<sub>{record}</sub>\n"))
 }
+
+static OWN_FIGURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\]\(([\w.-]+\.svg)\)").unwrap_or_else(|error| unreachable!("{error}"))
+});
 
 /// A file of values between commas as a table.
 fn markdown_table(text: &str) -> Option<String> {
@@ -204,7 +210,7 @@ mod tests {
         let measurement = folder.path().join("switch");
         fs::create_dir(&measurement).unwrap();
         let write = |name: &str, text: &str| fs::write(measurement.join(name), text).unwrap();
-        write("as-it-is.md", "| a |\n|---|\n| 1 |\n");
+        write("as-it-is.md", "![A](a.svg)\n[b](c/b.svg)\n");
         write("table.csv", "ranks,time\n16,\"1,2\"\n");
         write("printed.txt", "one\ntwo  \nthree\n\n");
         assert_eq!(of_results(folder.path(), "switch/table"), None, "without a record");
@@ -221,7 +227,7 @@ mod tests {
         write(Record::FILE, &serde_json::to_string(&record).unwrap());
         let below = "\n\n<sub>Fast (family 1), 2 cores, 2026-11-28, commit v1-3-gabc, load before 0.12</sub>\n";
         for (name, text) in [
-            ("switch/as-it-is", "| a |\n|---|\n| 1 |"),
+            ("switch/as-it-is", "![A](results/switch/a.svg)\n[b](c/b.svg)"),
             ("switch/table", "| ranks | time |\n|---|---|\n| 16 | 1,2 |"),
             ("switch/printed", "```text\none\ntwo\nthree\n```"),
             ("switch/printed last 2", "```text\ntwo\nthree\n```"),
