@@ -40,7 +40,6 @@ use crate::net::shared::HELD;
 use crate::pe::{By, Core, Engine, Event, Extension, Handlers, Status, Told};
 use at_sync::{AtSyncRanks, move_by_state};
 pub use at_sync::{KeptState, end_at_sync};
-pub(crate) use obstacles::Obstacle;
 pub use obstacles::Pin;
 use obstacles::Reasons;
 pub use options::MoveBy;

@@ -7,19 +7,11 @@
 use rustc_hash::FxHashMap;
 
 use super::{Migration, Stays};
-use crate::pe::{Core, RankState, Status};
+use crate::pe::{Core, Obstacle, RankState, Status};
 use vrt_slot::external::{self, counted, spans};
 use vrt_slot::foreign;
 use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
-
-/// What a search has found to keep a rank where it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Obstacle {
-    why: &'static str,
-    /// How many steps in a row have found one.
-    steps: u32,
-}
 
 /// What keeps a rank where it is.
 #[derive(Clone, Copy, Debug)]

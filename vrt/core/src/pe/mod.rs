@@ -73,7 +73,7 @@ pub use observe::{
     region_ends,
 };
 pub use ranks::{AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart};
-pub(crate) use ranks::{Awaiting, Blocked};
+pub(crate) use ranks::{Awaiting, Blocked, Obstacle};
 use ready::ReadyQueue;
 pub use receive::Body;
 pub use receive::Probed;

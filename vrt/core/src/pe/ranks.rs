@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::Site;
 use crate::layout::Signature;
 use crate::mailbox::{Pattern, Peers, Posted};
-use crate::migrate::Obstacle;
 use crate::net::Packet;
 use crate::pe::contexts::Begun;
 use crate::pe::flow::{Flow, UnexpectedQueue};
@@ -29,6 +28,14 @@ pub enum Status {
     Waiting,
     /// Its program has ended; some of its messages may still be on their way.
     Ended,
+}
+
+/// What a search has found to keep a rank where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Obstacle {
+    pub why: &'static str,
+    /// How many steps in a row have found one.
+    pub steps: u32,
 }
 
 /// A rank, seen from its PE. What a switch and a message touch comes first, up to `matched`: with very
