@@ -206,6 +206,7 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
     };
     let in_front = vrt_slot::in_front()
         .chain(blocking::in_front())
+        .chain([&blocking::SCHED_YIELD])
         .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
         .map(|function| (function.name, function.address as usize));
     let of_own_libc = vrt_slot::for_own_libc().into_iter().chain(vrt_slot::of_libc_threads());

@@ -10,6 +10,7 @@ use crate::pe;
 use vrt_slot::external::system_calls::by_number;
 use vrt_slot::external::threads::lets_go_of;
 use vrt_slot::interpose::{InFront, Real};
+use vrt_slot::rank;
 use vrt_slot::signals;
 
 /// Calls libc's own function of a name and type.
@@ -51,6 +52,34 @@ fn of_processes() -> &'static [InFront] {
         pthread_join
     );
     ALL
+}
+
+/// `sched_yield` of a program that has its thread-locals to itself. (Libraries of Rust programs call it in the middle of
+/// what they do with thread-locals that the ranks of a PE share, so theirs stays libc's.)
+pub const SCHED_YIELD: InFront = InFront {
+    name: "sched_yield",
+    meaning: "suspends",
+    address: sched_yield as *const (),
+};
+
+extern "C" fn sched_yield() -> c_int {
+    if !may_suspend() {
+        // SAFETY: a plain system call.
+        return unsafe { libc::sched_yield() };
+    }
+    let others_run = pe::with(|pe| {
+        let others_run = !pe.would_yield_to_nobody();
+        if others_run {
+            pe.engine.yield_current();
+        }
+        others_run
+    });
+    if others_run {
+        rank::suspend_and_resume();
+        // A future that the rank was polling may be done, and nobody was told.
+        pe::with(|pe| pe.engine.running().notified = true);
+    }
+    0
 }
 
 /// Nanoseconds between two looks whether a thread has ended: the first, and the longest.

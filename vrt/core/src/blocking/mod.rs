@@ -9,6 +9,7 @@
 //! | `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`; `poll`, `ppoll`, `select`, `pselect` without a descriptor | a timer of `vrt`'s, as in [`Sleep`](crate::operation::Sleep); the rank can be moved meanwhile |
 //! | `futex` through `syscall`: the standard library's `Mutex`, `RwLock`, `Condvar`, `Once`, `Barrier`, `park` | see `futex`; the rank stays on its PE meanwhile |
 //! | `pthread_join` | the rank looks now and then whether the thread has ended |
+//! | of ranks that run images: `sched_yield` | other ranks of the PE run |
 //! | of ranks that run images: `pause`, `sigsuspend`, `sigwait` and its like, `waitpid` and its like | the rank is woken for its signals and children (`signals`) |
 //!
 //! Async ranks are suspended in the middle of a poll, like a thread that is preempted there: their
@@ -29,6 +30,6 @@ mod signals;
 mod states;
 mod suspend;
 
-pub use calls::in_front;
+pub use calls::{SCHED_YIELD, in_front};
 pub use futex::Futexes;
 pub use suspend::pause_briefly;
