@@ -22,6 +22,7 @@
 //! | `statistics` | what a job has done, in numbers |
 //! | `iterations` | what of that is about the program's iterations |
 //! | `summary`, `advise`, `convert` | what `vrt-trace` says of it |
+//! | `page` | what the pages of all programs have in common |
 
 #[cfg(feature = "tools")]
 pub mod advise;
@@ -32,6 +33,7 @@ pub mod convert;
 mod format;
 #[cfg(feature = "tools")]
 mod iterations;
+pub mod page;
 #[cfg(feature = "tools")]
 pub mod read;
 mod record;
