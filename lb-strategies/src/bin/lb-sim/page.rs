@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lb_strategies::replay::Phase;
 use serde_json::json;
+use vrt_trace::page;
 
 use crate::{options::Failure, replays::Row};
 
@@ -29,8 +30,7 @@ pub fn write(path: &Path, phases: &[Phase], rows: &[Row]) -> Result<(), Failure>
         })
         .collect();
     let data = json!({ "phases": lengths, "rows": rows }).to_string();
-    // Nothing in it ends the script.
-    let page = PAGE.replacen(DATA, &data.replace("</", "<\\/"), 1);
+    let page = page::of(PAGE).replacen(DATA, &page::in_script(&data), 1);
     let wrong = |error| Failure::Directory { file: path.display().to_string(), error };
     std::fs::write(path, page).map_err(wrong)
 }

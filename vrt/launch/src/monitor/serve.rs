@@ -170,7 +170,7 @@ fn answer_to(request: &Request, token: &str, look: impl Fn() -> Option<String>) 
         Some((given, _)) if given != token => (403, "text/plain", REFUSED.to_owned()),
         None => (403, "text/plain", REFUSED.to_owned()),
         _ if request.method != "GET" => (405, "text/plain", "only GET\n".to_owned()),
-        Some((_, "")) => (200, "text/html", PAGE.to_owned()),
+        Some((_, "")) => (200, "text/html", vrt_trace::page::of(PAGE)),
         Some((_, "snapshot")) => match look() {
             Some(text) => (200, "application/json", text),
             None => (503, "text/plain", "the job is over\n".to_owned()),
