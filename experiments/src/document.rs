@@ -59,10 +59,8 @@ impl Record {
 /// One line of a document.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { processor, cores, date, load, .. } = &self.machine;
-        let (day, s) = (date.split('T').next().unwrap_or(date), if *cores == 1 { "" } else { "s" });
-        write!(f, "{processor}, {cores} core{s}, {day}, commit {}", self.commit)?;
-        match load {
+        write!(f, "{}, commit {}", self.machine.brief(), self.commit)?;
+        match self.machine.load {
             Some(load) => write!(f, ", load before {load:.2}"),
             None => Ok(()),
         }

@@ -72,19 +72,20 @@ fn is_dashed(number: usize) -> bool {
 type DrawResult<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Draws the lines to a file.
+/// Draws the lines to a file, above a line that says where they were measured.
 pub(crate) fn draw(
     path: &Path,
     labels: &Labels,
     lines: &[Series],
     axis: Axis,
+    measured: &str,
 ) -> Result<(), String> {
     let mut places: Vec<f64> = lines.iter().flat_map(|line| line.1.iter().map(|it| it.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let least = places.first().copied().unwrap_or(0.0);
     let most = places.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
-    let figure = Figure { path, labels, lines, axis, places: &places };
+    let figure = Figure { path, labels, lines, axis, places: &places, measured };
     let drawn = match axis {
         Axis::Span if least > 0.0 && most / least > 10.0 => figure.draw((least..most).log_scale()),
         Axis::Span => figure.draw(least..most),
@@ -102,6 +103,7 @@ struct Figure<'a> {
     axis: Axis,
     /// Where points lie, each once, in order.
     places: &'a [f64],
+    measured: &'a str,
 }
 
 impl Figure<'_> {
@@ -110,11 +112,11 @@ impl Figure<'_> {
         X: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64>,
     {
-        let Self { path, labels, lines, axis, places } = *self;
+        let Self { path, labels, lines, axis, places, measured } = *self;
         let values = lines.iter().flat_map(|line| line.1.iter().map(|it| it.1));
         let top = 1.05 * values.fold(f64::MIN_POSITIVE, f64::max);
         let (in_line, legend) = self.legend_size();
-        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend)).into_drawing_area();
+        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend + LINE)).into_drawing_area();
         root.fill(&WHITE)?;
         let (area, below) = root.split_vertically(SIZE.1);
         let mut chart = ChartBuilder::on(&area)
@@ -170,6 +172,8 @@ impl Figure<'_> {
             chart.draw_series(DashedLineSeries::new(across, 6, 4, BLACK.stroke_width(2)))?;
         }
         self.draw_legend(&below, in_line)?;
+        let footer = ("sans-serif", 11).into_font().color(&BLACK.mix(0.65));
+        root.draw(&Text::new(measured, (MARGIN as i32, (SIZE.1 + legend) as i32), footer))?;
         root.present()
     }
 
@@ -251,7 +255,7 @@ mod tests {
     fn drawn(name: &str, lines: &[Series], axis: Axis) -> String {
         let path = std::env::temp_dir().join(format!("figure-{name}-{}.svg", std::process::id()));
         let labels = Labels { title: "title", x: "across", y: "up" };
-        draw(&path, &labels, lines, axis).expect("a file that can be written");
+        draw(&path, &labels, lines, axis, "measured here").expect("a file that can be written");
         let text = std::fs::read_to_string(&path).expect("it was written");
         std::fs::remove_file(path).ok();
         text
@@ -303,6 +307,7 @@ mod tests {
         }
         let [(x, _)] = places_of(&svg, "100000")[..] else { panic!("the last number stands once") };
         assert!(x + 24 <= SIZE.0 as i32, "{x}");
+        assert_eq!(places_of(&svg, "measured here").len(), 1);
         // The eighth line has the colour of the first, and dashes.
         assert!(is_dashed(7) && !is_dashed(6) && colour(7) == colour(0));
     }

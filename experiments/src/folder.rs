@@ -4,6 +4,8 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use vrt_cli::Machine;
+
 use crate::figure::{self, Axis, Labels, Series};
 
 /// A file or folder that cannot be written.
@@ -25,6 +27,7 @@ impl WriteError {
 pub struct Folder {
     path: PathBuf,
     report: String,
+    machine: Machine,
 }
 
 impl Folder {
@@ -35,7 +38,7 @@ impl Folder {
     /// If it can be neither made nor used.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         std::fs::create_dir_all(path).map_err(|why| WriteError::new(path, &why))?;
-        Ok(Self { path: path.to_owned(), report: String::new() })
+        Ok(Self { path: path.to_owned(), report: String::new(), machine: Machine::now() })
     }
 
     /// Writes `NAME.csv`.
@@ -77,7 +80,8 @@ impl Folder {
         axis: Axis,
     ) -> Result<(), WriteError> {
         let file = self.path.join(format!("{name}.svg"));
-        figure::draw(&file, labels, lines, axis).map_err(|why| WriteError::new(&file, &why))
+        figure::draw(&file, labels, lines, axis, &self.machine.brief())
+            .map_err(|why| WriteError::new(&file, &why))
     }
 
     /// Prints a paragraph, which will also stand in the report.

@@ -40,6 +40,14 @@ impl Machine {
         }
     }
 
+    /// What stands below a figure: the processor, its cores, and the day.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let Machine { processor, cores, date, .. } = self;
+        let (day, s) = (date.split('T').next().unwrap_or(date), if *cores == 1 { "" } else { "s" });
+        format!("{processor}, {cores} core{s}, {day}")
+    }
+
     /// Whether other programs used the cores: then times say little.
     #[must_use]
     pub fn is_busy(&self) -> bool {
@@ -101,6 +109,8 @@ mod tests {
         assert!(machine.date.starts_with("20") && machine.date.ends_with('Z'), "{machine:?}");
         let text = machine.to_string();
         assert!(text.contains(&machine.processor) && !text.contains('\n'), "{text}");
+        let machine = Machine { processor: "P".to_owned(), cores: 1, date: "2026-11-28T10:30:00Z".to_owned(), ..machine };
+        assert_eq!(machine.brief(), "P, 1 core, 2026-11-28");
     }
 
     #[test]
