@@ -144,16 +144,14 @@ fn figure(sweep: &Sweep) -> Document {
         if let (Some(fastest), Some(slowest)) = (at.runs.first(), at.runs.last()) {
             figure = figure.add(line((x, y(fastest.0)), (x, y(slowest.0)), "spread"));
         }
-        figure = figure
-            .add(Circle::new().set("cx", x).set("cy", middle).set("r", 3.5))
-            .add(text(at.ratio.to_string(), x, HEIGHT - BOTTOM + 16.0, "middle"));
+        figure = figure.add(Circle::new().set("cx", x).set("cy", middle).set("r", 3.5)).add(text(
+            at.ratio.to_string(),
+            x,
+            HEIGHT - BOTTOM + 16.0,
+            "middle",
+        ));
     }
     figure
-        .add(
-            Polyline::new()
-                .set("points", points)
-                .set("class", "mean")
-                .set("stroke-width", 1.5),
-        )
+        .add(Polyline::new().set("points", points).set("class", "mean").set("stroke-width", 1.5))
         .add(text("ranks per PE".to_owned(), WIDTH / 2.0, HEIGHT - 6.0, "middle"))
 }

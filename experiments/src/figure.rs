@@ -6,11 +6,16 @@
 use std::path::Path;
 
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::element::DashedPathElement;
+use plotters::element::{DashedPathElement, ErrorBarOrientV};
 use plotters::prelude::*;
+
+use crate::Spread;
 
 /// A line of a figure: its name, and its points.
 pub type Series = (String, Vec<(f64, f64)>);
+
+/// What several runs of a line gave, place by place.
+pub type Spreads = Vec<(f64, Spread)>;
 
 /// What a figure says beside its lines.
 #[derive(Clone, Copy, Debug)]
@@ -64,19 +69,27 @@ fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
+/// How the bar of a line is drawn.
+fn error_bar(place: f64, of: &Spread, colour: RGBColor) -> Bar {
+    ErrorBar::new_vertical(place, of.least, of.median, of.most, colour.stroke_width(1), 6)
+}
+
 /// Lines of a colour that another one has already are dashed.
 fn is_dashed(number: usize) -> bool {
     number / COLOURS.len() % 2 == 1
 }
 
+type Bar = ErrorBar<f64, f64, ErrorBarOrientV<f64, f64>>;
+
 type DrawResult<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Draws the lines to a file, above a line that says where they were measured.
+/// Draws the lines to a file, those of which there are several runs with their error bars, above a line that says where
+/// they were measured.
 pub(crate) fn draw(
     path: &Path,
     labels: &Labels,
-    lines: &[Series],
+    (lines, bars): (&[Series], &[Spreads]),
     axis: Axis,
     measured: &str,
 ) -> Result<(), String> {
@@ -85,7 +98,7 @@ pub(crate) fn draw(
     places.dedup();
     let least = places.first().copied().unwrap_or(0.0);
     let most = places.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
-    let figure = Figure { path, labels, lines, axis, places: &places, measured };
+    let figure = Figure { path, labels, lines, bars, axis, places: &places, measured };
     let drawn = match axis {
         Axis::Span if least > 0.0 && most / least > 10.0 => figure.draw((least..most).log_scale()),
         Axis::Span => figure.draw(least..most),
@@ -100,6 +113,8 @@ struct Figure<'a> {
     path: &'a Path,
     labels: &'a Labels<'a>,
     lines: &'a [Series],
+    /// Those of each line; none of lines behind the last ones.
+    bars: &'a [Spreads],
     axis: Axis,
     /// Where points lie, each once, in order.
     places: &'a [f64],
@@ -112,8 +127,9 @@ impl Figure<'_> {
         X: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64>,
     {
-        let Self { path, labels, lines, axis, places, measured } = *self;
+        let Self { path, labels, lines, bars, axis, places, measured } = *self;
         let values = lines.iter().flat_map(|line| line.1.iter().map(|it| it.1));
+        let values = values.chain(bars.iter().flatten().map(|it| it.1.most));
         let top = 1.05 * values.fold(f64::MIN_POSITIVE, f64::max);
         let (in_line, legend) = self.legend_size();
         let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend + LINE)).into_drawing_area();
@@ -140,15 +156,20 @@ impl Figure<'_> {
             .light_line_style(WHITE.mix(0.0))
             .draw()?;
         for (at, (_, points)) in lines.iter().enumerate() {
+            let bars = bars.get(at).into_iter().flatten();
             if let Axis::Named { .. } = axis {
                 let wide = 0.8 / lines.len() as f64;
-                let bars = points.iter().map(|(x, y)| {
-                    let left = x - 0.4 + at as f64 * wide;
-                    Rectangle::new([(left, 0.0), (left + 0.9 * wide, *y)], self.filled(at))
+                let left = |x: f64| x - 0.4 + at as f64 * wide;
+                let columns = points.iter().map(|(x, y)| {
+                    let (left, right) = (left(*x), left(*x) + 0.9 * wide);
+                    Rectangle::new([(left, 0.0), (right, *y)], self.filled(at))
                 });
-                chart.draw_series(bars)?;
+                chart.draw_series(columns)?;
+                let middle = |x: f64| left(x) + 0.45 * wide;
+                chart.draw_series(bars.map(|bar| error_bar(middle(bar.0), &bar.1, BLACK)))?;
                 continue;
             }
+            chart.draw_series(bars.map(|bar| error_bar(self.place(bar.0), &bar.1, colour(at))))?;
             let points = points.iter().map(|(x, y)| (self.place(*x), *y));
             let style = colour(at).stroke_width(2);
             match is_dashed(at) {
@@ -255,7 +276,9 @@ mod tests {
     fn drawn(name: &str, lines: &[Series], axis: Axis) -> String {
         let path = std::env::temp_dir().join(format!("figure-{name}-{}.svg", std::process::id()));
         let labels = Labels { title: "title", x: "across", y: "up" };
-        draw(&path, &labels, lines, axis, "measured here").expect("a file that can be written");
+        let bars = [vec![(1.0, Spread { least: 1.0, median: 2.0, most: 4.0 })]];
+        draw(&path, &labels, (lines, &bars), axis, "measured here")
+            .expect("a file that can be written");
         let text = std::fs::read_to_string(&path).expect("it was written");
         std::fs::remove_file(path).ok();
         text

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use vrt_cli::Machine;
 
-use crate::figure::{self, Axis, Labels, Series};
+use crate::figure::{self, Axis, Labels, Series, Spreads};
 
 /// A file or folder that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +79,24 @@ impl Folder {
         lines: &[Series],
         axis: Axis,
     ) -> Result<(), WriteError> {
+        self.draw_with_bars(name, labels, lines, &[], axis)
+    }
+
+    /// Draws `NAME.svg`, with error bars: those of each line.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn draw_with_bars(
+        &self,
+        name: &str,
+        labels: &Labels,
+        lines: &[Series],
+        bars: &[Spreads],
+        axis: Axis,
+    ) -> Result<(), WriteError> {
         let file = self.path.join(format!("{name}.svg"));
-        figure::draw(&file, labels, lines, axis, &self.machine.brief())
+        figure::draw(&file, labels, (lines, bars), axis, &self.machine.brief())
             .map_err(|why| WriteError::new(&file, &why))
     }
 

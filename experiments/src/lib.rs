@@ -29,7 +29,7 @@ mod figure;
 mod folder;
 mod spread;
 
-pub use figure::{Axis, Labels, Series};
+pub use figure::{Axis, Labels, Series, Spreads};
 pub use folder::{Folder, WriteError};
 pub use spread::Spread;
 

@@ -57,7 +57,8 @@ impl Page {
                 }
                 Event::Html(html) | Event::InlineHtml(html) => {
                     let reason = html.trim().strip_prefix("<!-- not run: ");
-                    not_run = reason.map(|it| it.trim_end_matches("-->").trim().to_owned()).or(not_run);
+                    not_run =
+                        reason.map(|it| it.trim_end_matches("-->").trim().to_owned()).or(not_run);
                 }
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                     let not_run = not_run.take();
@@ -97,8 +98,10 @@ fn anchor(heading: &str) -> String {
 /// README.md, CONTRIBUTING.md, CHANGELOG.md and all pages of the book.
 fn pages() -> BTreeMap<PathBuf, Page> {
     let root = root();
-    let mut paths: Vec<PathBuf> =
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root.join(name)).collect();
+    let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .iter()
+        .map(|name| root.join(name))
+        .collect();
     let book = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
     paths.extend(book.filter(|path| path.extension().is_some_and(|it| it == "md")));
     paths.into_iter().map(|path| (path.clone(), Page::read(&path))).collect()
@@ -136,8 +139,10 @@ fn every_page_is_in_the_table_of_contents() {
     let docs = root().join("docs");
     let listed: BTreeSet<PathBuf> =
         Page::read(&docs.join("SUMMARY.md")).links.iter().map(|link| docs.join(link)).collect();
-    let there: BTreeSet<PathBuf> = pages().into_keys().filter(|path| path.starts_with(&docs)).collect();
-    let there = there.into_iter().filter(|path| !path.ends_with("SUMMARY.md")).collect::<BTreeSet<_>>();
+    let there: BTreeSet<PathBuf> =
+        pages().into_keys().filter(|path| path.starts_with(&docs)).collect();
+    let there =
+        there.into_iter().filter(|path| !path.ends_with("SUMMARY.md")).collect::<BTreeSet<_>>();
     assert_eq!(listed, there, "docs/SUMMARY.md, and the pages in docs");
 }
 

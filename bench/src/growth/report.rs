@@ -1,6 +1,6 @@
 //! What came of all runs: the tables, the figures, and the numbers as `growth.json`.
 
-use experiments::{Axis, Folder, Labels, Spread};
+use experiments::{Axis, Folder, Labels, Spread, Spreads};
 use serde_json::{Value, json};
 
 use super::curve::{Knee, Point, knees};
@@ -75,6 +75,14 @@ fn points(line: Line, all: &[Series]) -> Vec<Point> {
     of_aspect.filter_map(point).collect()
 }
 
+/// What the rounds say of a line.
+fn spreads(line: Line, all: &[Series]) -> Spreads {
+    let of_aspect = all.iter().filter(|series| series.aspect == line.aspect());
+    of_aspect
+        .filter_map(|series| Some((f64::from(series.ranks_per_pe), spread(line, series)?)))
+        .collect()
+}
+
 /// Writes everything to the folder, and the report to standard output, too.
 ///
 /// # Errors
@@ -126,7 +134,9 @@ pub(super) fn write(
             (line.title().to_owned(), points.map(|it| (f64::from(it.ranks), it.cost)).collect())
         };
         let series: Vec<_> = of_figure.iter().map(series).collect();
-        folder.draw(name, &Labels { title, x: "ranks on a PE", y: unit }, &series, Axis::Listed)?;
+        let bars: Vec<Spreads> = of_figure.iter().map(|line| spreads(*line, all)).collect();
+        let labels = Labels { title, x: "ranks on a PE", y: unit };
+        folder.draw_with_bars(name, &labels, &series, &bars, Axis::Listed)?;
         folder.add_paragraph(&format!("![{title}]({name}.svg)\n"));
     }
     folder.write_report()?;

@@ -16,7 +16,8 @@ use super::rows::{self, Reference, Unit};
 use super::run::Figures;
 
 /// The rows of README.md.
-const SUMMARY: [&str; 5] = ["switch", "message-in-pe", "message-between-pes", "allreduce", "jacobi-96"];
+const SUMMARY: [&str; 5] =
+    ["switch", "message-in-pe", "message-between-pes", "allreduce", "jacobi-96"];
 
 /// Writes all files into a folder, which is made if need be; those without rows are left out.
 ///
@@ -76,9 +77,11 @@ fn table(rows: &[&Figures], peers: &[Peer]) -> String {
             cells.push(other.map_or_else(String::new, |other| figure(unit, other)));
             cells.push(other.and(row.ratio()).map_or_else(String::new, |it| shown_ratio(unit, it)));
         }
-        cells.extend(peers.iter().map(|peer| {
-            of_peer(row, *peer).map_or_else(String::new, |runs| beside(row, runs))
-        }));
+        cells.extend(
+            peers
+                .iter()
+                .map(|peer| of_peer(row, *peer).map_or_else(String::new, |runs| beside(row, runs))),
+        );
         text += &format!("| {} |\n", cells.join(" | "));
     }
     text
@@ -129,10 +132,7 @@ mod tests {
         let rows = [
             figures("switch", vec![20e-9, 22e-9, 24e-9], vec![]),
             figures("allreduce", vec![2e-6; 3], vec![4e-6; 3]),
-            Figures {
-                vrt_reference: vec![1.0],
-                ..figures("c-jacobi-96", vec![1.5], vec![])
-            },
+            Figures { vrt_reference: vec![1.0], ..figures("c-jacobi-96", vec![1.5], vec![]) },
         ];
         write(folder.path(), &rows, &Peer::ALL).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use cachegrind::Counts;
 use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
 use experiments::{Axis, Folder, Labels};
-use paragraph::{efficiencies, labels, lines, paragraph};
+use paragraph::{bars, efficiencies, labels, lines, paragraph};
 use run::{Disturbance, Outcome, agree};
 use twins::Twins;
 
@@ -131,7 +131,8 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
         let lines = lines(experiment, &jobs, &shown);
         let is_course = experiment.shape == Shape::Course;
         let axis = if is_course { Axis::FromZero } else { Axis::Listed };
-        folder.draw(experiment.name, &labels(experiment), &lines, axis)?;
+        let bars = bars(experiment, &jobs, &runs, &shown, &lines);
+        folder.draw_with_bars(experiment.name, &labels(experiment), &lines, &bars, axis)?;
         if is_course {
             let name = format!("{}-ideal", experiment.name);
             let labels = Labels { y: "part of the ideal", ..labels(experiment) };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use experiments::{Labels, Series};
+use experiments::{Labels, Series, Spread, Spreads};
 use lb_strategies::LoadModelError;
 
 use super::cachegrind::Counts;
@@ -59,6 +59,34 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
         }
     }
     lines
+}
+
+/// What the runs of each line gave, where lines are points; relative to what the figure shows of the first.
+pub fn bars(
+    experiment: &Experiment,
+    jobs: &[Job],
+    runs: &[Vec<Outcome>],
+    best: &[&Outcome],
+    lines: &[Series],
+) -> Vec<Spreads> {
+    let Shape::Points { value, .. } = experiment.shape else { return Vec::new() };
+    let number = |outcome: &Outcome| match value {
+        Value::Nanoseconds => 1e9 / outcome.rate(),
+        Value::Seconds => outcome.seconds,
+        Value::RelativeMisses => outcome.counts.map_or(f64::NAN, |counts| counts.second),
+        Value::Rate | Value::RelativeRate => outcome.rate(),
+    };
+    let of_line = |line: &Series| {
+        let of_line = || (0..jobs.len()).filter(|at| jobs[*at].series == line.0);
+        let first = of_line().next().map_or(1.0, |at| number(best[at]));
+        let is_relative = matches!(value, Value::RelativeRate | Value::RelativeMisses);
+        let unit = if is_relative { first } else { 1.0 };
+        let spread = |at: usize| {
+            Some((jobs[at].x, Spread::of(runs[at].iter().map(|run| number(run) / unit))?))
+        };
+        of_line().filter_map(spread).collect()
+    };
+    lines.iter().map(of_line).collect()
 }
 
 /// For each job how near it came to the ideal as time passed.

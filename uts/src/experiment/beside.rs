@@ -6,7 +6,7 @@
 use super::{
     ExperimentError, catalog::Job, reference::Reference, run::Outcome, run::run as run_job,
 };
-use experiments::{Axis, Folder, Labels, Series, Spread};
+use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},
@@ -152,7 +152,8 @@ pub fn run(
     let labels =
         Labels { title: TITLE, x: "algorithm", y: "ratio of rates / least ratio that is claimed" };
     let axis = Axis::Named { names: &PLACES, mark: Some(1) };
-    folder.draw(NAME, &labels, &lines(&plan, &found), axis)?;
+    let (lines, bars) = lines(&plan, &found);
+    folder.draw_with_bars(NAME, &labels, &lines, &bars, axis)?;
     folder.add_paragraph(&paragraph(&plan, &times, &found));
     Ok(())
 }
@@ -234,18 +235,22 @@ fn ratios(plan: &Plan, times: &[Vec<f64>]) -> Vec<Spread> {
 }
 
 /// Of each kind of claim, how far it holds with each algorithm.
-fn lines(plan: &Plan, found: &[Spread]) -> Vec<Series> {
-    let mut lines: Vec<Series> = Vec::new();
+fn lines(plan: &Plan, found: &[Spread]) -> (Vec<Series>, Vec<Spreads>) {
+    let (mut lines, mut bars): (Vec<Series>, Vec<Spreads>) = (Vec::new(), Vec::new());
     for (claim, ratio) in plan.claims.iter().zip(found) {
-        let place = PLACES.iter().position(|it| *it == claim.algorithm).unwrap_or_default();
-        let point = (place as f64, ratio.median / claim.least);
+        let place = PLACES.iter().position(|it| *it == claim.algorithm).unwrap_or_default() as f64;
+        let [least, median, most] =
+            [ratio.least, ratio.median, ratio.most].map(|it| it / claim.least);
         let name = format!("{}, {}", claim.tree, claim.what);
-        match lines.iter_mut().find(|it| it.0 == name) {
-            Some((_, points)) => points.push(point),
-            None => lines.push((name, vec![point])),
-        }
+        let at = lines.iter().position(|it| it.0 == name).unwrap_or_else(|| {
+            lines.push((name, Vec::new()));
+            bars.push(Vec::new());
+            lines.len() - 1
+        });
+        lines[at].1.push((place, median));
+        bars[at].push((place, Spread { least, median, most }));
     }
-    lines
+    (lines, bars)
 }
 
 fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
@@ -326,7 +331,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| `uts-seq, T1` | 3.8 (1.9 to 8.3) |"), "{text}");
-        let lines = lines(&plan, &found);
+        let (lines, _) = lines(&plan, &found);
         let (name, points) = &lines[0];
         assert!(name == "T1, ten times" && points[0].0 == 0.0 && (points[0].1 - 1.1).abs() < 1e-9);
         assert_eq!(lines.len(), 2);

@@ -5,10 +5,10 @@
 
 use super::{
     ExperimentError,
-    catalog::{Experiment, Measure},
+    catalog::{Experiment, Job, Measure},
     run::{self, Outcome},
 };
-use experiments::{Axis, Folder, Labels, Series, Spread};
+use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},
@@ -30,7 +30,8 @@ pub fn run(
     let Experiment { title, axis: x, measure, names, .. } = *experiment;
     let labels = Labels { title, x, y: measure.axis() };
     let axis = if names.is_empty() { Axis::Span } else { Axis::Named { names, mark: None } };
-    folder.draw(experiment.name, &labels, &lines, axis)?;
+    let bars = bars(experiment, &lines, &outcomes);
+    folder.draw_with_bars(experiment.name, &labels, &lines, &bars, axis)?;
     folder.add_paragraph(&paragraph(experiment, &lines));
     Ok(())
 }
@@ -106,6 +107,20 @@ fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
         }
     }
     lines
+}
+
+/// What the runs of each line gave.
+fn bars(experiment: &Experiment, lines: &[Series], outcomes: &[Vec<Outcome>]) -> Vec<Spreads> {
+    let jobs = (experiment.jobs)();
+    let of_line = |line: &Series| {
+        let of_line = jobs.iter().zip(outcomes).filter(|(job, _)| job.series == line.0);
+        let spread = |(job, runs): (&Job, &Vec<Outcome>)| {
+            let values = runs.iter().filter_map(|it| it.value(experiment.measure));
+            Some((job.x, Spread::of(values)?))
+        };
+        of_line.filter_map(spread).collect()
+    };
+    lines.iter().map(of_line).collect()
 }
 
 /// The best rate, the median of shares, the rate of success of all runs together.

@@ -64,7 +64,8 @@ fn print(asked: Asked, name: &str, command: Command, to: &mut dyn Write) -> io::
         }
         Asked::Man => {
             let title = name.to_uppercase();
-            let page = clap_mangen::Man::new(command.name(name.to_owned()).bin_name(name.to_owned()));
+            let page =
+                clap_mangen::Man::new(command.name(name.to_owned()).bin_name(name.to_owned()));
             page.title(title).manual("vrt").render(to)
         }
     }

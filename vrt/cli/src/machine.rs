@@ -60,7 +60,11 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Machine { host, processor, cores, memory, system, date, load } = self;
         let s = if *cores == 1 { "" } else { "s" };
-        write!(f, "{host}: {cores} core{s} of {processor}, {} GiB, {system}, {date}", memory >> 30)?;
+        write!(
+            f,
+            "{host}: {cores} core{s} of {processor}, {} GiB, {system}, {date}",
+            memory >> 30
+        )?;
         match load {
             Some(load) => write!(f, ", load {load:.2}"),
             None => Ok(()),
@@ -109,7 +113,12 @@ mod tests {
         assert!(machine.date.starts_with("20") && machine.date.ends_with('Z'), "{machine:?}");
         let text = machine.to_string();
         assert!(text.contains(&machine.processor) && !text.contains('\n'), "{text}");
-        let machine = Machine { processor: "P".to_owned(), cores: 1, date: "2026-11-28T10:30:00Z".to_owned(), ..machine };
+        let machine = Machine {
+            processor: "P".to_owned(),
+            cores: 1,
+            date: "2026-11-28T10:30:00Z".to_owned(),
+            ..machine
+        };
         assert_eq!(machine.brief(), "P, 1 core, 2026-11-28");
     }
 

@@ -369,10 +369,18 @@ mod tests {
                 Some((meaning, default)) => (meaning, default.trim_end_matches(']')),
                 None => (option.help, ""),
             };
-            let choices = option.choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.help));
+            let choices =
+                option.choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.help));
             let choices = choices.collect::<Vec<_>>().join("; ");
-            let meaning = if choices.is_empty() { meaning.to_owned() } else { format!("{meaning}. {choices}") };
-            rows += &format!("| `{}` | `{}` | {meaning} | {default} |\n", option.usage, option.variable);
+            let meaning = if choices.is_empty() {
+                meaning.to_owned()
+            } else {
+                format!("{meaning}. {choices}")
+            };
+            rows += &format!(
+                "| `{}` | `{}` | {meaning} | {default} |\n",
+                option.usage, option.variable
+            );
         }
         rows
     }
@@ -385,10 +393,17 @@ mod tests {
         let (head, rest) = rest.split_once("-->\n").unwrap();
         let (table, after) = rest.split_once("<!-- end of options -->").unwrap();
         if std::env::var_os("VRT_WRITE_OPTIONS").is_some() {
-            let page = format!("{before}<!-- options{head}-->\n{}<!-- end of options -->{after}", documented());
+            let page = format!(
+                "{before}<!-- options{head}-->\n{}<!-- end of options -->{after}",
+                documented()
+            );
             std::fs::write(path, page).unwrap();
         } else {
-            assert_eq!(table, documented(), "VRT_WRITE_OPTIONS=1 cargo test -p vrt-launch writes it");
+            assert_eq!(
+                table,
+                documented(),
+                "VRT_WRITE_OPTIONS=1 cargo test -p vrt-launch writes it"
+            );
         }
     }
 

@@ -56,11 +56,8 @@ fn of_processes() -> &'static [InFront] {
 
 /// `sched_yield` of a program that has its thread-locals to itself. (Libraries of Rust programs call it in the middle of
 /// what they do with thread-locals that the ranks of a PE share, so theirs stays libc's.)
-pub const SCHED_YIELD: InFront = InFront {
-    name: "sched_yield",
-    meaning: "suspends",
-    address: sched_yield as *const (),
-};
+pub const SCHED_YIELD: InFront =
+    InFront { name: "sched_yield", meaning: "suspends", address: sched_yield as *const () };
 
 extern "C" fn sched_yield() -> c_int {
     if !may_suspend() {

@@ -113,7 +113,11 @@ pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io:
     let (before, after) = page.split_once(ROWS).unwrap_or((&page, ""));
     out.write_all(before.as_bytes())?;
     let mut row = |kind: &str, number: u32, row: &Row| {
-        writeln!(out, "<script type=\"text/plain\" data-{kind}=\"{number}\">{}</script>", BASE64_STANDARD.encode(&row.bytes))
+        writeln!(
+            out,
+            "<script type=\"text/plain\" data-{kind}=\"{number}\">{}</script>",
+            BASE64_STANDARD.encode(&row.bytes)
+        )
     };
     for records in &trace.records {
         row("pe", records.pe, &of_pe(records))?;
@@ -225,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_rank_runs_waits_and_is_ready() {
-        let runs = [(3, 0, 10, Then::Waits(4, None)), (3, 20, 30, Then::Ready), (1, 31, 40, Then::Over)];
+        let runs =
+            [(3, 0, 10, Then::Waits(4, None)), (3, 20, 30, Then::Ready), (1, 31, 40, Then::Over)];
         let row = of_rank(&runs);
         assert_eq!(row.bytes, [0, 10, 8, 0, 10, 11, 0, 10, 8, 0, 1, 0, 0, 9, 4]);
     }

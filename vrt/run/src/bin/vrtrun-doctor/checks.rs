@@ -37,7 +37,13 @@ pub struct Finding {
 
 impl Finding {
     fn good(subject: &'static str, found: impl Into<String>) -> Finding {
-        Finding { subject, state: State::Good, found: found.into(), consequence: None, remedy: None }
+        Finding {
+            subject,
+            state: State::Good,
+            found: found.into(),
+            consequence: None,
+            remedy: None,
+        }
     }
 
     /// Jobs run, but for this.
@@ -121,7 +127,10 @@ fn cores() -> Finding {
         Some(quota) if quota + 0.05 < usable as f64 => Finding::limited(
             "cores",
             found,
-            format!("with more than {} PEs, all of them are stopped for part of the time", quota.floor().max(1.0)),
+            format!(
+                "with more than {} PEs, all of them are stopped for part of the time",
+                quota.floor().max(1.0)
+            ),
             "raise the container's limit (docker run --cpus), or give --pes",
         ),
         _ => Finding::good("cores", found),
