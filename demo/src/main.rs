@@ -26,6 +26,7 @@ use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
 use run::{Finished, Job};
 use stage::{Search, Stage};
+use vrt_cli::Machine;
 
 /// Runs the same programs without and with load balancing, and at several ratios of ranks to PEs, and shows
 /// what that gains.
@@ -101,6 +102,11 @@ const RATIO: u32 = 16;
 
 fn demonstrate(arguments: &Arguments) -> Result<(), DemoError> {
     let pes = arguments.vrt.pes();
+    let machine = Machine::at_start();
+    println!("{machine}");
+    if let Some(note) = machine.note() {
+        println!("note: {note}");
+    }
     println!("{pes} PEs, {RATIO} ranks on each; this takes about half a minute");
     let mut runs = Vec::new();
     let pilot = |words: &[String]| run::pilot(words, arguments);

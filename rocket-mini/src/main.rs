@@ -41,6 +41,8 @@ enum Command {
 
 fn main() -> ExitCode {
     vrt_cli::print_if_asked(command);
+    // Before a job uses it.
+    vrt_cli::Machine::at_start();
     let args = Args::from_arg_matches(&command().get_matches()).unwrap_or_else(|it| it.exit());
     match args.command {
         Command::Crack(args) => launch(args),

@@ -149,6 +149,7 @@ fn end<S: Subcommand>(
 /// Prints what was computed, and whether it is right.
 pub fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
     subcommand.report(run);
+    line("machine", vrt_cli::Machine::at_start());
     if subcommand.verifies() {
         // Advice of a trace is about what comes before.
         let _region = mpi::region("verification");

@@ -35,6 +35,7 @@ use uts::{
     tree::Tree,
 };
 use uts_text::UtsText;
+use vrt_cli::Machine;
 
 /// Hashes of a sequential search between two looks for an interruption, at most: some hundredths of a second.
 const MOST_HASHES: u64 = 1 << 22;
@@ -50,6 +51,8 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     vrt_cli::print_if_asked(Options::command);
+    // Before the search uses it.
+    Machine::at_start();
     let options = Options::parse();
     match &options.command {
         Some(Command::Experiment(options)) => {
@@ -215,6 +218,7 @@ impl Job {
         let heading = vec![
             format!("tree {}", self.tree.parameters()),
             format!("{how}, kernel {}", self.kernel.name()),
+            format!("machine {}", Machine::at_start()),
         ];
         let report = Report { heading, ranks, pes, seconds, published, verbose, interrupted };
         let (verdict, outcome) = report.verdict();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,23 @@ impl Machine {
             date: now.map(|it| it.to_string()).unwrap_or_default(),
             load: load(),
         }
+    }
+
+    /// This machine when it was first asked for: programs do so before they use it themselves.
+    pub fn at_start() -> &'static Machine {
+        static AT_START: OnceLock<Machine> = OnceLock::new();
+        AT_START.get_or_init(Machine::now)
+    }
+
+    /// What to tell who measures here, if other programs use the cores.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let Machine { cores, load, .. } = self;
+        let load = load.filter(|_| self.is_busy())?;
+        let s = if *cores == 1 { "" } else { "s" };
+        Some(format!(
+            "other programs use this machine (load {load:.2} on {cores} core{s}): times are unreliable"
+        ))
     }
 
     /// What stands below a figure: the processor, its cores, and the day.
@@ -126,5 +144,8 @@ mod tests {
     fn a_machine_with_other_programs_is_busy() {
         let of = |load| Machine { load, cores: 2, ..Machine::now() }.is_busy();
         assert!(of(Some(1.0)) && !of(Some(0.2)) && !of(None));
+        let note =
+            Machine { load: Some(1.0), cores: 2, ..Machine::now() }.note().unwrap_or_default();
+        assert!(note.contains("load 1.00 on 2 cores"), "{note}");
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde_json::{Value, json};
+use vrt_cli::Machine;
 
 use crate::SweepError;
 use crate::job::Shares;
@@ -58,6 +59,7 @@ fn json_text(plan: &Plan, results: &Results) -> String {
     });
     let all = json!({
         "command": command,
+        "machine": Machine::at_start(),
         "pes": plan.pes,
         "unit": results.unit(plan),
         "more_is_better": plan.rate,

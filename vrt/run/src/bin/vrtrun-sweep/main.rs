@@ -25,6 +25,7 @@ use clap::{CommandFactory, Parser};
 use job::{JobError, Run};
 use options::{Configuration, Options, OptionsError, Plan};
 use results::Results;
+use vrt_cli::Machine;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,9 @@ fn main() -> ExitCode {
 }
 
 fn sweep(plan: &Plan) -> Result<(), SweepError> {
+    if let Some(note) = Machine::at_start().note() {
+        eprintln!("vrtrun sweep: note: {note}");
+    }
     let mut results = Results::new(&plan.configurations);
     let all = plan.configurations.len() * plan.repeat;
     let mut first: Vec<(Configuration, String)> = Vec::new();
@@ -78,6 +82,7 @@ fn sweep(plan: &Plan) -> Result<(), SweepError> {
     figure::write(plan, &results, &figure)
         .map_err(|error| SweepError::Draw(figure, error.to_string()))?;
     print!("{}", results.text(plan));
+    println!("machine        {}", Machine::at_start());
     println!("files          {}: sweep.csv, sweep.json, sweep.svg", plan.out.display());
     Ok(())
 }
