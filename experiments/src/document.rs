@@ -32,10 +32,20 @@ use vrt_cli::Machine;
 pub enum DocumentError {
     /// Nothing has this name.
     #[error("line {line}: there are no figures called `{name}`")]
-    Unknown { line: usize, name: String },
+    Unknown {
+        /// Its line, from 1.
+        line: usize,
+        /// The name it has.
+        name: String,
+    },
     /// The comment that ends a block is missing.
     #[error("line {line}: the figures `{name}` do not end with {END}")]
-    Endless { line: usize, name: String },
+    Endless {
+        /// Its line, from 1.
+        line: usize,
+        /// The name it has.
+        name: String,
+    },
 }
 
 /// How the results of a measurement came about: `record.json` in their folder.

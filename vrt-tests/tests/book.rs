@@ -87,7 +87,8 @@ impl Page {
 
 /// The name by which a link finds a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase().chars().filter_map(|it| match it {
+    let lower = heading.to_lowercase();
+    let kept = lower.chars().filter_map(|it| match it {
         ' ' => Some('-'),
         '-' | '_' => Some(it),
         _ => it.is_alphanumeric().then_some(it),
