@@ -44,6 +44,14 @@ try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
 
 step "documentation"
 RUSTDOCFLAGS="-D warnings" try cargo doc "${everything[@]}" --no-deps
+# (Links and commands of its pages are checked by a test of vrt-tests.)
+if ! mdbook --version >/dev/null 2>&1 && ! cargo install --locked --quiet mdbook >"$log" 2>&1; then
+    cat "$log"
+    echo "   mdbook cannot be had: the book is not built"
+else
+    try mdbook build docs --dest-dir "$target/book"
+    ! grep -E "WARN|ERROR" "$log" || fail "mdbook complains"
+fi
 
 step "another architecture"
 # The C compiler is for the heap of threads, which is C.
