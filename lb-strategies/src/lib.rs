@@ -77,7 +77,6 @@ pub mod bounds;
 pub mod cases;
 pub mod chaos;
 pub mod config;
-#[cfg(feature = "datafile")]
 pub mod datafile;
 pub mod diffusion;
 mod finish;

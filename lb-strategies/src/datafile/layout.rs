@@ -3,14 +3,97 @@
 //! Field names are those of the files. What is optional there is an `Option` or an empty list
 //! here; fields that the layout does not have are passed over.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// What `type` says in a file of this layout.
 pub const KIND: &str = "LBDatafile";
 
 /// Whatever a program wants to add.
-pub type UserDefined = Map<String, Value>;
+pub type UserDefined = BTreeMap<String, Value>;
+
+/// Any value of JSON.
+///
+/// Not `serde_json`'s, because the runtime writes these files in programs of others: with that crate in
+/// a program, numbers can be compared with its values, which makes types ambiguous there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A number without a sign.
+    Whole(u64),
+    /// A number with a sign.
+    Signed(i64),
+    /// Any other number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// An object.
+    Object(BTreeMap<String, Value>),
+}
+
+impl Value {
+    /// The number that it is.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match *self {
+            Value::Whole(number) => Some(number as f64),
+            Value::Signed(number) => Some(number as f64),
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The list that it is.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Number(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Whole(number)
+    }
+}
+
+/// As in JSON, without what is in objects: for messages.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Whole(number) => write!(f, "{number}"),
+            Value::Signed(number) => write!(f, "{number}"),
+            Value::Number(number) => write!(f, "{number:?}"),
+            Value::Text(text) => write!(f, "{text:?}"),
+            Value::List(values) => {
+                f.write_str("[")?;
+                for (number, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if number > 0 { "," } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            Value::Object(_) => f.write_str("{..}"),
+        }
+    }
+}
 
 /// A whole file: what one PE recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +124,7 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhaseNotes>,
     /// Attributes of the PE.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: UserDefined,
 }
 
@@ -99,7 +182,7 @@ pub struct Phase {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub communications: Vec<Communication>,
     /// What the program said of the phase.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub user_defined: UserDefined,
 }
 
@@ -118,10 +201,10 @@ pub struct Task {
     /// Seconds.
     pub time: f64,
     /// What the program said of the object.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub user_defined: UserDefined,
     /// Attributes of the object.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: UserDefined,
 }
 

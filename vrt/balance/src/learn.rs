@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::json;
+
 /// What was found for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Learned {
@@ -32,7 +34,7 @@ pub enum LearnError {
     File(PathBuf, #[source] io::Error),
     /// It is another file.
     #[error("{0} is not a file of --lb-learn: {1}")]
-    Malformed(PathBuf, #[source] serde_json::Error),
+    Malformed(PathBuf, #[source] json::ParseError),
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -43,9 +45,10 @@ struct File {
 impl File {
     /// What there is; nothing if there is no file yet.
     fn read(path: &Path) -> Result<File, LearnError> {
-        match std::fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .map_err(|error| LearnError::Malformed(path.to_owned(), error)),
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                json::read(&text).map_err(|error| LearnError::Malformed(path.to_owned(), error))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(File::default()),
             Err(error) => Err(LearnError::File(path.to_owned(), error)),
         }
@@ -54,7 +57,7 @@ impl File {
     /// All of it or nothing: another job may read it meanwhile.
     fn write(&self, path: &Path) -> Result<(), LearnError> {
         let wrong = |error| LearnError::File(path.to_owned(), error);
-        let text = serde_json::to_vec_pretty(self).map_err(|error| wrong(error.into()))?;
+        let text = json::text(self).map_err(|error| wrong(io::Error::other(error)))?;
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".{}", std::process::id()));
         std::fs::write(&new, text).map_err(wrong)?;
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn jobs_are_kept_apart_and_other_files_are_refused() {
         let path = std::env::temp_dir().join(format!("vrt-learn-{}", std::process::id()));
-        assert_eq!(recall(&path, "a 1").unwrap(), None);
+        assert_eq!(recall(&path, "a \"1\" \\ \u{e9}").unwrap(), None);
         check(&path).unwrap();
         let learned = |ranks| Learned {
             ranks,
@@ -115,13 +118,13 @@ mod tests {
             strategy: Some("greedy".to_owned()),
             gain: 0.25,
         };
-        keep(&path, "a 1".to_owned(), learned(4)).unwrap();
+        keep(&path, "a \"1\" \\ \u{e9}".to_owned(), learned(4)).unwrap();
         keep(&path, "a 2".to_owned(), learned(5)).unwrap();
-        keep(&path, "a 1".to_owned(), learned(6)).unwrap();
-        assert_eq!(recall(&path, "a 1").unwrap(), Some(learned(6)));
+        keep(&path, "a \"1\" \\ \u{e9}".to_owned(), learned(6)).unwrap();
+        assert_eq!(recall(&path, "a \"1\" \\ \u{e9}").unwrap(), Some(learned(6)));
         assert_eq!(recall(&path, "a 2").unwrap(), Some(learned(5)));
         std::fs::write(&path, "loads").unwrap();
-        let error = recall(&path, "a 1").unwrap_err().to_string();
+        let error = recall(&path, "a \"1\" \\ \u{e9}").unwrap_err().to_string();
         assert!(error.contains("is not a file of --lb-learn"), "{error}");
         std::fs::remove_file(&path).unwrap();
     }

@@ -23,15 +23,8 @@
 //! period lasts would only travel.
 
 mod database;
-#[cfg(feature = "json")]
 mod dump;
-#[cfg(not(feature = "json"))]
-#[path = "no_dump.rs"]
-mod dump;
-#[cfg(feature = "json")]
-mod learn;
-#[cfg(not(feature = "json"))]
-#[path = "no_learn.rs"]
+pub mod json;
 mod learn;
 mod looks;
 pub mod measure;

@@ -213,11 +213,9 @@ impl Config {
             }
         }
         if let Some(file) = &self.lb_dump {
-            network::expect_json("--lb-dump", file.display())?;
             vrt_balance::expect_dumps_to(file, self.lb.is_some())?;
         }
         if let Some(file) = &self.lb_learn {
-            network::expect_json("--lb-learn", file.display())?;
             vrt_balance::expect_learned(file, self.lb.as_deref())?;
         }
         if let Some(address) = &self.monitor {

@@ -8,6 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
 use super::{SOCKET, Snapshot};
+use vrt_balance::json::{self, ParseError};
 
 /// How long a job may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,7 +32,7 @@ pub enum LookError {
     Silent(u32, #[source] std::io::Error),
     /// It was built from another version.
     #[error("what the job says is not understood: {0}")]
-    Version(#[from] serde_json::Error),
+    Version(#[from] ParseError),
 }
 
 /// A job that runs.
@@ -106,7 +107,7 @@ impl Connection {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(0) => Err(LookError::Over),
-            Ok(_) => Ok(serde_json::from_str(&line)?),
+            Ok(_) => Ok(json::read(&line)?),
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
                 Err(LookError::Over)
             }

@@ -19,21 +19,18 @@
 //! |---|---|
 //! | `snapshot` | what is seen, and how it is worked out |
 //! | `serve` | the monitor's process: its sockets, what it answers |
-//! | `http`, `json` | how that is written |
-//! | `client` | the other end of the socket; which jobs there are (feature `json`) |
+//! | `http` | how that is written |
+//! | `client` | the other end of the socket; which jobs there are |
 //! | `started` | the monitor of PEs that a launcher has started |
 //! | `page.html` | the web page |
 
-#[cfg(feature = "json")]
 mod client;
 mod http;
-mod json;
 mod serve;
 mod snapshot;
 #[cfg(feature = "mpi")]
 mod started;
 
-#[cfg(feature = "json")]
 pub use client::{Connection, LookError, RunningJob, running_jobs};
 #[cfg(feature = "mpi")]
 pub(crate) use started::{SeenNode, WaitingMonitor};

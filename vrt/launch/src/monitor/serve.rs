@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use super::Web;
 use super::http::{Answer, Request, serve};
 use super::snapshot::Looking;
-use super::{Web, json};
 use crate::waits;
 use vrt_core::pe::Looker;
 
@@ -148,7 +148,7 @@ fn answer(mut looking: Looking, print: impl Fn(), asked: &Receiver<Question>) {
         {
             return text.clone();
         }
-        let text = json::text(&looking.look());
+        let text = looking.look().json();
         last = Some((Instant::now(), text.clone()));
         text
     };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::waits;
 use vrt_core::net::view::{Doing, PeView, RankView};
@@ -24,6 +24,7 @@ pub struct Snapshot {
     /// The program with its arguments.
     pub command: String,
     /// Since PEs began.
+    #[serde(serialize_with = "finite")]
     pub seconds: f64,
     /// All PEs, by number; of a job that a launcher has started, those of one node.
     pub pes: Vec<PeSeen>,
@@ -43,6 +44,7 @@ pub struct Snapshot {
     /// Bytes in those.
     pub bytes: u64,
     /// Messages a second.
+    #[serde(serialize_with = "finite")]
     pub message_rate: f64,
     /// How often ranks have moved.
     pub all_moves: u64,
@@ -60,10 +62,13 @@ pub struct PeSeen {
     /// Its process; 0 before it has first answered.
     pub process: u32,
     /// For how many seconds it has not answered, since a rank keeps its thread.
+    #[serde(serialize_with = "finite")]
     pub silent: f64,
     /// Part of the time in ranks, with the runtime's own if that is not known.
+    #[serde(serialize_with = "finite")]
     pub busy: f64,
     /// Part of the time asleep, or looking for something to do.
+    #[serde(serialize_with = "finite")]
     pub idle: f64,
     /// The runtime's own; `None`: nobody has measured it yet.
     pub overhead: Option<f64>,
@@ -72,6 +77,7 @@ pub struct PeSeen {
     /// Those of them that run or could.
     pub ready: u32,
     /// Switches a second.
+    #[serde(serialize_with = "finite")]
     pub switch_rate: f64,
 }
 
@@ -87,14 +93,17 @@ pub struct RankSeen {
     /// What it waits for.
     pub wait: String,
     /// Part of the time for which it has run.
+    #[serde(serialize_with = "finite")]
     pub load: f64,
     /// Live bytes of its heap.
     pub memory: u64,
     /// Messages that it has sent.
     pub messages: u64,
     /// Messages a second.
+    #[serde(serialize_with = "finite")]
     pub message_rate: f64,
     /// Bytes a second.
+    #[serde(serialize_with = "finite")]
     pub byte_rate: f64,
     /// How often it has moved.
     pub moves: u32,
@@ -104,6 +113,7 @@ pub struct RankSeen {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MoveSeen {
     /// When that was seen, in seconds since PEs began.
+    #[serde(serialize_with = "finite")]
     pub at: f64,
     /// The rank.
     pub rank: u32,
@@ -115,7 +125,18 @@ pub struct MoveSeen {
     pub times: u32,
 }
 
+/// A rate of no time is none: JSON has no other numbers.
+fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(if number.is_finite() { *number } else { 0.0 })
+}
+
 impl Snapshot {
+    /// As JSON.
+    pub(super) fn json(&self) -> String {
+        let text = vrt_balance::json::text(self).unwrap_or_default();
+        String::from_utf8(text).unwrap_or_default()
+    }
+
     /// Each rank is on the PE that has answered for it last. PEs answer one after the other: what they say of how
     /// many they have counts a rank that moves meanwhile twice, or not at all.
     fn count_ranks_of_pes(&mut self) {
@@ -282,6 +303,28 @@ impl Looking {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let rank = RankSeen {
+            wait: "\"MPI_Recv\"\t\\ \u{1}\u{e9}".to_owned(),
+            memory: u64::MAX,
+            ..RankSeen::default()
+        };
+        let pe = PeSeen { pe: 1, busy: 0.25, overhead: Some(1e-9), ..PeSeen::default() };
+        let shot = Snapshot {
+            command: "a\nb".to_owned(),
+            seconds: 1e21,
+            message_rate: f64::NAN,
+            pes: vec![pe, PeSeen::default()],
+            ranks: vec![rank; 1000],
+            moves: vec![MoveSeen::default()],
+            ..Snapshot::default()
+        };
+        let read: Snapshot = vrt_balance::json::read(&shot.json()).unwrap();
+        let seen = |shot: &Snapshot| format!("{shot:?}").replace("NaN", "0.0");
+        assert_eq!(seen(&read), seen(&shot));
+    }
 
     #[test]
     fn each_rank_is_counted_on_one_pe() {

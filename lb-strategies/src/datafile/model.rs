@@ -1,24 +1,15 @@
-//! From files to a load model, and from a load model to files.
+//! From files to a load model (feature `datafile`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
 };
 
-use serde_json::{Value, json};
-
 use super::{
-    Communication, DataFile, DataFileError, Entity, KIND, Layout, Metadata, Phase, SharedNode,
-    Task, UserDefined,
+    BACKGROUND, COORDINATES, DataFile, DataFileError, Entity, LIVE_BYTES, MOVE_TIME,
+    MOVE_TIME_PER_BYTE, Phase, SPEED, Task, UserDefined, Value,
 };
 use crate::model::{Edge, LoadModel, MoveCost, Object, Pe};
-
-const COORDINATES: &str = "coordinates";
-const LIVE_BYTES: &str = "task_serialized_bytes";
-const SPEED: &str = "speed";
-const BACKGROUND: &str = "background_time";
-const MOVE_TIME: &str = "move_time";
-const MOVE_TIME_PER_BYTE: &str = "move_time_per_byte";
 
 /// More PEs than anybody has: a larger number in a file is an error in it.
 const MOST_PES: u64 = 1 << 24;
@@ -219,7 +210,7 @@ fn coordinates_of(
 ) -> Result<Option<[f64; 3]>, DataFileError> {
     let (numbers, is_index) = match (task.user_defined.get(COORDINATES), &task.entity.index) {
         (Some(value), _) => {
-            let numbers = value.as_array().map(|it| it.iter().map(Value::as_f64).collect());
+            let numbers = value.as_list().map(|it| it.iter().map(Value::as_f64).collect());
             let wrong = || {
                 let place = format!("{place}.{COORDINATES}");
                 file.wrong(&place, value.to_string(), "a list of one to three numbers")
@@ -292,103 +283,4 @@ fn edges_of(
         bytes: bytes.ceil() as u64,
     };
     (edges.into_iter().map(edge).collect(), left_out)
-}
-
-/// What each PE writes of `model`, as its phase `phase`.
-///
-/// A program that records several phases adds the [phases](Layout::phases) of the later ones to
-/// the layouts of the first. [`recorded`] gives back `model`, but for objects without coordinates
-/// or messages of no bytes. Cost: `n + e + p`.
-#[must_use]
-pub fn layouts(model: &LoadModel, phase: u64) -> Vec<Layout> {
-    let mut sizes: BTreeMap<usize, u64> = BTreeMap::new();
-    let mut layouts: Vec<Layout> = vec![];
-    for (rank, pe) in model.pes().iter().enumerate() {
-        let on_node = sizes.entry(pe.node).or_default();
-        let mut attributes = UserDefined::new();
-        if pe.speed != 1.0 {
-            attributes.insert(SPEED.to_owned(), json!(pe.speed));
-        }
-        if rank == 0 && model.move_cost() != MoveCost::default() {
-            attributes.insert(MOVE_TIME.to_owned(), json!(model.move_cost().fixed));
-            attributes.insert(MOVE_TIME_PER_BYTE.to_owned(), json!(model.move_cost().per_byte));
-        }
-        let mut user_defined = UserDefined::new();
-        // The next phase's may be another: other programs come and go.
-        if pe.speed != 1.0 {
-            user_defined.insert(SPEED.to_owned(), json!(pe.speed));
-        }
-        if pe.background > 0.0 {
-            user_defined.insert(BACKGROUND.to_owned(), json!(pe.background));
-        }
-        layouts.push(Layout {
-            kind: None,
-            metadata: Some(Metadata {
-                kind: Some(KIND.to_owned()),
-                rank: Some(rank as u64),
-                shared_node: Some(SharedNode {
-                    id: pe.node as u64,
-                    size: 0,
-                    rank: *on_node,
-                    num_nodes: 0,
-                }),
-                phases: None,
-                attributes,
-            }),
-            phases: vec![Phase { id: phase, user_defined, ..Phase::default() }],
-        });
-        *on_node += 1;
-    }
-    for node in layouts.iter_mut().filter_map(|it| it.metadata.as_mut()?.shared_node.as_mut()) {
-        node.size = sizes[&(node.id as usize)];
-        node.num_nodes = sizes.len() as u64;
-    }
-    for (number, object) in model.objects().iter().enumerate() {
-        layouts[object.pe].phases[0].tasks.push(task_of(model, number, object));
-    }
-    for edge in model.edges() {
-        let communication = Communication {
-            kind: "SendRecv".to_owned(),
-            from: entity_of(model, edge.from),
-            to: entity_of(model, edge.to),
-            messages: edge.messages,
-            bytes: edge.bytes as f64,
-        };
-        let sender = model.objects()[edge.from].pe;
-        layouts[sender].phases[0].communications.push(communication);
-    }
-    layouts
-}
-
-fn task_of(model: &LoadModel, number: usize, object: &Object) -> Task {
-    let mut user_defined = UserDefined::new();
-    if object.bytes > 0 {
-        user_defined.insert(LIVE_BYTES.to_owned(), json!(object.bytes));
-    }
-    if let Some(point) = object.coordinates {
-        user_defined.insert(COORDINATES.to_owned(), json!(point));
-    }
-    Task {
-        entity: entity_of(model, number),
-        node: object.pe as u64,
-        resource: "cpu".to_owned(),
-        subphases: vec![],
-        time: object.load,
-        user_defined,
-        attributes: UserDefined::new(),
-    }
-}
-
-/// The objects are one collection; homes are spread in blocks and stay what they are in every
-/// phase, wherever the objects go.
-fn entity_of(model: &LoadModel, number: usize) -> Entity {
-    let (objects, pes) = (model.objects().len() as u128, model.pes().len() as u128);
-    Entity {
-        kind: "object".to_owned(),
-        seq_id: Some(number as u64),
-        home: Some((number as u128 * pes / objects) as u64),
-        collection_id: Some(0),
-        migratable: Some(model.objects()[number].migratable),
-        ..Entity::default()
-    }
 }
