@@ -31,7 +31,7 @@ enum Program {
     /// Two ranks that send a message to and fro
     Pingpong {
         /// Bytes of the message
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
         /// Write to each line of the buffer before it is sent, and read each line of what was received
         #[arg(long)]
@@ -49,7 +49,7 @@ enum Program {
         #[arg(long, value_name = "OPERATION")]
         what: CollectiveOperation,
         /// Bytes that a rank contributes; for each rank, of alltoall and reduce-scatter; a multiple of 8, of sums
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
         #[command(flatten)]
         repeated: Repeated,
@@ -68,7 +68,7 @@ enum Program {
         #[arg(long, value_name = "ACCESS")]
         what: RemoteAccess,
         /// Bytes
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
         #[command(flatten)]
         repeated: Repeated,
@@ -140,10 +140,10 @@ struct JacobiArgs {
     #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
     size: u32,
     /// Iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = vrt_cli::positive::<u32>)]
     iterations: u32,
     /// Look at the residual once in so many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     check_every: u32,
     /// Make a fraction of the cells cost so many times more, as in 0.25:8
     #[arg(long, value_name = "FRACTION:FACTOR")]

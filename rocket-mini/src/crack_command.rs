@@ -25,7 +25,7 @@ pub struct CrackArgs {
     size: u32,
 
     /// Time steps [default: 8 for each element along the plate]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     steps: Option<u32>,
 
     /// The pressure in the crack; above 2 it branches
@@ -50,7 +50,7 @@ pub struct CrackArgs {
     out: Option<PathBuf>,
 
     /// Write them once in so many steps, and at the beginning and the end
-    #[arg(long, value_name = "STEPS", default_value_t = 200, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "STEPS", default_value_t = 200, requires = "out", value_parser = vrt_cli::positive::<u32>)]
     out_every: u32,
 
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub struct FaceArgs {
     solid: u32,
 
     /// How often loads and motions are sent
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub struct JacobiArgs {
     tolerance: f64,
 
     /// Look at the residual once in so many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     check_every: u32,
 
     /// Offer ranks to the load balancer once in so many iterations; 0 for never
@@ -64,7 +64,7 @@ pub struct JacobiArgs {
     style: Style,
 
     /// Blocks of all ranks, with --style events [default: one for each rank]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     chunks: Option<u32>,
 
     /// Compare with the sequential solver [default: up to a size of 128]

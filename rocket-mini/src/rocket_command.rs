@@ -24,7 +24,7 @@ pub struct RocketArgs {
     size: u32,
 
     /// Intervals, after each of which gas and propellant meet
-    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = vrt_cli::positive::<u32>)]
     intervals: u32,
 
     /// The length of an interval
@@ -58,7 +58,7 @@ pub struct RocketArgs {
     out: Option<PathBuf>,
 
     /// Write them once in so many intervals, and at the beginning and the end
-    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = vrt_cli::positive::<u32>)]
     out_every: u32,
 
     #[command(flatten)]

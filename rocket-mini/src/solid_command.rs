@@ -32,7 +32,7 @@ pub struct SolidArgs {
     mesh: Option<PathBuf>,
 
     /// Time steps, but for bodies at rest [default: the problem's]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     steps: Option<u32>,
 
     /// Stop the solver at this residual, relative to the right side
@@ -40,7 +40,7 @@ pub struct SolidArgs {
     tolerance: f64,
 
     /// Give up after so many iterations of a step
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = vrt_cli::positive::<u32>)]
     max_iterations: u32,
 
     /// Offer ranks to the load balancer once in so many steps; 0 for never

@@ -26,7 +26,7 @@ pub struct SwitchingArgs {
     depth: u32,
 
     /// How often each rank hands over
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = vrt_cli::positive::<u32>)]
     switches: u32,
 
     /// Threads, with --stacks threads

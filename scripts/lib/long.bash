@@ -109,8 +109,11 @@ step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
 # compiler inlines is run as released, too.
 programs=$target/quick
-try cargo build --profile quick --quiet --workspace --bins --examples
+try cargo build --profile quick --quiet --workspace --bins --examples "${options[@]}"
 try cargo build --release --quiet --package vrt-tests --bin soak
+
+step "commands of the book"
+VRT_TEST_ALL=1 VRT_BOOK_PROGRAMS=$programs try cargo test "${everything[@]}" --test book
 
 step "jobs: every tree, graphs, solvers, on 1 to 64 ranks"
 for ranks in 1 2 7 64; do

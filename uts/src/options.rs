@@ -79,7 +79,7 @@ pub struct Options {
     /// Stop after about so many nodes, looked at by all ranks together: what was found until then is
     /// printed, marked PARTIAL, and the exit status is 3. Trees that may have no end (q m is 1 or more) need
     /// a limit
-    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     limit: Option<u64>,
 
     /// How often each node is computed anew: more work, the same tree
@@ -107,7 +107,7 @@ pub struct Options {
 
     /// Nodes that a rank keeps, and gives away, at least [default: 32 for steal, 24 for
     /// hierarchical, else 20]
-    #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     chunk: Option<u64>,
 
     /// Nodes that a rank searches between two looks for messages, or two releases of work; `adaptive`

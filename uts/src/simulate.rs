@@ -51,7 +51,7 @@ pub struct SimulateOptions {
     termination: Option<Termination>,
 
     /// Nodes in a chunk [default: the algorithm's]
-    #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     chunk: Option<u64>,
 
     /// Nodes between two looks for messages, or two releases [default: the algorithm's]
@@ -60,7 +60,7 @@ pub struct SimulateOptions {
 
     /// Processes of a node, which reach each other's memory: a group of hierarchical
     #[arg(long, value_name = "NUMBER", default_value = "12",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = vrt_cli::positive::<u32>)]
     group: u32,
 
     /// Nanoseconds of a node [default: measured now, by a search of T1]

@@ -14,36 +14,38 @@ const LINES: &[Line] = &[
     ("vrtrun", &["PROGRAM"]),
     ("vrtrun ./nothing-there", &["nothing-there", "No such file"]),
     ("vrtrun /etc/passwd", &["/etc/passwd"]),
-    ("vrtrun -n 0 true", &["0", "1"]),
-    ("vrtrun -n x true", &["'x'"]),
-    ("vrtrun -n -3 true", &["-3"]),
-    ("vrtrun --pes 0 true", &["0", "1"]),
-    ("vrtrun --pes 1.5 true", &["1.5"]),
-    ("vrtrun --ranks 1e6 true", &["1e6"]),
     ("vrtrun --lb gredy true", &["gredy", "greedy"]),
-    ("vrtrun --lb greedy --lb-period 5 true", &["5", "ms"]),
-    ("vrtrun --lb greedy --lb-period 0ms true", &["0"]),
-    ("vrtrun --lb greedy --lb-arg tolerance=1 true", &["tolerance", "home-bias"]),
-    ("vrtrun --lb-args x true", &["--lb-args", "--lb-arg"]),
-    ("vrtrun --move memry true", &["memry", "memory"]),
-    ("vrtrun --move-pinned never true", &["never", "warn"]),
-    ("vrtrun --stack 1X true", &["1X"]),
-    ("vrtrun --stack 1 true", &["1"]),
-    ("vrtrun --heap -1 true", &["-1"]),
-    ("vrtrun --eager 1Q true", &["1Q"]),
-    ("vrtrun --unexpected 0 true", &["0"]),
-    ("vrtrun --node-size 0 true", &["0", "1"]),
-    ("vrtrun --net tcp true", &["tcp", "local"]),
-    ("vrtrun --trace /nonexistent/x.trace true", &["/nonexistent/x.trace", "No such file"]),
-    ("vrtrun --monitor 99999999 true", &["99999999"]),
-    ("vrtrun --watchdog 10 true", &["10", "s"]),
-    ("vrtrun --lb greedy --lb-predict meen true", &["meen", "mean"]),
-    ("vrtrun --exchange nbc true", &["nbc", "nbx"]),
-    ("vrtrun --core sometimes true", &["sometimes", "rank"]),
-    ("vrtrun swep true", &["swep"]),
+    ("vrtrun --lb ./hello", &["--lb auto"]),
+    ("vrtrun -n 0 ./hello", &["0", "1"]),
+    ("vrtrun -n x ./hello", &["'x'"]),
+    ("vrtrun -n -3 ./hello", &["-3"]),
+    ("vrtrun --pes 0 ./hello", &["0", "1"]),
+    ("vrtrun --pes 1.5 ./hello", &["1.5"]),
+    ("vrtrun --ranks 1e6 ./hello", &["1e6"]),
+    ("vrtrun --lb gredy ./hello", &["gredy", "greedy"]),
+    ("vrtrun --lb greedy --lb-period 5 ./hello", &["5", "ms"]),
+    ("vrtrun --lb greedy --lb-period 0ms ./hello", &["0"]),
+    ("vrtrun --lb greedy --lb-arg tolerance=1 ./hello", &["tolerance", "home-bias"]),
+    ("vrtrun --lb-args x ./hello", &["--lb-args", "--lb-arg"]),
+    ("vrtrun --move memry ./hello", &["memry", "memory"]),
+    ("vrtrun --move-pinned never ./hello", &["never", "warn"]),
+    ("vrtrun --stack 1X ./hello", &["1X"]),
+    ("vrtrun --stack 1 ./hello", &["1"]),
+    ("vrtrun --slot -1 ./hello", &["-1"]),
+    ("vrtrun --eager 1Q ./hello", &["1Q"]),
+    ("vrtrun --unexpected -1 ./hello", &["-1"]),
+    ("vrtrun --node-size 0 ./hello", &["0", "1"]),
+    ("vrtrun --net tcp ./hello", &["tcp", "local"]),
+    ("vrtrun --trace /nonexistent/x.trace ./hello", &["/nonexistent/x.trace", "No such file"]),
+    ("vrtrun --monitor 99999999 ./hello", &["99999999"]),
+    ("vrtrun --watchdog 10 ./hello", &["10", "s"]),
+    ("vrtrun --lb greedy --lb-predict meen ./hello", &["meen", "mean"]),
+    ("vrtrun --exchange nbc ./hello", &["nbc", "nbx"]),
+    ("vrtrun --core sometimes ./hello", &["sometimes", "rank"]),
+    ("vrtrun swep ./hello", &["swep", "sweep"]),
     ("vrtrun sweep", &["PROGRAM"]),
-    ("vrtrun sweep --ratios 0 true", &["0", "1"]),
-    ("vrtrun sweep --metric ( true", &["("]),
+    ("vrtrun sweep --ratios 0 ./hello", &["0", "1"]),
+    ("vrtrun sweep --metric ( ./hello", &["("]),
     ("vrtrun top nobody", &["nobody"]),
     ("vrtrun top 1", &["1"]),
     ("vrtrun doctor --jsn", &["--jsn", "--json"]),
@@ -56,7 +58,7 @@ const LINES: &[Line] = &[
     ("vrt-trace summary /etc/passwd", &["/etc/passwd", "trace"]),
     ("vrt-trace convert /nonexistent -o y.foo", &["y.foo", ".html"]),
     ("lb-sim --case exponental", &["exponental", "exponential"]),
-    ("lb-sim --objects 0", &["0"]),
+    ("lb-sim --case uniform --pes 0", &["0"]),
     ("lb-sim replay /nonexistent", &["/nonexistent"]),
     ("uts --tree T9", &["T9", "T1"]),
     ("uts -t 7", &["7"]),
@@ -76,6 +78,9 @@ const LINES: &[Line] = &[
     ("sparse-mini bench --among 3,x", &["x"]),
 ];
 
+/// The program that is not to be run.
+const HELLO: &str = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); MPI_Finalize(); }\n";
+
 /// Lines of text that somebody reads, without the hint at `--help`.
 const MOST: usize = 4;
 
@@ -84,6 +89,15 @@ fn errors_are_short_and_name_what_is_wrong_and_what_is_right() {
     let programs = std::env::current_exe().unwrap();
     let programs = programs.parent().and_then(Path::parent).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    // Some options are looked at when a job starts only.
+    let hello = folder.path().join("hello.c");
+    std::fs::write(&hello, HELLO).unwrap();
+    let compiled = Command::new(programs.join("vrtcc"))
+        .args(["-o", "hello", "hello.c"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let mut wrong = Vec::new();
     for (line, words) in LINES {
         let mut all = line.split_whitespace();

@@ -35,7 +35,7 @@ use job::Trial;
 )]
 pub struct Args {
     /// Runs of each case with each balancer, in turn
-    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
     /// Only cases whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]

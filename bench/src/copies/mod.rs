@@ -39,7 +39,7 @@ pub struct Args {
     bytes: Vec<u32>,
 
     /// Runs of each program, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
     /// One round with fewer lengths: a rough picture in less than a minute

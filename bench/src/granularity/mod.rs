@@ -47,7 +47,7 @@ pub struct Args {
     pattern: Vec<Pattern>,
 
     /// Runs of each system, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
     /// One round with fewer sizes and timesteps: a rough picture in half a minute
@@ -67,7 +67,7 @@ pub struct Args {
     ranks_per_pe: u32,
 
     /// Timesteps
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     steps: u32,
 
     /// Bytes that a task hands on to each that needs it, a multiple of 16
@@ -79,7 +79,7 @@ pub struct Args {
     lb: String,
 
     /// Milliseconds between two steps that move ranks
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     period: u32,
 
     /// Run vrt only

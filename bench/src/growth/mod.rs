@@ -49,7 +49,7 @@ pub struct Args {
     what: Vec<Aspect>,
 
     /// Runs of each, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
     /// One round up to 16,384 ranks on a PE: a rough picture in less than a minute

@@ -42,11 +42,11 @@ use crate::measure::Measured;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct Effort {
     /// Operations in a repetition
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     pub operations: u32,
 
     /// Repetitions, of which the median is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = vrt_cli::positive::<u32>)]
     pub repetitions: u32,
 }
 

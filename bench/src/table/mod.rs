@@ -41,7 +41,7 @@ use run::Runner;
 #[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {
     /// Pairs of runs for each row
-    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = vrt_cli::positive::<u32>)]
     pairs: u32,
 
     /// Three pairs of shorter runs: a rough picture, in some minutes

@@ -40,7 +40,7 @@ pub struct ExperimentArgs {
     out: PathBuf,
 
     /// How often each job is run
-    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
 
     /// Show no progress, also on a terminal

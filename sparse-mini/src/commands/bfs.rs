@@ -20,7 +20,7 @@ pub struct Args {
     graph: Kind,
 
     /// Vertices of each rank (balanced)
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     vertices: u32,
 
     /// Probability of an edge between two vertices of a rank (balanced)

@@ -37,7 +37,7 @@ pub struct ExperimentOptions {
 
     /// How often each job is run
     #[arg(long, value_name = "TIMES", default_value_t = 3,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
 
     /// For `beside`: the folder with the authors' programs, uts-seq and uts-mpi-ws (or uts-mpi-ws-nt, which

@@ -9,11 +9,21 @@ mod machine;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::str::FromStr;
 
 use clap::Command;
 use clap_complete::Shell;
 
 pub use machine::Machine;
+
+/// Parses the value of an option that counts something.
+///
+/// # Errors
+/// It is no whole number, 0, or more than `T` can hold.
+pub fn positive<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, &'static str> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or("a whole number from 1 up is allowed")
+}
 
 /// The variable that asks for a page or a completion instead of what the program does.
 pub const VARIABLE: &str = "VRT_PRINT";
@@ -95,6 +105,14 @@ mod tests {
         for (name, asked) in Asked::ALL.into_iter().skip(1) {
             let text = printed(asked);
             assert!(text.contains("sample-run") && text.contains("ranks"), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn counts_begin_at_one() {
+        assert_eq!(positive::<u32>("4294967295"), Ok(u32::MAX));
+        for wrong in ["0", "-1", "1.0", "", "4294967296"] {
+            assert!(positive::<u32>(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -196,7 +196,11 @@ impl Config {
         self.statistics
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks all values, and that the files named by options can be written.
+    ///
+    /// # Errors
+    /// The first option that cannot have its value.
+    pub fn check(&self) -> Result<(), ConfigError> {
         if self.trace.is_some() && !vrt_core::pe::CAN_BE_OBSERVED {
             let text = "--trace: this program was built with --cfg vrt_unobserved, so that nothing can be recorded";
             return Err(ConfigError::Option(text.to_owned()));

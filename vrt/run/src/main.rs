@@ -55,7 +55,15 @@ struct Arguments {
 /// What the command line is parsed with: launchers of other MPIs call the number of ranks `-n`, too.
 fn command() -> clap::Command {
     let command = Arguments::command().override_usage("vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...");
-    command.mut_arg("ranks", |ranks| ranks.short('n').visible_alias("np"))
+    command
+        .mut_args(|argument| {
+            match argument.get_action().takes_values() && !argument.is_positional() {
+                // `-n -3` is a wrong number, and no unknown option.
+                true => argument.allow_negative_numbers(true),
+                false => argument,
+            }
+        })
+        .mut_arg("ranks", |ranks| ranks.short('n').visible_alias("np"))
 }
 
 /// The words, with `-np N` as `--np N`: to the parser these would be two options of one letter.
@@ -93,6 +101,8 @@ fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
 const COMMANDS: [&str; 3] = ["sweep", "top", "doctor"];
+/// How alike words are of which one is a misspelling of the other.
+const ALIKE: f64 = 0.85;
 
 fn main() -> ExitCode {
     vrt_cli::print_if_asked(command);
@@ -108,15 +118,20 @@ fn main() -> ExitCode {
         return vrt_launch::print_list(&list);
     }
     let Some((program, rest)) = arguments.command.split_first() else {
-        let text = "there is no program: vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...; `--lb` and a program need \
-                    `auto`, or another option, between them";
+        let text = match arguments.vrt.balances() {
+            true => "no program is given (write `--lb auto PROGRAM`, not `--lb PROGRAM`)",
+            false => "no program is given",
+        };
         command().error(ErrorKind::MissingRequiredArgument, text).exit()
     };
     let path = kind::find(Path::new(program));
     let kind = match Kind::of(&path) {
         Ok(kind) => kind,
         Err(error) => {
-            eprintln!("vrtrun: {error}");
+            let name = program.to_string_lossy();
+            let meant = COMMANDS.iter().find(|it| strsim::jaro_winkler(it, &name) > ALIKE);
+            let meant = meant.map(|it| format!("; did you mean `vrtrun {it}`?"));
+            eprintln!("vrtrun: {error}{}", meant.unwrap_or_default());
             let is_forbidden = matches!(error, KindError::NotExecutable(_));
             return ExitCode::from(if is_forbidden { FORBIDDEN } else { NOT_RUN });
         }
@@ -210,10 +225,14 @@ fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
             ExitCode::from(NOT_RUN)
         }
         Err(ProgramError::WithoutMpi { starts_others, .. }) => {
+            // Nothing would read them, so nothing else would say what is wrong with them.
+            if let Err(error) = arguments.vrt.check() {
+                return vrt_launch::report_usage_error(&error);
+            }
             if !starts_others {
                 eprintln!(
-                    "vrtrun: note: {} does not use MPI, and runs once: programs become ranks that are compiled \
-                     with vrtcc or vrtcxx, or use vrt from Rust",
+                    "vrtrun: note: {} does not use MPI and runs once; programs become ranks if they are \
+                     compiled with vrtcc or vrtcxx, or use vrt from Rust",
                     path.display()
                 );
             } else if arguments.verbose {

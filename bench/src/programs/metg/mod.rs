@@ -36,7 +36,7 @@ pub struct Settings {
     pub width: Option<u32>,
 
     /// Timesteps
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     pub steps: u32,
 
     /// Iterations of each task's kernel; the graph is run with each of these numbers in turn, and each prints a line
@@ -52,7 +52,7 @@ pub struct Settings {
     pub give_way: bool,
 
     /// Repetitions, of which the median is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = vrt_cli::positive::<u32>)]
     pub repetitions: u32,
 }
 

@@ -34,7 +34,7 @@ use screen::Screen;
 #[command(name = "vrtrun top", bin_name = "vrtrun top", version, max_term_width = 100)]
 struct Options {
     /// The job's process: that of the program, or of vrtrun, which has become it [default: the only job that runs]
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = process)]
     job: Option<u32>,
 
     /// Print one table, though there is a terminal
@@ -48,6 +48,10 @@ struct Options {
     /// In which order ranks are shown
     #[arg(long, value_enum, default_value_t = Order::Load)]
     sort: Order,
+}
+
+fn process(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "the number of a process is allowed".to_owned())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
