@@ -1,11 +1,11 @@
-//! A snapshot as JSON, by hand: programs have not to be linked with a library for it, whose implementations for
-//! numbers would be seen all over them.
+//! Writes a snapshot as JSON, by hand. So programs need not be linked with a JSON library, whose implementations for
+//! numbers would be visible all over them.
 
 use std::fmt::Write;
 
 use super::snapshot::{MoveSeen, PeSeen, RankSeen, Snapshot};
 
-/// A value that can be written.
+/// A value that can be written as JSON.
 trait Json {
     fn write(&self, out: &mut String);
 }
@@ -69,7 +69,7 @@ impl<T: Json> Json for Vec<T> {
     }
 }
 
-/// Structs, of which all fields have to be named here.
+/// Structs, all of whose fields must be listed here.
 macro_rules! objects {
     ($($Struct:ident { $first:ident $(, $field:ident)* $(,)? })*) => { $(
         impl Json for $Struct {
@@ -97,7 +97,7 @@ objects! {
     MoveSeen { at, rank, from, to, times }
 }
 
-/// The text of a snapshot.
+/// The JSON of a snapshot.
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     snapshot.write(&mut text);
