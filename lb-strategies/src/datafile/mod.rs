@@ -1,13 +1,14 @@
 //! Recorded loads as files, in the JSON layout of [DARMA vt](https://github.com/DARMA-tasking/vt)'s
-//! LB data files (its `scripts/LBDatafile_schema.py`), so that the tools for those read ours and
-//! `lb-sim` reads theirs.
+//! LB data files (its `scripts/LBDatafile_schema.py`), so that vt's tools read our files and
+//! `lb-sim` reads vt's.
 //!
 //! Each PE writes a file `NAME.PE.json`, or `NAME.PE.json.br`, compressed with brotli. A file has
-//! phases; a phase has tasks (an object, the PE it was on, its seconds) and communications (who
-//! sent how many bytes to whom). [`DataFile::read`] reads one, [`recorded`] makes a
-//! [`LoadModel`](crate::LoadModel) of all PEs' files, and [`layouts`] makes files of a model.
+//! phases; a phase has tasks (an object, its PE, its seconds) and communications (who sent how many
+//! bytes to whom). [`DataFile::read`] reads one file, [`recorded`] makes a
+//! [`LoadModel`](crate::LoadModel) from the files of all PEs, and [`layouts`] makes files from a
+//! model.
 //!
-//! What the layout has no field for goes where it lets programs add what they like:
+//! Data that the layout has no field for are stored where programs may add their own:
 //!
 //! | what | where |
 //! |---|---|
@@ -17,8 +18,8 @@
 //! | a PE's background load | `background_time` in a phase's `user_defined` |
 //! | the cost of a move | `move_time`, `move_time_per_byte` in the attributes of the first PE |
 //!
-//! An object that has no coordinates but an index of up to three numbers in its collection is at
-//! that index.
+//! An object that has no coordinates but an index of up to three numbers in its collection has that
+//! index as its coordinates.
 
 mod convert;
 mod layout;
@@ -38,7 +39,7 @@ pub use layout::{
 use crate::model::LoadModelError;
 use thiserror::Error;
 
-/// A file that has been read: its layout is as it has to be.
+/// A file that has been read and whose layout is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
     path: PathBuf,
@@ -50,7 +51,8 @@ impl DataFile {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is not compressed as its name says, or is not of the layout.
+    /// If the file cannot be read, is not compressed as its name says, or does not follow the
+    /// layout.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DataFileError> {
         Self::read_from(path.as_ref())
     }
@@ -69,16 +71,16 @@ impl DataFile {
         Self::parse(path, &text)
     }
 
-    /// Takes `text` for the content of the file `path`, uncompressed.
+    /// Parses `text` as the content of the file `path`, uncompressed.
     ///
     /// # Errors
     ///
-    /// If `text` is not of the layout.
+    /// If `text` does not follow the layout.
     pub fn parse(path: impl AsRef<Path>, text: &[u8]) -> Result<Self, DataFileError> {
         Self::of_text(path.as_ref().to_owned(), text)
     }
 
-    /// What follows is compiled once, not in each crate that has a path of another type.
+    /// This part is compiled once, not in each crate that uses another path type.
     fn of_text(path: PathBuf, text: &[u8]) -> Result<Self, DataFileError> {
         let mut json = serde_json::Deserializer::from_slice(text);
         let wrong = |place: String, error: serde_json::Error| DataFileError::Layout {
@@ -94,13 +96,13 @@ impl DataFile {
         Ok(file)
     }
 
-    /// Where the file was read.
+    /// The path that the file was read from.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it.
+    /// Its contents.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -117,7 +119,7 @@ impl DataFile {
         self.layout.metadata.as_ref().and_then(|it| it.rank).or_else(name)
     }
 
-    /// What the types of the layout leave open.
+    /// Checks what the types of the layout do not enforce.
     fn check(&self) -> Result<(), DataFileError> {
         let kinds = [
             ("type", self.layout.kind.as_ref()),
@@ -206,11 +208,12 @@ impl Layout {
     }
 }
 
-/// Bytes that go through brotli at once.
+/// Buffer size of brotli in bytes.
 const BUFFER: usize = 1 << 16;
-/// Effort of compression, 0 to 11: a few percent larger than with the most, many times faster.
+/// Effort of compression, 0 to 11: the result is a few percent larger than with 11, and many times
+/// faster.
 const QUALITY: u32 = 5;
-/// Logarithm of the distance over which brotli finds repetitions.
+/// Base-2 logarithm of the distance over which brotli finds repetitions.
 const WINDOW: u32 = 22;
 
 fn is_compressed(path: &Path) -> bool {
@@ -230,7 +233,7 @@ pub enum DataFileError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// The file cannot be written.
@@ -238,53 +241,53 @@ pub enum DataFileError {
     Write {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The file is called `.br`, but brotli cannot read it.
+    /// The name ends in `.br`, but brotli cannot read the file.
     #[error("{file}: expected data compressed with brotli, as the name says: {source}")]
     Compression {
         /// The file.
         file: String,
-        /// What brotli says.
+        /// The error of brotli.
         source: std::io::Error,
     },
-    /// Not JSON, or not of the layout.
+    /// It is not JSON, or does not follow the layout.
     #[error("{file}: at {place}: {error}")]
     Layout {
         /// The file.
         file: String,
         /// The path to the value.
         place: String,
-        /// What is there, what was expected, line and column.
+        /// What was found, what was expected, line and column.
         error: serde_json::Error,
     },
-    /// A value that its type allows and the layout does not.
+    /// A value is valid for its type but not for the layout.
     #[error("{file}: at {place}: found {found}, expected {expected}")]
     Content {
         /// The file.
         file: String,
         /// The path to the value.
         place: String,
-        /// What is there.
+        /// What was found.
         found: String,
         /// What was expected.
         expected: String,
     },
-    /// There is no such phase.
+    /// The phase does not exist.
     #[error("{file}: has no phase {phase}; it has {known}")]
     NoPhase {
         /// The file.
         file: String,
-        /// The phase that was asked for.
+        /// The requested phase.
         phase: u64,
-        /// The phases that there are.
+        /// The existing phases.
         known: String,
     },
-    /// No file at all.
+    /// No files were given.
     #[error("no files: expected one for each PE")]
     NoFiles,
-    /// It is not known which PE a file is of.
+    /// The PE of a file is unknown.
     #[error("{file}: expected a rank in the metadata or in the name, as in data.3.json")]
     NoRank {
         /// The file.
@@ -295,32 +298,32 @@ pub enum DataFileError {
     MissingRank {
         /// The PE.
         rank: u64,
-        /// The last PE that has one.
+        /// The last PE that has a file.
         last: u64,
     },
-    /// Two files are of one PE.
+    /// Two files belong to the same PE.
     #[error("{file}: is of rank {rank}, and so is {other}")]
     SameRank {
-        /// The one file.
+        /// One file.
         file: String,
         /// The other file.
         other: String,
         /// The PE.
         rank: u64,
     },
-    /// An object that can move is in two places at once.
+    /// An object that can move is on two PEs at once.
     #[error("{file}: {object} is on node {node}, but by another task of the phase on node {other}")]
     TwoPlaces {
         /// The file.
         file: String,
         /// The object.
         object: ObjectId,
-        /// Where this file has it.
+        /// Its PE in this file.
         node: u64,
-        /// Where it was before.
+        /// Its PE before.
         other: u64,
     },
-    /// The values do not make a load model.
+    /// The values are not a valid load model.
     #[error("the files' values do not fit: {0}")]
     Model(#[from] LoadModelError),
 }

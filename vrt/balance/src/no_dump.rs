@@ -1,4 +1,4 @@
-//! Stands for [`dump`](super::dump) where the feature `json` is off: there are no dumps.
+//! Replaces [`dump`](super::dump) if the feature `json` is off: there are no dumps.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use lb_strategies::LoadModel;
 
 use crate::measure::PeLoad;
 
-/// What never is.
+/// Never constructed.
 #[derive(Debug)]
 pub(crate) enum Dump {}
 
-/// What never happens.
+/// Never happens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DumpError {}
 

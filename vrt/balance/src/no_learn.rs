@@ -1,8 +1,8 @@
-//! Stands for [`learn`](super::learn) where the feature `json` is off: nothing is kept.
+//! Replaces [`learn`](super::learn) if the feature `json` is off: nothing is kept.
 
 use std::path::Path;
 
-/// What never is.
+/// Never constructed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Learned {
     pub ranks: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Learned {
     pub gain: f64,
 }
 
-/// `--lb-learn` was refused, so this is not met.
+/// Never happens: `--lb-learn` was refused.
 #[derive(Debug, thiserror::Error)]
 #[error("--lb-learn needs the feature json")]
 pub struct LearnError;
