@@ -359,7 +359,7 @@ impl Plan {
     ///
     /// # Safety
     /// The image is complete, and the strings live as long as it does. `environment` ends with a null pointer. The
-    /// caller never gets control back, and must not be waited for.
+    /// call does not return, and nothing waits for it to return.
     pub unsafe fn start(
         &self,
         base: usize,
