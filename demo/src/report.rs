@@ -1,4 +1,4 @@
-//! The report: a page of HTML with tables and the figure of the sweep, and a page of `vrt-trace` for each run.
+//! The report: an HTML page with tables and the figure of the sweep, and a page of `vrt-trace` for each run.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Figures in documents: blocks that are generated from results, and numbers that should be.
+//! Figures in documents: blocks that are generated from results, and measured numbers that are not
+//! but should be.
 //!
 //! A document has its measured numbers between two comments, and nowhere else:
 //!
@@ -8,15 +9,16 @@
 //! <!-- end -->
 //! ```
 //!
-//! The results of a measurement are a folder, which has a [`Record`] of how they came about.
+//! The results of a measurement are a directory, which contains a [`Record`] of how they were
+//! obtained.
 //!
 //! | file | in a document |
 //! |---|---|
-//! | `FILE.md` | as it is; figures (SVG) in the folder are shown |
+//! | `FILE.md` | unchanged; figures (SVG) in the directory are shown |
 //! | `FILE.csv` | a table |
-//! | `FILE.txt` | a block of text; with ` last N` behind the name its last N lines |
+//! | `FILE.txt` | a block of text; with ` last N` after the name, its last N lines |
 //!
-//! Below each block stands where and when it was measured.
+//! Each block ends with where and when it was measured.
 
 use std::fmt;
 use std::fs;
@@ -30,7 +32,7 @@ use vrt_cli::Machine;
 /// Why a document cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Nothing has this name.
+    /// No result has this name.
     #[error("line {line}: there are no figures called `{name}`")]
     Unknown {
         /// Its line, from 1.
@@ -48,25 +50,25 @@ pub enum DocumentError {
     },
 }
 
-/// How the results of a measurement came about: `record.json` in their folder.
+/// How the results of a measurement were obtained: `record.json` in their directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Where and when.
     pub machine: Machine,
-    /// The source that was measured, as `git describe` names it.
+    /// The version of the source that was measured, from `git describe`.
     pub commit: String,
     /// What was run.
     pub command: String,
-    /// How long that took.
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
 impl Record {
-    /// The file that has it.
+    /// The name of its file.
     pub const FILE: &str = "record.json";
 }
 
-/// One line of a document.
+/// Displayed as one line of a document.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, commit {}", self.machine.brief(), self.commit)?;
@@ -77,7 +79,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// What stands in a document under a name: the results in a folder, and where they were measured.
+/// The generated text for a name: the results in a directory, and where they were measured.
 #[must_use]
 pub fn of_results(results: &Path, name: &str) -> Option<String> {
     let (file, last) = match name.split_once(" last ") {
@@ -106,7 +108,7 @@ static OWN_FIGURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\]\(([\w.-]+\.svg)\)").unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// A file of values between commas as a table.
+/// A comma-separated file as a table.
 fn markdown_table(text: &str) -> Option<String> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let mut table = String::new();
@@ -123,7 +125,7 @@ fn markdown_table(text: &str) -> Option<String> {
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->";
 
-/// The document with all of its blocks made anew; `figures` knows what stands under a name.
+/// The document with all of its blocks regenerated; `figures` returns the text for a name.
 ///
 /// # Errors
 ///
@@ -154,7 +156,7 @@ pub fn fill_in(
     Ok(filled)
 }
 
-/// A number with the unit of a measurement: a time, a rate, a share, a factor. Lengths of messages are none.
+/// A number with the unit of a measurement: a time, a rate, a share, a factor. Lengths of messages do not count.
 static MEASURED: LazyLock<Regex> = LazyLock::new(|| {
     let unit = "ns|us|µs|ms|s|min|GB/s|MB/s|GFLOP/s|nodes/s|%|times";
     // The expression is a constant.
@@ -165,8 +167,8 @@ static MEASURED: LazyLock<Regex> = LazyLock::new(|| {
 static CODE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("`[^`]*`").unwrap_or_else(|error| unreachable!("{error}")));
 
-/// Numbers that look measured and stand outside of generated blocks and of code: the line of each, and its text.
-/// A setting, such as a limit of ten seconds, is written as code.
+/// Numbers that look measured but are outside of generated blocks and of code: the line of each, and its text. A
+/// setting, such as a limit of ten seconds, is written as code.
 #[must_use]
 pub fn hand_written_numbers(document: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();

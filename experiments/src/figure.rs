@@ -1,7 +1,7 @@
 //! Lines over an axis, or bars over names, as SVG.
 //!
-//! Colours are those of Okabe and Ito, which people tell apart who see no difference between red and green; marks and
-//! dashes say the same once more. What they mean stands below the chart, where no data are.
+//! Colours are those of Okabe and Ito, which people who cannot tell red from green can distinguish; marks and dashes
+//! carry the same information. The legend is below the chart, where there are no data.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::Spread;
 /// A line of a figure: its name, and its points.
 pub type Series = (String, Vec<(f64, f64)>);
 
-/// What several runs of a line gave, place by place.
+/// The spreads of several runs of a line, position by position.
 pub type Spreads = Vec<(f64, Spread)>;
 
-/// What a figure says beside its lines.
+/// The texts of a figure, besides its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// The heading.
@@ -28,31 +28,32 @@ pub struct Labels<'a> {
     pub y: &'a str,
 }
 
-/// How points lie along the horizontal axis.
+/// How points are placed along the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// At their place, from zero; lines without marks, as of times.
+    /// To scale, from zero; lines without marks, as for times.
     FromZero,
-    /// From the first to the last, logarithmic where they are more than a factor of ten apart.
+    /// From the first to the last, logarithmic if they are more than a factor of ten apart.
     Span,
-    /// One next to the other at equal distances, as suits numbers that double.
+    /// Side by side at equal distances, as suits numbers that double.
     Listed,
-    /// Of things that have no order: a bar for each line beside the others, above the name whose number the place is.
+    /// For things that have no order: a bar for each line beside the others, above the name whose index is the
+    /// position.
     Named {
-        /// What stands there.
+        /// The names.
         names: &'static [&'static str],
-        /// A height at which a line is drawn across all.
+        /// A height at which a line is drawn across the chart.
         mark: Option<u32>,
     },
 }
 
-/// Size of a picture without its legend, and of a line of that.
+/// Size of a picture without its legend, and of a line of the legend.
 const SIZE: (u32, u32) = (760, 440);
 const LINE: u32 = 20;
-/// Room for numbers at the edges of the chart; the last one of an axis is as wide to the right of its place.
+/// Room for numbers at the edges of the chart; half of an axis's last number extends beyond its position.
 const MARGIN: u32 = 12;
 const RIGHT: u32 = 30;
-/// About what a letter of the legend takes.
+/// The approximate width of a letter of the legend.
 const LETTER: u32 = 7;
 
 const COLOURS: [RGBColor; 7] = [
@@ -69,12 +70,12 @@ fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// How the bar of a line is drawn.
+/// The error bar of a line.
 fn error_bar(place: f64, of: &Spread, colour: RGBColor) -> Bar {
     ErrorBar::new_vertical(place, of.least, of.median, of.most, colour.stroke_width(1), 6)
 }
 
-/// Lines of a colour that another one has already are dashed.
+/// Lines whose colour is already used are dashed.
 fn is_dashed(number: usize) -> bool {
     number / COLOURS.len() % 2 == 1
 }
@@ -84,8 +85,8 @@ type Bar = ErrorBar<f64, f64, ErrorBarOrientV<f64, f64>>;
 type DrawResult<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Draws the lines to a file, those of which there are several runs with their error bars, above a line that says where
-/// they were measured.
+/// Draws the lines to a file, those with several runs with error bars, above a line that states where they were
+/// measured.
 pub(crate) fn draw(
     path: &Path,
     labels: &Labels,
@@ -113,10 +114,10 @@ struct Figure<'a> {
     path: &'a Path,
     labels: &'a Labels<'a>,
     lines: &'a [Series],
-    /// Those of each line; none of lines behind the last ones.
+    /// The error bars of each line; missing ones at the end are empty.
     bars: &'a [Spreads],
     axis: Axis,
-    /// Where points lie, each once, in order.
+    /// The positions of points, sorted, without repetition.
     places: &'a [f64],
     measured: &'a str,
 }
@@ -198,12 +199,12 @@ impl Figure<'_> {
         root.present()
     }
 
-    /// How a bar is filled; those of a colour that another one has already are lighter.
+    /// How a bar is filled; bars whose colour is already used are lighter.
     fn filled(&self, number: usize) -> ShapeStyle {
         colour(number).mix(if is_dashed(number) { 0.5 } else { 1.0 }).filled()
     }
 
-    /// How many names stand in a line below the chart, and how much room all take.
+    /// The number of names per line of the legend, and the height of the legend.
     fn legend_size(&self) -> (usize, u32) {
         let longest = self.lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0);
         let wide = 40 + LETTER * longest as u32;
@@ -241,7 +242,7 @@ impl Figure<'_> {
         Ok(())
     }
 
-    /// Where on the axis a point is shown.
+    /// The position on the axis at which a point is shown.
     fn place(&self, x: f64) -> f64 {
         match self.axis {
             Axis::Listed => self.places.partition_point(|it| *it < x) as f64,
@@ -249,7 +250,7 @@ impl Figure<'_> {
         }
     }
 
-    /// What stands at a place of the axis.
+    /// The label at a position of the axis.
     fn number(&self, x: f64) -> String {
         match self.axis {
             Axis::FromZero => format!("{x:.1}"),
@@ -284,7 +285,7 @@ mod tests {
         text
     }
 
-    /// Where texts stand that say this.
+    /// The positions of texts with this content.
     fn places_of(svg: &str, text: &str) -> Vec<(i32, i32)> {
         let number = |line: &str, name: &str| {
             let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// What lines mean stands below the chart, with all of it inside of the picture, and so do the last numbers.
+    /// The legend is below the chart and entirely inside the picture, and so are the last numbers.
     #[test]
     fn nothing_covers_data_and_nothing_is_cut_off() {
         let names: Vec<String> = (0..9).map(|number| format!("line number {number}")).collect();

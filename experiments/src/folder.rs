@@ -1,5 +1,4 @@
-//! The folder that results are written to: a table (CSV) and a figure (SVG) of each experiment, and
-//! `report.md`.
+//! The directory for results: a table (CSV) and a figure (SVG) of each experiment, and `report.md`.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use vrt_cli::Machine;
 
 use crate::figure::{self, Axis, Labels, Series, Spreads};
 
-/// A file or folder that cannot be written.
+/// A file or directory that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {why}", .file.display())]
 pub struct WriteError {
@@ -22,7 +21,7 @@ impl WriteError {
     }
 }
 
-/// Where results are written to.
+/// The directory for results.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -31,11 +30,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there.
+    /// Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// If it can be neither made nor used.
+    /// If it can neither be created nor used.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         std::fs::create_dir_all(path).map_err(|why| WriteError::new(path, &why))?;
         Ok(Self { path: path.to_owned(), report: String::new(), machine: Machine::now() })
@@ -45,7 +44,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// If the file cannot be written, or a row is not as long as the head.
+    /// If the file cannot be written, or the length of a row differs from that of the head.
     pub fn write_table<R>(
         &self,
         name: &str,
@@ -82,7 +81,7 @@ impl Folder {
         self.draw_with_bars(name, labels, lines, &[], axis)
     }
 
-    /// Draws `NAME.svg`, with error bars: those of each line.
+    /// Draws `NAME.svg` with error bars, given for each line.
     ///
     /// # Errors
     ///
@@ -100,7 +99,7 @@ impl Folder {
             .map_err(|why| WriteError::new(&file, &why))
     }
 
-    /// Prints a paragraph, which will also stand in the report.
+    /// Prints a paragraph, which also becomes part of the report.
     pub fn add_paragraph(&mut self, text: &str) {
         println!("{text}");
         self.report += text;

@@ -1,4 +1,4 @@
-//! README.md and the book have the numbers that were measured, and no others.
+//! Checks that README.md and the book contain the numbers that were measured, and no others.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;

@@ -24,7 +24,7 @@ fn a_crack_has_the_same_bits_in_all_jobs() {
     assert!(!line(&reports[0], "edges").starts_with("0 "));
 }
 
-/// The files of a folder by their names.
+/// The files of a directory, by name.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     std::fs::read_dir(folder)
         .unwrap()

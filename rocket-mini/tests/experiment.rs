@@ -1,4 +1,4 @@
-//! `rocket-mini experiment`, and the tables of runs that it reads, as users start them.
+//! `rocket-mini experiment`, and the tables of runs that it parses, as users start them.
 
 #![allow(clippy::unwrap_used)]
 

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Programs whose ranks do not know from whom they will hear: sparse exchange and its applications.
+/// Programs whose ranks do not know which ranks will send to them: sparse exchange and its
+/// applications.
 #[derive(Parser)]
 #[command(version, about, infer_subcommands = true)]
 struct Args {

@@ -37,12 +37,12 @@ use uts::{
 use uts_text::UtsText;
 use vrt_cli::Machine;
 
-/// Hashes of a sequential search between two looks for an interruption, at most: some hundredths of a second.
+/// The most hashes of a sequential search between two checks for an interruption: a few hundredths of a second.
 const MOST_HASHES: u64 = 1 << 22;
 
 /// Exit status when a tree has the wrong size.
 const WRONG: u8 = 1;
-/// Exit status when the command line makes no sense.
+/// Exit status when the command line is invalid.
 const USAGE: u8 = 2;
 /// Exit status of a search that stopped at its limit.
 const LIMITED: u8 = 3;
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     status
 }
 
-/// Says what went wrong, if something did.
+/// Prints the error, if there was one.
 fn ended<E: std::fmt::Display>(result: Result<(), E>, usage: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,7 +99,7 @@ fn ended<E: std::fmt::Display>(result: Result<(), E>, usage: bool) -> ExitCode {
     }
 }
 
-/// What is to be done.
+/// The search to be done.
 #[derive(Clone)]
 struct Job {
     options: Options,
@@ -171,7 +171,7 @@ impl Job {
         self.report(self.how(ranks.len(), pes), &ranks, pes, seconds, false)
     }
 
-    /// How the tree is searched, in a line.
+    /// Describes the search in a line.
     fn how(&self, ranks: usize, pes: u32) -> String {
         let Plan { algorithm, termination, sharing, limit } = self.plan;
         let mut how = format!("{ranks} ranks, {pes} PEs");
@@ -195,7 +195,7 @@ impl Job {
         how
     }
 
-    /// Says what was found until the job was interrupted.
+    /// Prints what was found before the interruption.
     fn report_interrupted(&self, seconds: f64) {
         let vrt = &self.options.vrt;
         // The number of ranks is not negative, and fits.
@@ -260,7 +260,7 @@ impl Job {
     }
 }
 
-/// A line on the terminal that is written anew a few times a second.
+/// A line on the terminal that is updated a few times a second.
 struct Progress {
     shown: Option<Shown>,
 }

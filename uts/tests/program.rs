@@ -1,4 +1,4 @@
-//! Runs the program as users do, on two PEs, and reads what it prints.
+//! Runs the program as users do, on two PEs, and checks its output.
 
 use std::process::{Command, Output};
 
@@ -11,7 +11,7 @@ fn uts(arguments: &str) -> Output {
         .expect("the program can be started")
 }
 
-/// What a successful run prints.
+/// The output of a successful run.
 fn success(arguments: &str) -> String {
     let output = uts(arguments);
     let (stdout, stderr) =

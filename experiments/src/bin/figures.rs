@@ -1,4 +1,5 @@
-//! What `scripts/figures` is made of: it measures, with a record of the machine, and fills the results into documents.
+//! The program behind `scripts/figures`: it measures, with a record of the machine, and fills the results into
+//! documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Run a command and keep what it prints, with a record of the machine
+    /// Run a command and keep its output, with a record of the machine
     Measure {
-        /// The folder for the results; `{out}` in the command stands for it
+        /// The directory for the results; `{out}` in the command stands for it
         folder: PathBuf,
         /// The command and its arguments
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -29,7 +30,7 @@ enum What {
     },
     /// Fill results into the blocks of documents
     FillIn {
-        /// The folder with the results of all measurements
+        /// The directory with the results of all measurements
         results: PathBuf,
         /// The documents
         #[arg(required = true)]
@@ -100,7 +101,7 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The source that is measured.
+/// The version of the source that is measured.
 fn commit() -> String {
     let described = Command::new("git").args(["describe", "--always", "--dirty"]).output();
     let text = described.ok().filter(|it| it.status.success());

@@ -1,4 +1,4 @@
-//! From a load model to files.
+//! Converts a load model to files.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::model::{LoadModel, MoveCost, Object};
 
-/// What each PE writes of `model`, as its phase `phase`.
+/// The file contents of each PE for `model`, as its phase `phase`.
 ///
-/// A program that records several phases adds the [phases](Layout::phases) of the later ones to
-/// the layouts of the first. [`recorded`] gives back `model`, but for objects without coordinates
+/// A program that records several phases adds the [phases](Layout::phases) of the later ones to the
+/// layouts of the first. [`recorded`] returns `model` again, except for objects without coordinates
 /// or messages of no bytes. Cost: `n + e + p`.
 #[must_use]
 pub fn layouts(model: &LoadModel, phase: u64) -> Vec<Layout> {
@@ -93,8 +93,8 @@ fn task_of(model: &LoadModel, number: usize, object: &Object) -> Task {
     }
 }
 
-/// The objects are one collection; homes are spread in blocks and stay what they are in every
-/// phase, wherever the objects go.
+/// The objects are one collection; homes are assigned in blocks and are the same in every phase,
+/// wherever the objects go.
 fn entity_of(model: &LoadModel, number: usize) -> Entity {
     let (objects, pes) = (model.objects().len() as u128, model.pes().len() as u128);
     Entity {

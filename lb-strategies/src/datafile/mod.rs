@@ -1,13 +1,14 @@
 //! Recorded loads as files, in the JSON layout of [DARMA vt](https://github.com/DARMA-tasking/vt)'s
-//! LB data files (its `scripts/LBDatafile_schema.py`), so that the tools for those read ours and
-//! `lb-sim` reads theirs.
+//! LB data files (its `scripts/LBDatafile_schema.py`), so that vt's tools read our files and
+//! `lb-sim` reads vt's.
 //!
 //! Each PE writes a file `NAME.PE.json`, or `NAME.PE.json.br`, compressed with brotli. A file has
-//! phases; a phase has tasks (an object, the PE it was on, its seconds) and communications (who
-//! sent how many bytes to whom). [`DataFile::read`] reads one, [`recorded`] makes a
-//! [`LoadModel`](crate::LoadModel) of all PEs' files, and [`layouts`] makes files of a model.
+//! phases; a phase has tasks (an object, its PE, its seconds) and communications (who sent how many
+//! bytes to whom). [`DataFile::read`] reads one file, [`recorded`] makes a
+//! [`LoadModel`](crate::LoadModel) from the files of all PEs, and [`layouts`] makes files from a
+//! model.
 //!
-//! What the layout has no field for goes where it lets programs add what they like:
+//! Data that the layout has no field for are stored where programs may add their own:
 //!
 //! | what | where |
 //! |---|---|
@@ -17,8 +18,8 @@
 //! | a PE's background load | `background_time` in a phase's `user_defined` |
 //! | the cost of a move | `move_time`, `move_time_per_byte` in the attributes of the first PE |
 //!
-//! An object that has no coordinates but an index of up to three numbers in its collection is at
-//! that index.
+//! An object that has no coordinates but an index of up to three numbers in its collection has that
+//! index as its coordinates.
 
 mod layout;
 mod layouts;

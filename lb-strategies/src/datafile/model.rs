@@ -1,4 +1,4 @@
-//! From files to a load model (feature `datafile`).
+//! Converts files to a load model (feature `datafile`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,25 +11,25 @@ use super::{
 };
 use crate::model::{Edge, LoadModel, MoveCost, Object, Pe};
 
-/// More PEs than anybody has: a larger number in a file is an error in it.
+/// A limit on the number of PEs: a larger number in a file is an error in it.
 const MOST_PES: u64 = 1 << 24;
 
-/// A load model that was recorded.
+/// A recorded load model.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The model. Its objects are in the order of their identities.
     pub model: LoadModel,
-    /// For each object of the model, what the files call it.
+    /// For each object of the model, its identity in the files.
     pub ids: Vec<ObjectId>,
-    /// How many communications are not in the model: those with an end that is no object, or one
-    /// that did no work in the phase.
+    /// Number of communications that are not in the model: those with an end that is not an object,
+    /// or an object that did no work in the phase.
     pub left_out: usize,
 }
 
-/// What a file calls an object.
+/// The identity of an object in the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectId {
-    /// By `id`; if the object cannot move, with the node that it is on, as such ids repeat.
+    /// By `id`; if the object cannot move, also by its node, as such ids repeat.
     Id(u64, Option<u64>),
     /// By `seq_id`, with the object's home and whether it can move.
     Number(u64, Option<u64>, bool),
@@ -44,9 +44,9 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// The phases that every one of `files` has written out.
+/// The phases that are in every one of `files`.
 ///
-/// [`recorded`] knows those as well that a file says were like the one before.
+/// [`recorded`] also knows phases that a file marks as identical to the previous one.
 #[must_use]
 pub fn phases(files: &[DataFile]) -> BTreeSet<u64> {
     let of = |file: &DataFile| -> BTreeSet<u64> {
@@ -59,12 +59,12 @@ pub fn phases(files: &[DataFile]) -> BTreeSet<u64> {
 
 /// The load model of `phase`, from the files of all PEs, in any order.
 ///
-/// A single file may be that of any PE, and speak of tasks on any node. Cost: `n log n + e`.
+/// A single file may be that of any PE, and contain tasks on any node. Cost: `n log n + e`.
 ///
 /// # Errors
 ///
-/// If a file is missing or given twice, the phase is in none or not in all, or what the files say
-/// does not fit together.
+/// If a file is missing or given twice, the phase is in none or not in all, or the files are
+/// inconsistent.
 pub fn recorded(files: &[DataFile], phase: u64) -> Result<Recorded, DataFileError> {
     let files = by_rank(files)?;
     let mut found = vec![];
@@ -119,7 +119,7 @@ fn by_rank(files: &[DataFile]) -> Result<Vec<&DataFile>, DataFileError> {
     Ok(by_rank.into_values().collect())
 }
 
-/// What the file has of `phase`: its own entry, or an earlier one if the phase was like it.
+/// The file's entry for `phase`: its own, or an earlier one if the phase is identical to it.
 fn phase_of(file: &DataFile, phase: u64) -> Result<&Phase, DataFileError> {
     let phases = &file.layout().phases;
     let notes = file.layout().metadata.as_ref().and_then(|it| it.phases.as_ref());
@@ -175,7 +175,7 @@ fn number_in(
     }
 }
 
-/// The objects that the tasks speak of.
+/// The objects of the tasks.
 #[derive(Default)]
 struct Objects(BTreeMap<ObjectId, Object>);
 
@@ -232,7 +232,7 @@ fn coordinates_of(
     Ok(Some(point))
 }
 
-/// What to know an entity by; `None` if it is no object. `node` is that of a task.
+/// The identity of an entity; `None` if it is not an object. `node` is that of a task.
 fn identity(entity: &Entity, node: Option<u64>) -> Option<ObjectId> {
     if entity.kind != "object" {
         return None;
@@ -245,9 +245,9 @@ fn identity(entity: &Entity, node: Option<u64>) -> Option<ObjectId> {
     }
 }
 
-/// The edges, and how many communications make none.
+/// The edges, and the number of communications that yield none.
 ///
-/// Messages between PEs may be in the file of either or of both: the larger record counts.
+/// Messages between PEs may be in the file of either PE or of both: the larger record counts.
 fn edges_of(
     found: &[(&DataFile, &Phase)],
     numbers: &HashMap<ObjectId, usize>,

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::{Entity, KIND, Layout, ObjectId};
 use crate::model::LoadModelError;
 
-/// A file that has been read: its layout is as it has to be.
+/// A file that has been read and whose layout is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
     path: PathBuf,
@@ -23,7 +23,8 @@ impl DataFile {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is not compressed as its name says, or is not of the layout.
+    /// If the file cannot be read, is not compressed as its name says, or does not follow the
+    /// layout.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DataFileError> {
         Self::read_from(path.as_ref())
     }
@@ -42,16 +43,16 @@ impl DataFile {
         Self::parse(path, &text)
     }
 
-    /// Takes `text` for the content of the file `path`, uncompressed.
+    /// Parses `text` as the content of the file `path`, uncompressed.
     ///
     /// # Errors
     ///
-    /// If `text` is not of the layout.
+    /// If `text` does not follow the layout.
     pub fn parse(path: impl AsRef<Path>, text: &[u8]) -> Result<Self, DataFileError> {
         Self::of_text(path.as_ref().to_owned(), text)
     }
 
-    /// What follows is compiled once, not in each crate that has a path of another type.
+    /// This part is compiled once, not in each crate that uses another path type.
     fn of_text(path: PathBuf, text: &[u8]) -> Result<Self, DataFileError> {
         let mut json = serde_json::Deserializer::from_slice(text);
         let wrong = |place: String, error: serde_json::Error| DataFileError::Layout {
@@ -67,13 +68,13 @@ impl DataFile {
         Ok(file)
     }
 
-    /// Where the file was read.
+    /// The path that the file was read from.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it.
+    /// Its contents.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -90,7 +91,7 @@ impl DataFile {
         self.layout.metadata.as_ref().and_then(|it| it.rank).or_else(name)
     }
 
-    /// What the types of the layout leave open.
+    /// Checks what the types of the layout do not enforce.
     fn check(&self) -> Result<(), DataFileError> {
         let kinds = [
             ("type", self.layout.kind.as_ref()),
@@ -179,11 +180,12 @@ impl Layout {
     }
 }
 
-/// Bytes that go through brotli at once.
+/// Buffer size of brotli in bytes.
 const BUFFER: usize = 1 << 16;
-/// Effort of compression, 0 to 11: a few percent larger than with the most, many times faster.
+/// Effort of compression, 0 to 11: the result is a few percent larger than with 11, and many times
+/// faster.
 const QUALITY: u32 = 5;
-/// Logarithm of the distance over which brotli finds repetitions.
+/// Base-2 logarithm of the distance over which brotli finds repetitions.
 const WINDOW: u32 = 22;
 
 fn is_compressed(path: &Path) -> bool {
@@ -203,7 +205,7 @@ pub enum DataFileError {
     Read {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// The file cannot be written.
@@ -211,53 +213,53 @@ pub enum DataFileError {
     Write {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The file is called `.br`, but brotli cannot read it.
+    /// The name ends in `.br`, but brotli cannot read the file.
     #[error("{file}: expected data compressed with brotli, as the name says: {source}")]
     Compression {
         /// The file.
         file: String,
-        /// What brotli says.
+        /// The error of brotli.
         source: std::io::Error,
     },
-    /// Not JSON, or not of the layout.
+    /// It is not JSON, or does not follow the layout.
     #[error("{file}: at {place}: {error}")]
     Layout {
         /// The file.
         file: String,
         /// The path to the value.
         place: String,
-        /// What is there, what was expected, line and column.
+        /// What was found, what was expected, line and column.
         error: serde_json::Error,
     },
-    /// A value that its type allows and the layout does not.
+    /// A value is valid for its type but not for the layout.
     #[error("{file}: at {place}: found {found}, expected {expected}")]
     Content {
         /// The file.
         file: String,
         /// The path to the value.
         place: String,
-        /// What is there.
+        /// What was found.
         found: String,
         /// What was expected.
         expected: String,
     },
-    /// There is no such phase.
+    /// The phase does not exist.
     #[error("{file}: has no phase {phase}; it has {known}")]
     NoPhase {
         /// The file.
         file: String,
-        /// The phase that was asked for.
+        /// The requested phase.
         phase: u64,
-        /// The phases that there are.
+        /// The existing phases.
         known: String,
     },
-    /// No file at all.
+    /// No files were given.
     #[error("no files: expected one for each PE")]
     NoFiles,
-    /// It is not known which PE a file is of.
+    /// The PE of a file is unknown.
     #[error("{file}: expected a rank in the metadata or in the name, as in data.3.json")]
     NoRank {
         /// The file.
@@ -268,32 +270,32 @@ pub enum DataFileError {
     MissingRank {
         /// The PE.
         rank: u64,
-        /// The last PE that has one.
+        /// The last PE that has a file.
         last: u64,
     },
-    /// Two files are of one PE.
+    /// Two files belong to the same PE.
     #[error("{file}: is of rank {rank}, and so is {other}")]
     SameRank {
-        /// The one file.
+        /// One file.
         file: String,
         /// The other file.
         other: String,
         /// The PE.
         rank: u64,
     },
-    /// An object that can move is in two places at once.
+    /// An object that can move is on two PEs at once.
     #[error("{file}: {object} is on node {node}, but by another task of the phase on node {other}")]
     TwoPlaces {
         /// The file.
         file: String,
         /// The object.
         object: ObjectId,
-        /// Where this file has it.
+        /// Its PE in this file.
         node: u64,
-        /// Where it was before.
+        /// Its PE before.
         other: u64,
     },
-    /// The values do not make a load model.
+    /// The values are not a valid load model.
     #[error("the files' values do not fit: {0}")]
     Model(#[from] LoadModelError),
 }

@@ -9,8 +9,8 @@ use mpi::traits::*;
 use super::Face;
 use super::block::{Block, FaceCells};
 
-/// Fills the ghost cells of `block` from its neighbours, who must all call this
-/// too. There is a neighbour, or none, for each of [`Face::ALL`].
+/// Fills the ghost cells of `block` from its neighbours, which must all call this, too. There is a
+/// neighbour, or none, for each of [`Face::ALL`].
 pub(super) fn exchange(
     world: &SimpleCommunicator,
     neighbours: &[Option<i32>; 6],

@@ -1,7 +1,7 @@
-//! This program beside the authors' own, and what is claimed of the two.
+//! Compares this program with the authors' own, and checks claims about the two.
 //!
-//! All runs take turns, in each round in the opposite order of the one before. A claim is about the ratio of
-//! two rates; it is taken of the two runs of each round, and holds if the median of all rounds does.
+//! All runs alternate, with the order reversed in every other round. A claim is about the ratio of two rates; the ratio
+//! is computed for the two runs of each round, and the claim holds if it holds for the median of all rounds.
 
 use super::{
     ExperimentError, catalog::Job, reference::Reference, run::Outcome, run::run as run_job,
@@ -22,14 +22,13 @@ pub const TITLE: &str = "Beside the authors' program";
 /// The name of its files.
 const NAME: &str = "beside";
 
-/// Algorithms of which something is claimed on two PEs. (Of two ranks of `share` one searches nothing, and
-/// `static` does not share.)
+/// Algorithms with claims on two PEs. (Of two ranks of `share` one searches nothing, and `static` does not share.)
 const ALGORITHMS: [&str; 4] = ["steal", "steal-2007", "hierarchical", "shared-2006"];
 
 /// No algorithm: one thread.
 const SEQUENTIAL: &str = "sequential";
 
-/// What stands at the axis of the figure.
+/// The labels at the axis of the figure.
 const PLACES: [&str; 5] = [SEQUENTIAL, ALGORITHMS[0], ALGORITHMS[1], ALGORITHMS[2], ALGORITHMS[3]];
 
 /// What is run.
@@ -43,7 +42,7 @@ enum Program {
     Parallel,
 }
 
-/// A run that takes its turn in each round.
+/// A run in each round.
 #[derive(Clone, Debug, PartialEq)]
 struct Run {
     tree: &'static str,
@@ -60,25 +59,25 @@ impl Run {
     }
 }
 
-/// One rate is so many times another, or more.
+/// One rate is at least this many times another.
 #[derive(Clone, Debug)]
 struct Claim {
     tree: &'static str,
     /// One of [`ALGORITHMS`], or [`SEQUENTIAL`].
     algorithm: &'static str,
-    /// Which two.
+    /// Which two rates.
     what: &'static str,
-    /// The numbers of the runs.
+    /// The numbers of the two runs.
     runs: [usize; 2],
     least: f64,
 }
 
-/// What is run, and what is claimed of it.
+/// The runs, and the claims about them.
 #[derive(Clone, Debug, Default)]
 struct Plan {
     runs: Vec<Run>,
     claims: Vec<Claim>,
-    /// Small trees stand for large ones.
+    /// Small trees replace large ones.
     quick: bool,
 }
 
@@ -130,7 +129,7 @@ impl Plan {
     }
 }
 
-/// Runs all, and adds it to the report.
+/// Runs everything, and adds it to the report.
 ///
 /// # Errors
 ///
@@ -207,7 +206,7 @@ fn tree(run: &Run) -> &'static Named {
     named::find(run.tree).unwrap_or(&named::NAMED[0])
 }
 
-/// Million nodes a second.
+/// Million nodes per second.
 fn rate(run: &Run, seconds: f64) -> f64 {
     tree(run).published.nodes as f64 / seconds / 1e6
 }
@@ -234,7 +233,7 @@ fn ratios(plan: &Plan, times: &[Vec<f64>]) -> Vec<Spread> {
     plan.claims.iter().filter_map(ratio).collect()
 }
 
-/// Of each kind of claim, how far it holds with each algorithm.
+/// For each kind of claim, the ratio with each algorithm.
 fn lines(plan: &Plan, found: &[Spread]) -> (Vec<Series>, Vec<Spreads>) {
     let (mut lines, mut bars): (Vec<Series>, Vec<Spreads>) = (Vec::new(), Vec::new());
     for (claim, ratio) in plan.claims.iter().zip(found) {

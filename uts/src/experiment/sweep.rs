@@ -1,6 +1,6 @@
 //! Experiments that run this program over the values of a parameter.
 //!
-//! A figure shows the best run for rates, where only disturbances vary, and else the median, or all runs
+//! A figure shows the best run for rates, which only disturbances lower, and otherwise the median, or all runs
 //! together.
 
 use super::{
@@ -14,7 +14,7 @@ use std::{
     io::{IsTerminal, Write as _},
 };
 
-/// Runs one, and adds it to the report.
+/// Runs one experiment, and adds it to the report.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, Ex
     Ok(outcomes)
 }
 
-/// What stands above the columns of a table.
+/// Column headings of a table.
 const COLUMNS: [&str; 13] = [
     "series",
     "x",
@@ -109,7 +109,7 @@ fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
     lines
 }
 
-/// What the runs of each line gave.
+/// The results of the runs of each line.
 fn bars(experiment: &Experiment, lines: &[Series], outcomes: &[Vec<Outcome>]) -> Vec<Spreads> {
     let jobs = (experiment.jobs)();
     let of_line = |line: &Series| {
@@ -123,7 +123,7 @@ fn bars(experiment: &Experiment, lines: &[Series], outcomes: &[Vec<Outcome>]) ->
     lines.iter().map(of_line).collect()
 }
 
-/// The best rate, the median of shares, the rate of success of all runs together.
+/// The best rate, the median of shares, or the success rate of all runs together.
 fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
     let values = Spread::of(runs.iter().filter_map(|it| it.value(measure)));
     match measure {
@@ -136,7 +136,7 @@ fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
     }
 }
 
-/// The experiment in words: what was known, what was found.
+/// The experiment in words: what was known, and what was found.
 fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
     let Experiment { name, title, question, axis, measure, .. } = experiment;
     let mut text =

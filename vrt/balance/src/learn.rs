@@ -1,7 +1,7 @@
-//! What `--lb auto` has found for a job, kept in a file for the next run of the same job.
+//! The findings of `--lb auto` for a job, kept in a file for the next run of the same job.
 //!
-//! A job is known by its program's name and all its arguments. A file may be that of many jobs; each keeps what
-//! its last run has found.
+//! A job is identified by its program's name and all its arguments. A file may contain many jobs; for each it keeps the
+//! findings of its last run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::json;
 
-/// What was found for a job.
+/// The findings for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Learned {
     /// Ranks and PEs of the job.
     pub ranks: usize,
     pub pes: usize,
-    /// Seconds of a sample.
+    /// Length of a sample in seconds.
     pub interval: f64,
-    /// The PE of each rank with which it has ended, if trials had helped.
+    /// The last PE of each rank, if trials had helped.
     pub placement: Option<Vec<u32>>,
-    /// Who found it, and by how much it was better than what was before, as a part.
+    /// The strategy that found it, and its gain over the previous placement, as a part.
     pub strategy: Option<String>,
     pub gain: f64,
 }
 
-/// Why what was learned is of no use.
+/// Why the findings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// The system refuses.
+    /// The system reported an error.
     #[error("{0}: {1}")]
     File(PathBuf, #[source] io::Error),
-    /// It is another file.
+    /// It is not such a file.
     #[error("{0} is not a file of --lb-learn: {1}")]
     Malformed(PathBuf, #[source] json::ParseError),
 }
@@ -43,7 +43,7 @@ struct File {
 }
 
 impl File {
-    /// What there is; nothing if there is no file yet.
+    /// The contents; empty if the file does not exist yet.
     fn read(path: &Path) -> Result<File, LearnError> {
         match std::fs::read_to_string(path) {
             Ok(text) => {
@@ -54,7 +54,7 @@ impl File {
         }
     }
 
-    /// All of it or nothing: another job may read it meanwhile.
+    /// Writes atomically: another job may read it meanwhile.
     fn write(&self, path: &Path) -> Result<(), LearnError> {
         let wrong = |error| LearnError::File(path.to_owned(), error);
         let text = json::text(self).map_err(|error| wrong(io::Error::other(error)))?;
@@ -68,12 +68,12 @@ impl File {
 /// Checks that a file can be read and written.
 ///
 /// # Errors
-/// It cannot, or is not one of these.
+/// It cannot, or is not such a file.
 pub(crate) fn check(path: &Path) -> Result<(), LearnError> {
     File::read(path)?.write(path)
 }
 
-/// What was found for a job.
+/// The findings for a job.
 ///
 /// # Errors
 /// As for [`check`].
@@ -81,7 +81,7 @@ pub(crate) fn recall(path: &Path, job: &str) -> Result<Option<Learned>, LearnErr
     Ok(File::read(path)?.jobs.remove(job))
 }
 
-/// Keeps what was found for a job.
+/// Keeps the findings for a job.
 ///
 /// # Errors
 /// As for [`check`].
@@ -91,7 +91,7 @@ pub(crate) fn keep(path: &Path, job: String, learned: Learned) -> Result<(), Lea
     file.write(path)
 }
 
-/// By what this process's job is known.
+/// The identity of this process's job.
 pub(crate) fn name_of_job() -> String {
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();

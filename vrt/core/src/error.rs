@@ -1,8 +1,8 @@
-//! What a program has done wrong, as a value, and where.
+//! Wrong use by a program, as a value, with its place.
 //!
-//! The engine refuses wrong use with an [`Error`]; each face decides what becomes of it: the Rust face
-//! panics with the rank, the call and its line, a face for C returns the number of the error's
-//! [`Class`]. What the engine's own faults are, or the system's, is no `Error`: that ends the job.
+//! The engine refuses wrong use with an [`Error`]; each language binding decides how to report it: the Rust API panics
+//! with the rank, the call and its line, a C binding returns the number of the error's [`Class`]. Faults of the engine
+//! itself or of the system are not `Error`s: they end the job.
 
 use std::fmt;
 use std::panic::Location;
@@ -11,12 +11,13 @@ use crate::layout::Signature;
 use crate::{Rank, Tag};
 use vrt_slot::report::count;
 
-/// In which call an operation was started, and where if that is known: for people.
+/// The call in which an operation was started, and its place if known: for messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Site {
     /// The call, or empty.
     pub call: &'static str,
-    /// The line of the program that calls. Faces for languages whose calls do not tell have none.
+    /// The line of the program that contains the call. Bindings whose language does not provide it
+    /// have none.
     pub location: Option<&'static Location<'static>>,
 }
 
@@ -33,14 +34,14 @@ impl fmt::Display for Site {
 /// Wrong use of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no such rank.
+    /// The rank does not exist.
     #[error("{what} {rank} is out of range: {}", Allowed(*size))]
     RankOutOfRange {
         /// What it is to the caller: a rank, a neighbour.
         what: &'static str,
-        /// The rank asked for.
+        /// The given rank.
         rank: Rank,
-        /// How many ranks there are.
+        /// Number of ranks.
         size: usize,
     },
     /// A message is longer than the buffer of its receive.
@@ -49,7 +50,7 @@ pub enum Error {
         count(*bytes, "byte")
     )]
     Truncated {
-        /// Who sent it.
+        /// The sender.
         source_rank: Rank,
         /// Its tag.
         tag: Tag,
@@ -58,54 +59,54 @@ pub enum Error {
         /// The buffer's length in bytes.
         capacity: u64,
     },
-    /// A message is of another type than its receive.
+    /// The message's type differs from that of its receive.
     #[error(
         "the message from rank {source_rank} with tag {tag}, {}, was sent as {sent}, but is received as \
          {received}",
         count(*bytes, "byte")
     )]
     MessageType {
-        /// Who sent it.
+        /// The sender.
         source_rank: Rank,
         /// Its tag.
         tag: Tag,
         /// Its length.
         bytes: u64,
-        /// What its sender says it is made of.
+        /// The element type declared by the sender.
         sent: Signature,
-        /// What the receive is for.
+        /// The element type of the receive.
         received: Signature,
     },
-    /// The buffers of one call are of two types.
+    /// The buffers of one call have different types.
     #[error("the send buffer is of type {sent}, the receive buffer of type {received}")]
     BufferTypes {
-        /// What the send buffer is made of.
+        /// The element type of the send buffer.
         sent: Signature,
-        /// What the receive buffer is made of.
+        /// The element type of the receive buffer.
         received: Signature,
     },
-    /// A rank contributes another type to a collective operation than is expected.
+    /// A rank contributes to a collective operation with another type than expected.
     #[error("rank {from} contributes {} of {sent}, but {expected} is expected", count(*bytes, "byte"))]
     ContributionType {
         /// The rank.
         from: usize,
         /// The length of its contribution.
         bytes: u64,
-        /// What it is made of.
+        /// Its element type.
         sent: Signature,
-        /// What is expected.
+        /// The expected element type.
         expected: Signature,
     },
-    /// A rank contributes more or less to a collective operation than is expected.
+    /// A rank contributes to a collective operation with another length than expected.
     #[error("rank {from} contributed {}, rank {rank} expected {expected}", count(*bytes, "byte"))]
     ContributionLength {
         /// The rank.
         from: usize,
         /// The length of its contribution.
         bytes: u64,
-        /// Who expects another one.
+        /// The rank that expects another length.
         rank: usize,
-        /// That length in bytes.
+        /// The expected length in bytes.
         expected: usize,
     },
     /// Ranks of a communicator call different collective operations.
@@ -117,20 +118,20 @@ pub enum Error {
     Disagreement {
         /// The length of this rank's contribution.
         own_bytes: usize,
-        /// What that is made of.
+        /// Its element type.
         own: Signature,
-        /// The length of the other one's.
+        /// The length of the other rank's contribution.
         bytes: u64,
-        /// What that is made of.
+        /// Its element type.
         theirs: Signature,
     },
-    /// A predefined operation on elements that are no built-in type.
+    /// A predefined operation was used on elements that are not a built-in type.
     #[error("{op} is defined for built-in types only; a struct needs a user operation")]
     OpOnStruct {
         /// The operation.
         op: String,
     },
-    /// A predefined operation that is not defined for a type.
+    /// A predefined operation is not defined for a type.
     #[error("{op} is not defined for {scalar} (MPI-4.1 section 6.9.2)")]
     OpOnScalar {
         /// The operation.
@@ -138,48 +139,48 @@ pub enum Error {
         /// The type.
         scalar: String,
     },
-    /// A user's operation failed.
+    /// A user-defined operation failed.
     #[error("the user operation panicked on {}: {why}", count(*elements, "element"))]
     UserOperation {
-        /// How many elements it was given.
+        /// Number of elements that it was given.
         elements: usize,
-        /// What it said.
+        /// Its error.
         why: String,
     },
-    /// A group with a rank that is not in the communicator.
+    /// A group contains a rank that is not in the communicator.
     #[error("the group has rank {rank} of the job, which is not in the communicator")]
     NotInCommunicator {
-        /// That rank, of the job.
+        /// That rank, as a rank of the job.
         rank: u32,
     },
-    /// All numbers of communicators were given out.
+    /// All numbers of communicators have been used.
     #[error("no more communicators: the numbers of this node's, up to {last}, have been given out")]
     NoMoreCommunicators {
         /// The last one.
         last: u32,
     },
-    /// A rank goes on with a request of another one.
+    /// A rank uses a request of another rank.
     #[error("this is what rank {owner} has begun, its {begun}: only that rank can go on with it")]
     ForeignRequest {
-        /// Whose request it is, in the job.
+        /// The owner of the request, as a rank of the job.
         owner: u32,
-        /// What that rank called.
+        /// The call with which the owner started it.
         begun: String,
     },
-    /// A place that a window does not have.
+    /// A window does not contain the given place.
     #[error(
         "rank {rank} has no such place in a window: {} of {} from byte {offset} on",
         vrt_slot::report::count(*count, "element"),
         vrt_slot::report::count(*each, "byte")
     )]
     WindowRange {
-        /// Whose part of the window, in the job.
+        /// The owner of that part of the window, as a rank of the job.
         rank: u32,
         /// Number of elements.
         count: usize,
-        /// Bytes of each.
+        /// Bytes per element.
         each: usize,
-        /// Where they begin.
+        /// Their offset.
         offset: usize,
     },
 }
@@ -196,7 +197,7 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// The kinds of errors that MPI tells apart, as far as the engine meets them (MPI-4.1 section 9.4).
+/// The error classes of MPI that the engine uses (MPI-4.1 section 9.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {

@@ -1,18 +1,19 @@
-//! What all pages have in common: how they look (light and dark), and the functions of their scripts.
+//! What all pages have in common: their style (light and dark), and the functions of their scripts.
 //!
-//! A page is a template, one file that needs no network. It has `/*STYLE*/` in its `style` element and `/*COMMON*/` at the
-//! beginning of its script, behind its elements: one of them may have the id `tip`, for what the pointer is on.
+//! A page is a template, one file that needs no network. It has `/*STYLE*/` in its `style` element and `/*COMMON*/` at
+//! the beginning of its script, after its elements. An element may have the id `tip`, for a description of what the
+//! pointer is on.
 
 const STYLE: &str = include_str!("page/style.css");
 const COMMON: &str = include_str!("page/common.js");
 
-/// The page of a template.
+/// The page made from a template.
 #[must_use]
 pub fn of(template: &str) -> String {
     template.replacen("/*STYLE*/", STYLE, 1).replacen("/*COMMON*/", COMMON, 1)
 }
 
-/// JSON as it may stand in a script: nothing in it looks like the script's end.
+/// JSON for use in a script: it contains nothing that looks like the script's end.
 #[must_use]
 pub fn in_script(json: &str) -> String {
     json.replace("</", "<\\/")

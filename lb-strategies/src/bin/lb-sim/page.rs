@@ -1,4 +1,4 @@
-//! What PEs had to do in each phase, and would have had to with other balancers, as one page.
+//! Draws the load of PEs in each phase, as recorded and with other balancers, as one page.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use vrt_trace::page;
 use crate::{options::Failure, replays::Row};
 
 const PAGE: &str = include_str!("page.html");
-/// Where the page has its data.
+/// The place of the page's data.
 const DATA: &str = "/*DATA*/null";
 
 /// Writes the page.

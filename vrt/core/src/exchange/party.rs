@@ -1,4 +1,4 @@
-//! What a protocol needs of those who take part in an exchange.
+//! What a protocol needs from the participants in an exchange.
 
 use std::future::Future;
 use std::mem::MaybeUninit;
@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use crate::exchange::LogGp;
 
-/// A message that was taken out of matching and has to be received.
+/// A message that was taken out of matching and must be received.
 #[derive(Debug)]
 #[must_use = "a message that was found has to be taken"]
 pub struct Found {
-    /// Number of the one who sent it.
+    /// The sender's number.
     pub source: usize,
     /// Its length.
     pub bytes: usize,
@@ -22,17 +22,17 @@ pub struct Found {
 /// How a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// Done when its bytes are not needed any more.
+    /// Done when its bytes are no longer needed.
     Standard,
     /// Done when its receive has begun.
     Synchronous,
 }
 
-/// One who takes part in an exchange: a rank of a communicator, say.
+/// A participant in an exchange, such as a rank of a communicator.
 ///
-/// A party is made for one exchange and keeps its messages apart from those of every other
-/// exchange. `step` keeps messages of one exchange apart that must not be mixed. Collective
-/// operations are called by all in the same order.
+/// A party is made for one exchange and keeps its messages separate from those of every other
+/// exchange. `step` separates messages of one exchange that must not be mixed. Collective
+/// operations are called by all participants in the same order.
 pub trait Party {
     /// A message under way: it was started when it was made, whether or not this is polled.
     type Sending<'a>: Future<Output = ()> + Unpin;
@@ -91,7 +91,7 @@ pub trait Party {
     fn counted(&self) -> u64;
 }
 
-/// Where what is received goes.
+/// The destination of received messages.
 pub trait Inbox {
     /// Room for messages, given by their sources and lengths. Each room has to be filled.
     fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]>;

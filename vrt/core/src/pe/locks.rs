@@ -1,7 +1,8 @@
-//! Ranks that wait for locks and conditions of their process, as a PE's loop sees them.
+//! Ranks that wait for locks and conditions of their process, from the point of view of a PE's
+//! loop.
 
-/// Who knows of the ranks that wait for locks and conditions of their process. Each call is about the
-/// PE of the calling thread.
+/// The registry of ranks that wait for locks and conditions of their process. Each call concerns the PE of the calling
+/// thread.
 pub trait Locks: Sync {
     /// The calling thread is a PE's from now on.
     fn begin(&self);

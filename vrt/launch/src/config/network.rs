@@ -1,5 +1,5 @@
-//! What options say about networks: the protocol of sparse exchanges, and the network that it is chosen for;
-//! where the page of the running job is.
+//! What options say about networks: the protocol of sparse exchanges, the network for which it is chosen, and the
+//! address of the running job's page.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,12 +16,12 @@ pub(super) fn protocol(name: &str) -> Result<Protocol, ConfigError> {
     })
 }
 
-/// Exchanges by a protocol, which is chosen for the network in the file of `--loggp`.
+/// Exchanges by a protocol that is chosen for the network in the file of `--loggp`.
 pub(super) fn exchanges(protocol: Protocol, file: Option<&Path>) -> Result<Exchanges, ConfigError> {
     Ok(Exchanges { protocol, model: file.map_or(Ok(LogGp::RANKS), read_network)? })
 }
 
-/// The parameters in a file that `sparse-mini loggp` has written.
+/// The parameters in a file written by `sparse-mini loggp`.
 fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
@@ -32,7 +32,7 @@ fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
 }
 
 fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
-    /// What `sparse-mini loggp` writes, of which this is read.
+    /// The part of `sparse-mini loggp`'s output that is read.
     #[derive(serde::Deserialize)]
     struct MeasuredNetwork {
         parameters: LogGp,
@@ -41,7 +41,7 @@ fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
     Ok(network.parameters)
 }
 
-/// Where the page is to be: a port, or an address of this machine's own with a port.
+/// The address of the page: a port, or an address of this machine with a port.
 pub(super) fn page_address(text: &str) -> Result<SocketAddr, ConfigError> {
     let wrong = |why: &str| {
         ConfigError::Option(format!(

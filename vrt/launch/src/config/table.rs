@@ -1,6 +1,7 @@
 //! The table of options: [`Config`], its `with_*` methods, flags, variables and help come from here.
 //!
-//! A new option is an entry of this table, and what its module makes of it; `docs/options.md` is generated from it.
+//! A new option is an entry of this table, plus what its module does with it; `docs/options.md` is generated from the
+//! table.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ config_options! {
             "--node-size N", "VRT_NODE_SIZE";
             "Treat every N PEs as a node that shares no memory with others [default: all PEs are one \
              node]";
-            /// Sets the number of PEs that make a node; 0 means that all PEs are one.
+            /// Sets the number of PEs per node; 0 means that all PEs are one node.
             with_node_size(pes: u32) = NonZeroU32::new(pes)
         }
 
@@ -67,7 +68,7 @@ config_options! {
             "--eager SIZE", "VRT_EAGER";
             "Longest message that is sent before its receive is known [default: 8K; 32K to other PEs of \
              the machine if there are more ranks than PEs]";
-            /// Sets the longest message, in bytes, that is sent before its receive is known.
+            /// Sets the length, in bytes, of the longest message that is sent before its receive is known.
             with_eager(bytes: usize) = Some(Size(bytes))
         }
 
@@ -76,8 +77,8 @@ config_options! {
             "Memory for messages that a rank has not asked for yet, such as 64M; beyond it, sends to \
              the rank wait for their receives [default: a rank's share of an eighth of the memory, at \
              least 4M]";
-            /// Sets how much memory, in bytes, messages to a rank may take for which it has no
-            /// receive. Further sends to it then wait for their receives.
+            /// Sets how much memory, in bytes, messages without a matching receive may take per rank. Further sends to
+            /// that rank then wait for their receives.
             with_unexpected(bytes: usize) = Some(Size(bytes))
         }
 
@@ -132,21 +133,21 @@ config_options! {
             "--lb-learn FILE", "VRT_LB_LEARN";
             "With --lb auto: start with what earlier runs with the same arguments found, and save what \
              this run finds";
-            /// Sets the file in which `auto` keeps what it has found for the next run.
+            /// Sets the file in which `auto` keeps its findings for the next run.
             with_lb_learn(file: impl Into<PathBuf>) = Some(file.into())
         }
 
         move_pinned: Option<MovePinned> {
             "--move-pinned WHAT", "VRT_MOVE_PINNED";
             "What to do when ranks cannot move because of what they hold [default: warn]";
-            /// Sets what to do when ranks cannot be moved.
+            /// Sets what to do if ranks cannot be moved.
             with_move_pinned(what: MovePinned) = Some(what)
         }
 
         lb_report: Option<LbReport> {
             "--lb-report WHEN", "VRT_LB_REPORT";
             "When to report on balancing [default: end]";
-            /// Sets what is said about balancing.
+            /// Sets what is reported about balancing.
             with_lb_report(report: LbReport) = Some(report)
         }
 
@@ -154,7 +155,7 @@ config_options! {
             "--private-thread-locals", "VRT_PRIVATE_THREAD_LOCALS";
             "Give each rank its own thread-locals, such as those of `thread_local!` and of rand; \
              otherwise the ranks of a PE share those of its thread";
-            /// Gives each rank thread-locals of its own, or does not.
+            /// Sets whether each rank gets its own thread-locals.
             with_private_thread_locals(yes: bool) = yes
         }
 
@@ -162,7 +163,7 @@ config_options! {
             "--no-huge-pages", "VRT_NO_HUGE_PAGES";
             "Use pages of 4 KiB only; otherwise large heaps get pages of 2 MiB where the system allows \
              it";
-            /// Keeps to pages of 4 KiB, or does not.
+            /// Sets whether only pages of 4 KiB are used.
             with_no_huge_pages(yes: bool) = yes
         }
 
@@ -178,14 +179,14 @@ config_options! {
             "--loggp FILE", "VRT_LOGGP";
             "Network parameters for --exchange auto, as written by `sparse-mini loggp` [default: as \
              measured between PEs]";
-            /// Sets the file with the network for which exchange protocols are chosen.
+            /// Sets the file that describes the network for which exchange protocols are chosen.
             with_loggp(file: impl Into<PathBuf>) = Some(file.into())
         }
 
         no_bind: bool {
             "--no-bind", "VRT_NO_BIND";
             "Do not bind PEs to cores [default: bound if there are enough cores]";
-            /// Leaves PEs unbound, or binds them to cores.
+            /// Sets whether PEs are left unbound instead of bound to cores.
             with_no_bind(yes: bool) = yes
         }
 
@@ -194,21 +195,21 @@ config_options! {
             "What to add to core files of crashed PEs: `rank`, the stack and heap of the crashed rank; \
              a core is then written if the system allows any [default: as the system is set up, without \
              ranks]";
-            /// Sets what core files of crashed PEs have beside what every core file has.
+            /// Sets what core files of crashed PEs contain in addition to the usual contents.
             with_core(what: Core) = Some(what)
         }
 
         check_leaks: bool {
             "--check-leaks", "VRT_CHECK_LEAKS";
             "Report memory that ranks leave behind in their heaps";
-            /// Reports what ranks leave behind in their heaps, or does not.
+            /// Sets whether memory that ranks leave in their heaps is reported.
             with_check_leaks(yes: bool) = yes
         }
 
         check_stacks: bool {
             "--check-stacks", "VRT_CHECK_STACKS";
             "Look for pointers into a PE's heap on the stacks of suspended ranks (slow)";
-            /// Looks for pointers into a PE's heap on the stacks of suspended ranks, or does not.
+            /// Sets whether the stacks of suspended ranks are searched for pointers into a PE's heap.
             with_check_stacks(yes: bool) = yes
         }
 
@@ -216,7 +217,7 @@ config_options! {
             "--check-moves", "VRT_CHECK_MOVES";
             "Before each move, search all memory of the rank and report references to memory that is \
              not its own";
-            /// Searches all memory of a rank before each move, or does not.
+            /// Sets whether all memory of a rank is searched before each move.
             with_check_moves(yes: bool) = yes
         }
 
@@ -224,15 +225,15 @@ config_options! {
             "--watchdog TIME", "VRT_WATCHDOG";
             "Name a rank that keeps its PE's thread for this long while others wait for it, such as 2s; \
              or `off` [default: 10s]";
-            /// Sets the time after which a rank that keeps its PE's thread from others is named;
-            /// `None`: never.
+            /// Sets the time after which the watchdog names a rank that keeps its PE's thread from others; `None`:
+            /// never.
             with_watchdog(period: Option<Duration>) = Some(Watch(period))
         }
 
         trace: Option<PathBuf> {
             "--trace FILE", "VRT_TRACE";
             "Record what ranks and PEs do in FILE, for vrt-trace";
-            /// Sets the file in which it is recorded what ranks and PEs do.
+            /// Sets the file that events of ranks and PEs are recorded in.
             with_trace(file: impl Into<PathBuf>) = Some(file.into())
         }
 
@@ -240,7 +241,7 @@ config_options! {
             "--trace-limit SIZE", "VRT_TRACE_LIMIT";
             "Size of the trace of all PEs together, such as 200M; beyond it only moves, balancing steps \
              and ends are recorded [default: 1G]";
-            /// Sets how many bytes all PEs together record.
+            /// Sets how many bytes of trace all PEs together record.
             with_trace_limit(bytes: usize) = Some(Size(bytes))
         }
 
@@ -248,15 +249,14 @@ config_options! {
             "--monitor ADDRESS", "VRT_MONITOR";
             "Show the running job as a web page at this port (0: any free port), or at this address of \
              the machine, with a port. `vrtrun top` shows it on a terminal, without this option";
-            /// Sets the port, or address of this machine's own with a port, where a web page shows the running
-            /// job.
+            /// Sets the port, or address of this machine with a port, at which a web page shows the running job.
             with_monitor(address: impl Into<String>) = Some(address.into())
         }
 
         statistics: bool {
             "--statistics", "VRT_STATISTICS";
             "Print at the end what each PE did and what its ranks used";
-            /// Prints what each PE has done when the job ends, or does not.
+            /// Sets whether statistics of each PE are printed when the job ends.
             with_statistics(yes: bool) = yes
         }
     }

@@ -1,8 +1,9 @@
 //! A trace as one page, which needs no network: timeline, utilisation, communication matrix, moves, waits.
 //!
-//! The page has all runs of the trace, however many, so that one can look at any single one. The row of a PE or of a rank is a
-//! list of bars, each as three numbers of seven bits a byte: the nanoseconds since the bar before, its own nanoseconds,
-//! and what it is (see [`Row`]). The list is written as base64, and read when the row is drawn.
+//! The page contains all runs of the trace, however many, so that one can inspect any single run. The row of a PE or of
+//! a rank is a list of bars, each encoded as three numbers of seven bits per byte: the nanoseconds since the previous
+//! bar, its own nanoseconds, and its meaning (see [`Row`]). The list is stored as base64, and decoded when the row is
+//! drawn.
 
 use std::io::{self, Write};
 
@@ -15,11 +16,11 @@ use crate::page;
 use crate::read::{PeTrace, Then, Timed, Trace, What};
 use crate::statistics::Statistics;
 
-/// Where the page has its data, and its rows.
+/// The place of the page's data and rows.
 const DATA: &str = "/*DATA*/null";
 const ROWS: &str = "<!--ROWS-->";
 const PAGE: &str = include_str!("page.html");
-/// Moves that are listed, and pairs of ranks that are shown.
+/// The most moves that are listed, and pairs of ranks that are shown.
 const MOVES: usize = 1000;
 const PAIRS: usize = 100_000;
 
@@ -65,10 +66,10 @@ struct Wait<'a> {
 
 /// The bars of a PE or a rank.
 ///
-/// | | what a number means |
+/// | | meaning of a number |
 /// |---|---|
-/// | of a PE | 0: idle; else the rank that runs, plus 1. What lies between two bars is the runtime's own time |
-/// | of a rank | 0: ready; 1: its PE polls for what it waits for; else, less 2, twice the PE that it runs on, or twice the call that it waits in plus 1 |
+/// | PE | 0: idle; else the rank that runs, plus 1. The time between two bars is the runtime's own |
+/// | rank | 0: ready; 1: its PE polls for what it waits for; else, minus 2, twice the PE that it runs on, or twice the call that it waits in plus 1 |
 #[derive(Debug, Default)]
 struct Row {
     bytes: Vec<u8>,
@@ -79,7 +80,7 @@ const READY: u64 = 0;
 const POLLED: u64 = 1;
 
 impl Row {
-    /// Adds a bar, which does not begin before the last one ends: what does is cut off.
+    /// Adds a bar, which cannot begin before the last one ends: an overlapping part is cut off.
     fn add(&mut self, from: i64, to: i64, what: u64) {
         let from = from.max(self.end);
         if to <= from {
@@ -93,7 +94,8 @@ impl Row {
     }
 }
 
-/// Seven bits a byte, the lowest first; all but the last have the eighth.
+/// Encodes seven bits per byte, the lowest first; all bytes except the last have the eighth bit
+/// set.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -105,7 +107,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 /// Writes the page.
 ///
 /// # Errors
-/// As the writer's.
+/// Those of the writer.
 pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io::Result<()> {
     let data = Data::of(trace, statistics);
     let json = page::in_script(&serde_json::to_string(&data).map_err(io::Error::other)?);

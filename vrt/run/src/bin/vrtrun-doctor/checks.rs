@@ -23,13 +23,13 @@ impl State {
     }
 }
 
-/// A result.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub subject: &'static str,
     pub state: State,
     pub found: String,
-    /// What follows for jobs.
+    /// What it means for jobs.
     pub consequence: Option<String>,
     /// How to change it.
     pub remedy: Option<String>,
@@ -46,7 +46,7 @@ impl Finding {
         }
     }
 
-    /// Jobs run, but for this.
+    /// Jobs run, with this limitation.
     fn limited(
         subject: &'static str,
         found: impl Into<String>,
@@ -71,7 +71,7 @@ impl Finding {
     }
 }
 
-/// All results, in the order in which they matter.
+/// All results, most important first.
 pub fn all() -> Vec<Finding> {
     vec![
         system(),

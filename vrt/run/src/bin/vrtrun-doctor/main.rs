@@ -1,10 +1,10 @@
-//! `vrtrun doctor`: what this machine allows, what follows from it for jobs, and how to change it.
+//! `vrtrun doctor`: what this machine allows, what that means for jobs, and how to change it.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `main` | the report |
 //! | `checks` | what is examined, and what each result means |
-//! | `probe` | asking the system |
+//! | `probe` | queries to the system |
 
 mod checks;
 mod probe;
@@ -18,7 +18,8 @@ use checks::{Finding, State};
 
 /// Examines this machine: what it allows, what that means for jobs, and how to change it
 ///
-/// The exit status is 1 if jobs cannot run here, otherwise 0. A job starts no differently after this: nothing is changed.
+/// The exit status is 1 if jobs cannot run here, otherwise 0. This command changes nothing, and jobs start the same way
+/// afterwards.
 #[derive(Debug, Parser)]
 #[command(name = "vrtrun doctor", bin_name = "vrtrun doctor", version, max_term_width = 100)]
 struct Options {

@@ -1,10 +1,10 @@
-//! Asking the system. What it does not say is `None`, never a guess: `/proc` and `/sys` may be absent.
+//! Queries to the system. What the system does not report is `None`, never a guess: `/proc` and `/sys` may be absent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A file of the kernel's, without its last line's end.
+/// The contents of a kernel file, without the final newline.
 pub fn line_of(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
@@ -39,7 +39,7 @@ pub fn glibc() -> String {
     version.to_string_lossy().into_owned()
 }
 
-/// A limit on this process; `None`: there is none.
+/// A limit on this process; `None`: unlimited.
 pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     // SAFETY: zeros are a valid limit, which the call fills in.
     let limit = unsafe {
@@ -50,21 +50,21 @@ pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Processors that the machine has.
+/// Number of processors of this machine.
 pub fn processors() -> usize {
     // SAFETY: asks.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     usize::try_from(count).unwrap_or(1)
 }
 
-/// The control group of this process, of version 2.
+/// The control group of this process (version 2).
 fn control_group() -> Option<PathBuf> {
     let groups = line_of("/proc/self/cgroup")?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/')))
 }
 
-/// Processors' worth of time that the control groups of this process may use, if that is limited.
+/// The processor time per second that the control groups of this process may use, if limited.
 pub fn processor_quota() -> Option<f64> {
     each_group(|group| {
         let text = fs::read_to_string(group.join("cpu.max")).ok()?;
@@ -73,12 +73,12 @@ pub fn processor_quota() -> Option<f64> {
     })
 }
 
-/// Bytes that the control groups of this process may use, if that is limited.
+/// Bytes that the control groups of this process may use, if limited.
 pub fn memory_quota() -> Option<f64> {
     each_group(|group| fs::read_to_string(group.join("memory.max")).ok()?.trim_end().parse().ok())
 }
 
-/// The least of what the control group and those around it say.
+/// The least value of the control group and its ancestors.
 fn each_group(of: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
     let group = control_group()?;
     group.ancestors().filter_map(of).reduce(f64::min)
@@ -91,7 +91,7 @@ pub fn memory(field: &str) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
-/// Whether as much address space can be reserved.
+/// Whether this much address space can be reserved.
 pub fn can_reserve(bytes: usize) -> bool {
     // SAFETY: a new mapping, which nobody uses, and which is taken away again.
     unsafe {
@@ -101,7 +101,7 @@ pub fn can_reserve(bytes: usize) -> bool {
     }
 }
 
-/// Whether memory without a name can be shared between processes.
+/// Whether anonymous memory can be shared between processes.
 pub fn has_memfd() -> bool {
     // SAFETY: a new descriptor, which is closed.
     unsafe {
@@ -127,7 +127,7 @@ pub fn has_light_guards() -> bool {
     }
 }
 
-/// Whether a process may switch off that its addresses are random.
+/// Whether a process may disable the randomisation of its addresses.
 pub fn can_fix_addresses() -> bool {
     const NOW: libc::c_ulong = 0xffff_ffff;
     // SAFETY: changes what the next program of this process gets, and changes it back.
@@ -139,7 +139,7 @@ pub fn can_fix_addresses() -> bool {
     }
 }
 
-/// Whether the kernel makes other processors' fences.
+/// Whether the kernel can execute fences on other processors (`membarrier`).
 pub fn has_membarrier() -> bool {
     // SAFETY: asks.
     let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
@@ -152,7 +152,7 @@ pub fn has_fsgsbase() -> bool {
     cfg!(target_arch = "x86_64") && unsafe { libc::getauxval(libc::AT_HWCAP2) } & 2 != 0
 }
 
-/// The first line that a program prints of its version.
+/// The first line of a program's version output.
 pub fn version(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
