@@ -73,6 +73,7 @@ pub mod attribute;
 pub mod collective;
 pub mod datatype;
 pub mod environment;
+pub mod error;
 pub mod exchange;
 pub mod ffi;
 pub mod guide;
@@ -85,6 +86,8 @@ mod statistics;
 pub mod topology;
 pub mod trace;
 pub mod window;
+
+pub use error::{Error, ErrorClass, ErrorKind};
 
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
@@ -121,8 +124,6 @@ pub use vrt_derive::main;
 pub use vrt_core::{Count, Rank, Tag};
 /// A distance between addresses, in bytes.
 pub type Address = isize;
-/// The number of an error in MPI. Wrong use panics here.
-pub type Error = i32;
 
 /// What can fail without a panic.
 #[derive(Debug, thiserror::Error)]

@@ -22,7 +22,7 @@ use std::mem::ManuallyDrop;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::operation::OrRefuse;
+use crate::operation::{At, OrRefuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
@@ -170,11 +170,11 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let control_at = std::ptr::from_ref::<Control>(&control) as usize;
         let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-        let own = create::same_ranks(comm, Shape::Plain, site).await.or_refuse(site);
+        let own = create::same_ranks(comm, Shape::Plain, site).await.at(site).or_refuse();
         let part = WindowPart { address: at, bytes, control: control_at };
         pe::with(|pe| pe.engine.add_window(own.context, part));
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
-        let all = create::all_gather(&own, mine, site).await.or_refuse(site);
+        let all = create::all_gather(&own, mine, site).await.at(site).or_refuse();
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
             panic!(
                 "rank {} in {}: the window's values are {} ({signature}, {} bytes each) \
@@ -214,7 +214,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn len_at(&self, rank: Rank) -> usize {
-        self.comm.job_rank(rank).or_refuse(site!(""));
+        self.comm.job_rank(rank).at(site!("len_at")).or_refuse();
         self.targets[rank as usize].len
     }
 
@@ -409,7 +409,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
-        self.comm.job_rank(rank).or_refuse(site!(""));
+        self.comm.job_rank(rank).at(site!("shared_query")).or_refuse();
         let target = &self.targets[rank as usize];
         (target.address.address() as *mut T, target.len)
     }
@@ -517,7 +517,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         // SAFETY: as the caller promises.
         unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
             .await
-            .or_refuse(site);
+            .at(site).or_refuse();
     }
 
     #[inline]

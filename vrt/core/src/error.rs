@@ -1,18 +1,18 @@
 //! What a program has done wrong, as a value, and where.
 //!
-//! The engine refuses wrong use with an [`Error`]; each face decides what becomes of it: the Rust face
-//! panics with the rank, the call and its line, a face for C returns the number of the error's
-//! [`Class`]. What the engine's own faults are, or the system's, is no `Error`: that ends the job.
+//! The engine refuses wrong use with an [`Error`], and each API decides what becomes of it: the Rust
+//! API adds the rank, the call and its line, and panics or returns that; the C API returns the number
+//! of the error's [`Class`]. What the engine's own faults are, or the system's, is no `Error`: that ends the job.
 
 use std::fmt;
 use std::panic::Location;
 
 use crate::layout::Signature;
-use crate::{Rank, Tag};
+use crate::{Count, Rank, Tag};
 use vrt_slot::report::count;
 
 /// In which call an operation was started, and where if that is known: for people.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// The call, or empty.
     pub call: &'static str,
@@ -32,6 +32,7 @@ impl fmt::Display for Site {
 
 /// Wrong use of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// There is no such rank.
     #[error("{what} {rank} is out of range: {}", Allowed(*size))]
@@ -42,6 +43,12 @@ pub enum Error {
         rank: Rank,
         /// How many ranks there are.
         size: usize,
+    },
+    /// A tag that no message can have.
+    #[error("tag {tag} is out of range: 0 to {} are allowed", Tag::MAX)]
+    TagOutOfRange {
+        /// The tag.
+        tag: Tag,
     },
     /// A message is longer than the buffer of its receive.
     #[error(
@@ -57,6 +64,36 @@ pub enum Error {
         bytes: u64,
         /// The buffer's length in bytes.
         capacity: u64,
+    },
+    /// A message is shorter than the one value that its receive is for.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {}, one value has {value}",
+        count(*bytes, "byte")
+    )]
+    NotOneValue {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The length of a value.
+        value: usize,
+    },
+    /// A message does not consist of whole values.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {}, no multiple of a value's {value}",
+        count(*bytes, "byte")
+    )]
+    NotWholeValues {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The length of a value.
+        value: usize,
     },
     /// A message is of another type than its receive.
     #[error(
@@ -83,6 +120,74 @@ pub enum Error {
         sent: Signature,
         /// What the receive buffer is made of.
         received: Signature,
+    },
+    /// A buffer of a collective operation does not have the length that the call's other arguments
+    /// demand.
+    #[error("the {what} has {} instead of {expected}", count(*bytes, "byte"))]
+    BufferLength {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The length that it has to have.
+        expected: usize,
+    },
+    /// A buffer has not one part for each rank.
+    #[error("the {what} has {}, the communicator {}", count(*parts, "part"), count(*ranks, "rank"))]
+    Parts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of ranks.
+        ranks: Rank,
+    },
+    /// A buffer has not one part for each neighbour.
+    #[error("the {what} has {} for {}", count(*parts, "part"), count(*neighbors, "neighbour"))]
+    NeighborParts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A buffer cannot be divided equally among the neighbours.
+    #[error("the {what} has {}, no multiple of {neighbors} neighbours", count(*bytes, "byte"))]
+    NotDivisible {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A count of elements that is negative, or too many bytes.
+    #[error("a part of {elements} elements of {each} bytes")]
+    PartLength {
+        /// The count.
+        elements: Count,
+        /// The bytes of an element.
+        each: usize,
+    },
+    /// The root calls what is for the other ranks, or another rank what is for the root.
+    #[error("is {}: rank {rank} called it, the root is {root}", for_whom(*for_root))]
+    Root {
+        /// Who called it.
+        rank: Rank,
+        /// The root.
+        root: Rank,
+        /// The call is for the root.
+        for_root: bool,
+    },
+    /// An operation among neighbours on a communicator without any.
+    #[error("the communicator is no grid and no graph")]
+    NoNeighbors,
+    /// A result of a reduction does not fit the integers that it is to be converted to.
+    #[error("the result {value} does not fit an element of the receive buffer")]
+    ResultOverflow {
+        /// The result, in decimal.
+        value: String,
     },
     /// A rank contributes another type to a collective operation than is expected.
     #[error("rank {from} contributes {} of {sent}, but {expected} is expected", count(*bytes, "byte"))]
@@ -184,6 +289,10 @@ pub enum Error {
     },
 }
 
+fn for_whom(root: bool) -> &'static str {
+    if root { "for the root only" } else { "for all ranks but the root" }
+}
+
 /// The numbers that ranks may have.
 struct Allowed(usize);
 
@@ -204,8 +313,14 @@ pub enum Class {
     Count,
     /// `MPI_ERR_TYPE`
     Type,
+    /// `MPI_ERR_TAG`
+    Tag,
     /// `MPI_ERR_RANK`
     Rank,
+    /// `MPI_ERR_ROOT`
+    Root,
+    /// `MPI_ERR_TOPOLOGY`
+    Topology,
     /// `MPI_ERR_GROUP`
     Group,
     /// `MPI_ERR_OP`
@@ -225,17 +340,28 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::RankOutOfRange { .. } => Class::Rank,
+            Error::TagOutOfRange { .. } => Class::Tag,
+            Error::Root { .. } => Class::Root,
+            Error::NoNeighbors => Class::Topology,
             Error::Truncated { .. } => Class::Truncate,
             Error::MessageType { .. }
             | Error::BufferTypes { .. }
             | Error::ContributionType { .. } => Class::Type,
-            Error::ContributionLength { .. } => Class::Count,
+            Error::ContributionLength { .. }
+            | Error::NotOneValue { .. }
+            | Error::NotWholeValues { .. }
+            | Error::BufferLength { .. }
+            | Error::Parts { .. }
+            | Error::NeighborParts { .. }
+            | Error::NotDivisible { .. }
+            | Error::PartLength { .. } => Class::Count,
             Error::OpOnStruct { .. } | Error::OpOnScalar { .. } => Class::Op,
             Error::NotInCommunicator { .. } => Class::Group,
             Error::ForeignRequest { .. } => Class::Request,
             Error::WindowRange { .. } => Class::RmaRange,
             Error::Disagreement { .. }
             | Error::UserOperation { .. }
+            | Error::ResultOverflow { .. }
             | Error::NoMoreCommunicators { .. } => Class::Other,
         }
     }

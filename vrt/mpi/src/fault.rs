@@ -42,7 +42,10 @@ impl From<Error> for Box<Fault> {
         let class = match error.class() {
             Class::Count => MPI_ERR_COUNT,
             Class::Type => MPI_ERR_TYPE,
+            Class::Tag => MPI_ERR_TAG,
             Class::Rank => MPI_ERR_RANK,
+            Class::Root => MPI_ERR_ROOT,
+            Class::Topology => MPI_ERR_TOPOLOGY,
             Class::Group => MPI_ERR_GROUP,
             Class::Op => MPI_ERR_OP,
             Class::Truncate => MPI_ERR_TRUNCATE,

@@ -9,6 +9,7 @@
 //! and what comes is put into its place by whoever has the buffer then.
 
 use crate::Count;
+use crate::error::ErrorKind;
 use crate::datatype::wire::{self, Apart, Incoming, Outgoing};
 use crate::datatype::{
     AsDatatype, Buffer, BufferMut, Datatype, DatatypeRef, DynBuffer, DynBufferMut, Equivalence,
@@ -128,7 +129,9 @@ pub(super) trait Bytes: 'static {
     fn lie_in_buffers(&self) -> bool;
 
     /// Puts what has come into its place.
-    fn finish_all(&mut self) {}
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        Ok(())
+    }
 }
 
 /// Where nothing is sent or received.
@@ -155,7 +158,9 @@ impl<S: ?Sized, R: ?Sized> Room<S, R> for () {
     #[inline(always)]
     fn of(_: Option<&mut R>, _: Option<&S>, _: bool, _: AllApart<'_>) {}
 
-    fn settle(_: &mut R, _: Vec<Apart>) {}
+    fn settle(_: &mut R, _: Vec<Apart>) -> Result<(), ErrorKind> {
+        Ok(())
+    }
 }
 
 /// Bytes to send, made from a buffer of type `S`; none of them if there is no buffer.
@@ -175,7 +180,7 @@ pub(super) trait Room<S: ?Sized, R: ?Sized>: Bytes {
     fn of(buffer: Option<&mut R>, sent: Option<&S>, filled: bool, apart: AllApart<'_>) -> Self;
 
     /// Puts what has come apart into the buffer.
-    fn settle(buffer: &mut R, came: Vec<Apart>);
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind>;
 }
 
 /// Room for the result of a reduction, which has the type of the contributions.
@@ -256,8 +261,8 @@ impl<S: ?Sized, R: BufferMut + ?Sized> Room<S, R> for Incoming {
         buffer.map_or_else(Incoming::nothing, |buffer| incoming(buffer, filled, apart))
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        came.into_iter().for_each(|apart| apart.settle(buffer));
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        came.into_iter().try_for_each(|apart| apart.settle(buffer))
     }
 }
 
@@ -273,8 +278,8 @@ impl<S: Buffer + ?Sized, R: BufferMut + ?Sized> Room<S, R> for Folded {
         })
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        <Incoming as Room<S, R>>::settle(buffer, came);
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        <Incoming as Room<S, R>>::settle(buffer, came)
     }
 }
 
@@ -292,9 +297,14 @@ impl<S: ?Sized, R: PartitionedBufferMut + ?Sized> Room<S, R> for Vec<Incoming> {
         all
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        let mut came = came.into_iter();
-        each_part(buffer, |part| came.by_ref().take(1).for_each(|apart| apart.settle(part)));
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        let (mut came, mut outcome) = (came.into_iter(), Ok(()));
+        each_part(buffer, |part| {
+            if let (Some(apart), Ok(())) = (came.next(), &outcome) {
+                outcome = apart.settle(part);
+            }
+        });
+        outcome
     }
 }
 
@@ -309,8 +319,8 @@ impl<S: ?Sized> Room<S, [DynBufferMut<'_>]> for Vec<Incoming> {
         buffers.into_iter().flatten().map(room).collect()
     }
 
-    fn settle(buffers: &mut [DynBufferMut<'_>], came: Vec<Apart>) {
-        came.into_iter().zip(buffers).for_each(|(apart, buffer)| apart.settle(buffer));
+    fn settle(buffers: &mut [DynBufferMut<'_>], came: Vec<Apart>) -> Result<(), ErrorKind> {
+        came.into_iter().zip(buffers).try_for_each(|(apart, buffer)| apart.settle(buffer))
     }
 }
 
@@ -345,8 +355,8 @@ impl Bytes for Incoming {
         !self.is_staged()
     }
 
-    fn finish_all(&mut self) {
-        Incoming::finish_all(self);
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        Incoming::finish_all(self)
     }
 }
 
@@ -356,8 +366,8 @@ impl Bytes for Folded {
         self.0.lie_in_buffers()
     }
 
-    fn finish_all(&mut self) {
-        self.0.finish_all();
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        self.0.finish_all()
     }
 }
 
@@ -372,7 +382,7 @@ impl Bytes for Vec<Incoming> {
         self.iter().all(Bytes::lie_in_buffers)
     }
 
-    fn finish_all(&mut self) {
-        self.iter_mut().for_each(Incoming::finish_all);
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        self.iter_mut().try_for_each(Incoming::finish_all)
     }
 }

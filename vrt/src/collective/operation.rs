@@ -5,7 +5,7 @@ use std::fmt;
 use crate::collective::checks::expect_bytes;
 use crate::collective::reduce_op::{Closure, Function, UnsafeUserFunction, reduce_op};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
-use crate::operation::{OrRefuse, site};
+use crate::operation::{At, OrRefuse, site};
 use vrt_core::comm::bytes::expect_type;
 use vrt_core::comm::operator::Op;
 
@@ -215,11 +215,11 @@ where
 {
     let site = site!("reduce_local_into");
     let datatype = inbuf.as_datatype().datatype_ref().to_owned_type();
-    let op = reduce_op(op.function(), &datatype, site);
+    let op = reduce_op(op.function(), &datatype).at(site).or_refuse();
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
-    expect_bytes("receive buffer", to.len, from.len, &site);
-    expect_type(from.signature, to.signature, from.len).or_refuse(site);
+    expect_bytes("receive buffer", to.len, from.len).at(site).or_refuse();
+    expect_type(from.signature, to.signature, from.len).at(site).or_refuse();
     if from.len == 0 {
         return;
     }
@@ -230,6 +230,6 @@ where
             std::slice::from_raw_parts_mut(to.at, to.len),
         )
     };
-    op.fold_right(left, right).or_refuse(site);
-    to.finish_all();
+    op.fold_right(left, right).at(site).or_refuse();
+    to.finish_all().at(site).or_refuse();
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::operation::{OrRefuse, Site, site};
+use crate::operation::{At, OrRefuse, Site, site};
 use vrt_core::operation::Sleep;
 
 /// The time of a [`timeout`] was over before its future was ready.
@@ -82,7 +82,7 @@ impl<F: Future> Future for Timeout<F> {
             return Poll::Ready(Ok(output));
         }
         Pin::new(sleep).poll(context).map(|over| {
-            over.or_refuse(site);
+            over.at(site).or_refuse();
             Err(Elapsed(duration))
         })
     }

@@ -3,7 +3,7 @@
 use crate::Count;
 use crate::operation::Site;
 use crate::operation::site;
-use crate::operation::{OrRefuse, try_block_on};
+use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Communicator, Rank, SimpleCommunicator};
 use vrt_core::comm::create;
 use vrt_core::comm::dims;
@@ -63,7 +63,7 @@ pub(crate) fn create(
     let color = (comm.rank < places).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
     let make = create::split(comm, color, comm.rank, shape, site);
-    let handle = try_block_on(make, site)?;
+    let handle = block_on_or_refuse(make, site)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -138,7 +138,7 @@ impl CartesianCommunicator {
     #[track_caller]
     pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
         self.expect_dimensions("coordinates", coords.len());
-        self.0.0.job_rank(rank).or_refuse(site!(""));
+        self.0.0.job_rank(rank).at(site!("rank_to_coordinates")).or_refuse();
         self.grid().coordinates(rank, coords);
     }
 
@@ -181,7 +181,7 @@ impl CartesianCommunicator {
         }
         let shape = Shape::Cartesian(part);
         let make = create::split(&self.0.0, Some(color as u32), key, shape, site);
-        match try_block_on(make, site) {
+        match block_on_or_refuse(make, site) {
             Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
             None => unreachable!("every rank has a color"),
         }

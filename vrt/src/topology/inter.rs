@@ -6,7 +6,7 @@
 use crate::Tag;
 use crate::operation::Site;
 use crate::operation::site;
-use crate::operation::{OrRefuse, try_block_on};
+use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};
 use vrt_core::comm::handle::{CommunicatorHandle, RemoteGroup};
 use vrt_core::comm::inter;
@@ -48,7 +48,7 @@ impl InterCommunicator {
     pub fn merge(&self, merge_order: MergeOrder) -> SimpleCommunicator {
         let site = site!("merge");
         let merge = inter::merge(&self.0, merge_order == MergeOrder::High, site);
-        SimpleCommunicator(try_block_on(merge, site))
+        SimpleCommunicator(block_on_or_refuse(merge, site))
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn create(
     tag: Tag,
     site: Site,
 ) -> InterCommunicator {
-    comm.job_rank(local_leader).or_refuse(Site { call: "", ..site });
+    comm.job_rank(local_leader).at(site).or_refuse();
     let make = inter::create(comm, local_leader, peer, remote_leader, tag, site);
-    InterCommunicator(try_block_on(make, site))
+    InterCommunicator(block_on_or_refuse(make, site))
 }
