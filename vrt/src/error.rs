@@ -143,7 +143,10 @@ impl fmt::Display for Report {
         match kind {
             ErrorKind::ForeignRequest { owner, begun } => {
                 who(f)?;
-                write!(f, " goes on with what rank {owner} has begun, its {begun}: only that rank can")
+                write!(
+                    f,
+                    " goes on with what rank {owner} has begun, its {begun}: only that rank can"
+                )
             }
             ErrorKind::Root { .. } => write!(f, "{call} at {location} {kind}"),
             _ => {
@@ -234,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_call_for_the_root_says_so() {
-        let text = at("gather_into", ErrorKind::Root { rank: 0, root: 0, for_root: false }).to_string();
+        let text =
+            at("gather_into", ErrorKind::Root { rank: 0, root: 0, for_root: false }).to_string();
         assert!(text.starts_with("gather_into at "), "{text}");
         let end = " is for all ranks but the root: rank 0 called it, the root is 0";
         assert!(text.ends_with(end), "{text}");

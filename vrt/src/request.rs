@@ -24,8 +24,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use crate::operation::Status;
 use crate::error::{At, Error, OrRefuse};
+use crate::operation::Status;
 use crate::operation::{Pending, Site, Ticket};
 use crate::operation::{block_on_at, block_on_request, give_way};
 use vrt_core::mailbox::Pattern;
@@ -295,11 +295,7 @@ struct Parts<'a, D: ?Sized, S> {
 
 /// The status of what is done; what has come is put into its place.
 #[inline(always)]
-fn settle(
-    outcome: Completion,
-    kept: Option<Box<Kept>>,
-    site: Site,
-) -> Result<Status, Error> {
+fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Result<Status, Error> {
     let status = Status::of(outcome, site)?;
     if let Some(mut kept) = kept
         && !outcome.is_cancelled()

@@ -22,9 +22,9 @@ use std::mem::ManuallyDrop;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::operation::{At, OrRefuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
+use crate::operation::{At, OrRefuse};
 use crate::operation::{Site, background};
 use crate::topology::{Communicator, Rank};
 use vrt_core::comm::create;
@@ -517,7 +517,8 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         // SAFETY: as the caller promises.
         unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
             .await
-            .at(site).or_refuse();
+            .at(site)
+            .or_refuse();
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The buffers of a call, and their bytes.
 //!
-//! A caller gives a buffer by reference, gives one on the root only, or gives none ([`Given`]). What
+//! A caller gives a buffer by reference, or gives none ([`Given`]). What
 //! an operation's description names as its bytes ([`Sent`], [`Room`]) says which buffers it takes:
 //! whole ones, ones in parts, lists of them.
 //!
@@ -9,13 +9,13 @@
 //! and what comes is put into its place by whoever has the buffer then.
 
 use crate::Count;
-use crate::error::ErrorKind;
 use crate::datatype::wire::{self, Apart, Incoming, Outgoing};
 use crate::datatype::{
     AsDatatype, Buffer, BufferMut, Datatype, DatatypeRef, DynBuffer, DynBufferMut, Equivalence,
     Partitioned, PartitionedBuffer, PartitionedBufferMut, Scalar, SystemDatatype,
     UncommittedDatatype,
 };
+use crate::error::ErrorKind;
 
 /// A buffer as a caller gives it, or none.
 pub(super) trait Given {
@@ -73,28 +73,6 @@ impl<B: ?Sized> GivenMut for &mut B {
     #[inline(always)]
     fn given_mut(&mut self) -> Option<&mut B> {
         Some(self)
-    }
-}
-
-impl<B: ?Sized> Given for Option<&B> {
-    type Buffer = B;
-
-    fn given(&self) -> Option<&B> {
-        *self
-    }
-}
-
-impl<B: ?Sized> Given for Option<&mut B> {
-    type Buffer = B;
-
-    fn given(&self) -> Option<&B> {
-        self.as_deref()
-    }
-}
-
-impl<B: ?Sized> GivenMut for Option<&mut B> {
-    fn given_mut(&mut self) -> Option<&mut B> {
-        self.as_deref_mut()
     }
 }
 

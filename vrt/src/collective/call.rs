@@ -54,12 +54,7 @@ pub(super) trait Description: Sized {
     ///
     /// # Errors
     /// An argument is wrong.
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Self::From,
-        to: &mut Self::To,
-    ) -> Plan;
+    fn check(&self, caller: &Caller<'_>, from: &Self::From, to: &mut Self::To) -> Plan;
 
     /// Does it.
     ///
@@ -178,8 +173,7 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
         let Call { comm, site, description, send, mut receive } = self;
         let elements = D::From::elements(send.given());
         let caller = Caller::new(comm, site, &elements);
-        let (from, to, _) =
-            check(&caller, &description, &send, &mut receive, None).or_refuse();
+        let (from, to, _) = check(&caller, &description, &send, &mut receive, None).or_refuse();
         // SAFETY: the request borrows the buffers, and what the description borrows, until it is
         // done.
         unsafe {

@@ -19,11 +19,7 @@ pub(super) fn expect_bytes(what: &'static str, bytes: usize, expected: usize) ->
 #[inline]
 pub(super) fn expect_root(comm: &CommunicatorHandle, root: Rank, for_root: bool) -> Checked {
     let rank = comm.rank;
-    if (rank == root) == for_root {
-        Ok(())
-    } else {
-        Err(ErrorKind::Root { rank, root, for_root })
-    }
+    if (rank == root) == for_root { Ok(()) } else { Err(ErrorKind::Root { rank, root, for_root }) }
 }
 
 impl Caller<'_> {

@@ -1,7 +1,7 @@
 //! The operations that move data, each described once.
 
 use crate::Rank;
-use crate::collective::call::{Plan, Caller, Description, Running};
+use crate::collective::call::{Caller, Description, Plan, Running};
 use crate::collective::checks::{expect_bytes, expect_type};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::error::ErrorKind;
@@ -185,12 +185,7 @@ impl Description for ScatterVarcount {
         Some(self.root)
     }
 
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        _: &mut Incoming,
-    ) -> Plan {
+    fn check(&self, caller: &Caller<'_>, from: &Vec<Outgoing>, _: &mut Incoming) -> Plan {
         if caller.is(Some(self.root)) {
             caller.expect_parts("send buffer", from.len())?;
         }
@@ -243,12 +238,7 @@ impl Description for AllToAllVarcount {
     type From = Vec<Outgoing>;
     type To = Vec<Incoming>;
 
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        to: &mut Vec<Incoming>,
-    ) -> Plan {
+    fn check(&self, caller: &Caller<'_>, from: &Vec<Outgoing>, to: &mut Vec<Incoming>) -> Plan {
         caller.expect_parts("send buffer", from.len())?;
         caller.expect_parts("receive buffer", to.len())?;
         Ok(None)

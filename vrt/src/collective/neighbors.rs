@@ -5,13 +5,13 @@
 //! of the receive buffer stays as it is.
 
 use crate::collective::buffers::{Given, GivenMut};
-use crate::collective::call::{Plan, Call, Caller, Description, Running, Takes};
+use crate::collective::call::{Call, Caller, Description, Plan, Running, Takes};
+use crate::collective::checks::expect_bytes;
 use crate::collective::moves::{ins, outs};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
-use crate::operation::site;
-use crate::collective::checks::expect_bytes;
 use crate::error::{At, ErrorKind, OrRefuse};
+use crate::operation::site;
 use crate::operation::{Pending, Site};
 use crate::request::{PersistentRequest, Request, Scope};
 use crate::topology::Communicator;
@@ -277,11 +277,7 @@ fn call<D: Takes<S, R>, S: Given, R: GivenMut>(
 }
 
 /// Checks that there is a part for each neighbour.
-fn expect_neighbors(
-    what: &'static str,
-    parts: usize,
-    neighbors: usize,
-) -> Result<(), ErrorKind> {
+fn expect_neighbors(what: &'static str, parts: usize, neighbors: usize) -> Result<(), ErrorKind> {
     match parts == neighbors {
         true => Ok(()),
         false => Err(ErrorKind::NeighborParts { what, parts, neighbors }),
@@ -289,11 +285,7 @@ fn expect_neighbors(
 }
 
 /// Checks that there can be an equal part for each neighbour.
-fn expect_divisible(
-    what: &'static str,
-    bytes: usize,
-    neighbors: usize,
-) -> Result<(), ErrorKind> {
+fn expect_divisible(what: &'static str, bytes: usize, neighbors: usize) -> Result<(), ErrorKind> {
     match neighbors == 0 || bytes.is_multiple_of(neighbors) {
         true => Ok(()),
         false => Err(ErrorKind::NotDivisible { what, bytes, neighbors }),
@@ -394,12 +386,7 @@ impl Description for NeighborAllToAllVarcount {
 
     const FILLED: bool = true;
 
-    fn check(
-        &self,
-        _: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        to: &mut Vec<Incoming>,
-    ) -> Plan {
+    fn check(&self, _: &Caller<'_>, from: &Vec<Outgoing>, to: &mut Vec<Incoming>) -> Plan {
         expect_neighbors("send buffer", from.len(), self.0.destinations.len())?;
         expect_neighbors("receive buffer", to.len(), self.0.sources.len())?;
         Ok(None)

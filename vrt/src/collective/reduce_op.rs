@@ -12,8 +12,8 @@ use vrt_core::comm::reduce_op::{self, ReduceOp, apply_unpacked};
 
 use crate::Count;
 use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
-use crate::ffi::MPI_Datatype;
 use crate::error::ErrorKind;
+use crate::ffi::MPI_Datatype;
 use crate::raw::AsRaw;
 
 /// What an operation does.

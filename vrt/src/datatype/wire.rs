@@ -11,11 +11,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::error::ErrorKind;
 use crate::datatype::{
     AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, Signature,
     UncommittedDatatype,
 };
+use crate::error::ErrorKind;
 use vrt_core::comm::bytes::{In, Out};
 use vrt_core::pe::Room;
 

@@ -102,7 +102,8 @@ impl RankParty {
                 collective.reduce_scatter(&op, from, &lengths, to).await
             }
         }
-        .at(self.site).or_refuse();
+        .at(self.site)
+        .or_refuse();
     }
 }
 

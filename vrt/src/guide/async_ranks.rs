@@ -14,7 +14,7 @@
 //!     let next = world.process_at_rank(next);
 //!     let previous = world.process_at_rank(previous);
 //!     // Both go on at the same time.
-//!     let ((), (token, _)) = tokio::join!(next.send_async(&rank, 0), previous.receive_async::<i32>(Some(0)));
+//!     let ((), (token, _)) = tokio::join!(next.send_async(&rank), previous.receive_async::<i32>());
 //!     assert_eq!(token, previous.rank());
 //! }
 //! ```

@@ -7,7 +7,7 @@ use std::time::Duration;
 use vrt_core::operation::{self, MayBlock, Sleep};
 use vrt_core::pe;
 
-use crate::operation::{ErrorKind, At, OrRefuse, Site, site};
+use crate::operation::{At, ErrorKind, OrRefuse, Site, site};
 
 /// Runs a future on the stack of the current blocking rank, suspending the rank while the future
 /// is pending.
@@ -33,7 +33,10 @@ pub(crate) fn block_on_at<F: Future>(future: F, site: Site) -> F::Output {
 /// # Panics
 /// When it does.
 #[inline]
-pub(crate) fn block_on_or_refuse<T>(future: impl Future<Output = Result<T, ErrorKind>>, site: Site) -> T {
+pub(crate) fn block_on_or_refuse<T>(
+    future: impl Future<Output = Result<T, ErrorKind>>,
+    site: Site,
+) -> T {
     block_on_at(future, site).at(site).or_refuse()
 }
 

@@ -43,11 +43,11 @@ pub struct Elapsed(pub Duration);
 /// vrt::run_local(2, |world| {
 ///     let other = world.process_at_rank(1 - world.rank());
 ///     vrt::block_on(async {
-///         let nothing = vrt::timeout(Duration::from_millis(1), other.receive_async::<u8>(Some(1)));
+///         let nothing = vrt::timeout(Duration::from_millis(1), other.receive_with_tag_async::<u8>(1));
 ///         assert!(nothing.await.is_err());
 ///         world.barrier_async().await;
-///         other.send_async(&7u8, 1).await;
-///         let came = vrt::timeout(Duration::from_secs(60), other.receive_async::<u8>(Some(1)));
+///         other.send_with_tag_async(&7u8, 1).await;
+///         let came = vrt::timeout(Duration::from_secs(60), other.receive_with_tag_async::<u8>(1));
 ///         assert_eq!(came.await.map(|(value, _)| value), Ok(7));
 ///     });
 /// });

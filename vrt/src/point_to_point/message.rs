@@ -5,9 +5,9 @@ use std::mem::ManuallyDrop;
 
 use serde::de::DeserializeOwned;
 
+use crate::Tag;
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
-use crate::Tag;
 use crate::error::{At, Error, ErrorKind, OrRefuse};
 use crate::operation::{self, Site, Status, Ticket, block_on_at, may_block, site};
 use crate::point_to_point::{Source, expect_one, keep_incoming, pattern, room_for};
@@ -245,7 +245,8 @@ pub(crate) async fn receive_value<T: DeserializeOwned>(
     // SAFETY: the bytes are there when this future is polled.
     let outcome = unsafe { operation::receive_matched(Ticket::new(number), room, site) }
         .await
-        .at(site).or_refuse();
+        .at(site)
+        .or_refuse();
     if signature != Signature::VALUE {
         let (what, found) = (std::any::type_name::<T>(), signature.to_string());
         return Err(DecodeError::NoValue { what, found, len: encoded.len() });

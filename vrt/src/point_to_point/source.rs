@@ -493,7 +493,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
             Ok(status) => {
                 let value = ManuallyDrop::into_inner(self.value);
                 let size = T::equivalent_datatype().datatype_ref().size();
-        expect_one(status, size).at(site).or_refuse();
+                expect_one(status, size).at(site).or_refuse();
                 // SAFETY: as in `get`.
                 Ok((*unsafe { value.assume_init() }, status))
             }

@@ -4,8 +4,8 @@ use std::panic::Location;
 
 use crate::attribute::{CommAttribute, Stored};
 use crate::datatype::{Buffer, BufferMut, Datatype, DatatypeRef, UncommittedDatatype, wire};
-use crate::operation::site;
 use crate::error::{At, Error, OrRefuse};
+use crate::operation::site;
 use crate::operation::{Site, block_on_or_refuse};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
@@ -14,8 +14,8 @@ use crate::topology::{
     SimpleCommunicator, UserGroup, cartesian, graph, group, inter, migrate,
 };
 use crate::{Count, Tag};
-use vrt_core::comm::{CommunicatorHandle, create};
 use vrt_core::comm::shape::Shape;
+use vrt_core::comm::{CommunicatorHandle, create};
 use vrt_slot::check;
 use vrt_slot::report::count;
 

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::operation::{self, ErrorKind, Lasting, At, OrRefuse, Pending, Site, may_block};
+use crate::operation::{self, At, ErrorKind, Lasting, OrRefuse, Pending, Site, may_block};
 use vrt_core::comm::table::{self, Reopened};
 use vrt_core::encoding::{self, DecodeError, EncodeError};
 use vrt_core::migrate::{KeptState, Migration, MoveBy};

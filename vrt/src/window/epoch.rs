@@ -8,10 +8,10 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::datatype::{Equivalence, Signature};
-use crate::operation::{At, OrRefuse};
-use crate::operation::site;
 use crate::operation::block_on_or_refuse;
+use crate::operation::site;
 use crate::operation::{self, Site, background, sleep_async};
+use crate::operation::{At, OrRefuse};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::topology::{Group, Rank};
 use crate::window::Window;
@@ -58,7 +58,8 @@ async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
         // SAFETY: there is no data.
         unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }
             .await
-            .at(site).or_refuse();
+            .at(site)
+            .or_refuse();
     }
 }
 
