@@ -19,6 +19,7 @@ mod epoch;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::pin::Pin;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
@@ -31,7 +32,7 @@ use vrt_core::comm::create;
 use vrt_core::comm::operator::Operator;
 use vrt_core::comm::{CommunicatorHandle, shape::Shape};
 use vrt_core::net::shared::Leased;
-use vrt_core::operation::Turns;
+use vrt_core::operation::{MayBlock, Turns};
 use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{self, Access, Elsewhere, Target};
 use vrt_core::rma::control::Control;
@@ -39,6 +40,7 @@ pub use vrt_core::rma::control::LockKind;
 use vrt_core::rma::epoch::Epoch;
 use vrt_core::rma::remote;
 use vrt_slot::Arena;
+use vrt_slot::locals::{self, Task};
 use vrt_slot::report::count;
 
 /// The traits of this module.
@@ -51,7 +53,7 @@ pub trait OneSided: Communicator {
     /// A window over a slice of each rank (`MPI_Win_create`). Collective.
     ///
     /// The window has the slice's values in memory of its own, because a window that is forgotten
-    /// is accessed by others longer than the slice is borrowed; dropping the window puts the values
+    /// is accessed by others longer than the slice is borrowed; freeing the window puts the values
     /// back. [`allocate_window`](Self::allocate_window) does without the two copies.
     ///
     /// # Panics
@@ -94,8 +96,16 @@ impl<C: Communicator + ?Sized> OneSided for C {}
 
 /// Memory of all ranks of a communicator that each of them can read and write.
 ///
-/// Dropping it waits until all ranks drop it (`MPI_Win_free`); async ranks call
-/// [`free_async`](Self::free_async).
+/// All ranks free it: by [`free`](Self::free), or [`free_async`](Self::free_async) in async ranks, or by
+/// dropping it. What dropping it does depends on the rank:
+///
+/// | dropped in | does |
+/// |---|---|
+/// | a blocking rank | the same as `free`: waits until all ranks free it |
+/// | an async rank | waits for nothing: the rank's part in freeing it goes on beside what else the rank does, and its memory is given back when all ranks have freed it |
+/// | a rank that panics | nothing: the memory stays, as others may go on accessing it |
+///
+/// A window that is forgotten is never freed, and ranks that free it wait for ever.
 ///
 /// # Examples
 ///
@@ -118,6 +128,7 @@ impl<C: Communicator + ?Sized> OneSided for C {}
 ///     assert_eq!(memory, [if world.rank() == 0 { 41 } else { 1 }, 2, 3, 4]);
 /// });
 /// ```
+#[must_use = "a window that is dropped at once is freed, which waits for all ranks"]
 pub struct Window<'a, T: Equivalence + Copy> {
     comm: CommunicatorHandle,
     /// What other ranks access, by its address; dropped only when all have freed the window.
@@ -547,8 +558,32 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
     }
 
-    /// Waits until all ranks free the window, for async ranks. Dropped early, others do not wait for
-    /// this rank's part, but its memory is not given back.
+    /// Waits until all ranks free the window (`MPI_Win_free`); then the values are put back into the slice that
+    /// it was made over. Collective.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0; 2]);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.fence();
+    ///     assert_eq!(window.load(0), 7);
+    ///     window.free();
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn free(mut self) {
+        let site = site!("free");
+        block_on_at(epoch::barrier(&self.comm, site), site);
+        self.freed = true;
+    }
+
+    /// The async twin of [`free`](Self::free). Dropped early, others do not wait for this rank's part, but
+    /// its memory is not given back.
     #[track_caller]
     pub fn free_async(self) -> impl Future<Output = ()> + use<'a, T> {
         let site = site!("free_async");
@@ -559,6 +594,25 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             window.freed = true;
             drop(ManuallyDrop::into_inner(window));
         }
+    }
+
+    /// Has the rank free the window beside what else it does. It waits for nobody.
+    fn free_beside(&mut self, site: Site) {
+        let comm = self.comm.clone();
+        // SAFETY: the caller drops the window, so they are not used again.
+        let (memory, control) = unsafe {
+            (ManuallyDrop::take(&mut self.memory), ManuallyDrop::take(&mut self.control))
+        };
+        let free: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(async move {
+            epoch::barrier(&comm, site).await;
+            pe::with(|pe| pe.engine.remove_window(comm.context));
+            // All ranks have freed the window, so nobody accesses these again.
+            drop((memory, control));
+        });
+        // SAFETY: the task borrows nothing, and to drop values that are `Copy` is to give back their block.
+        let free =
+            unsafe { std::mem::transmute::<Pin<Box<dyn Future<Output = ()> + '_>>, Task>(free) };
+        locals::spawn(free);
     }
 }
 
@@ -571,6 +625,9 @@ impl<T: Equivalence + Copy> Drop for Window<'_, T> {
                 return;
             }
             let site = site!("drop of a window");
+            if self.back.is_none() && pe::in_rank() && MayBlock::here().is_none() {
+                return self.free_beside(site);
+            }
             block_on_at(epoch::barrier(&self.comm, site), site);
         }
         if pe::in_rank() {
