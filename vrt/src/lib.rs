@@ -56,6 +56,7 @@
 //! | memory that other ranks access directly | [`window`] |
 //! | messages from unknown senders | [`exchange`] |
 //! | async ranks, timeouts | [`guide::async_ranks`] |
+//! | errors as values (`try_receive` and others) | [`error`] |
 //! | what a rank must not do; which ranks move | [`guide::safety`] |
 //!
 //! The folder `examples` has a program for each of them.
@@ -93,7 +94,9 @@ pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
 pub use launch::{launch, launch_async, run_local};
+#[doc(hidden)]
 pub use vrt_core::encoding;
+pub use vrt_core::encoding::{DecodeError, EncodeError};
 pub use vrt_core::migrate::MoveBy;
 /// The configuration of a job.
 ///
@@ -114,6 +117,7 @@ pub use vrt_launch::{LbReport, MovePinned};
 pub use operation::{
     Elapsed, Timeout, block_on, sleep, sleep_async, timeout, when_idle, yield_now, yield_now_async,
 };
+#[doc(hidden)]
 pub use vrt_slot::check::stack_words_found;
 
 pub use statistics::{Statistics, pinned, statistics};
@@ -136,7 +140,7 @@ pub enum MpiError {
     StringNul(#[from] std::ffi::NulError),
 }
 
-/// All traits of the face.
+/// All traits of the API.
 pub mod traits {
     pub use crate::{
         attribute::traits::*, collective::traits::*, datatype::traits::*, exchange::SparseExchange,

@@ -38,6 +38,25 @@ use vrt_slot::rank;
 ///
 /// # Panics
 /// When it is dropped without having been completed by `wait`, `test` or awaiting.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let (mine, mut theirs) = ([world.rank(); 4], [0; 4]);
+///     vrt::request::scope(|scope| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         let send = other.immediate_send(scope, &mine);
+///         // What is done here goes on beside the messages.
+///         send.wait();
+///         assert_eq!(receive.wait().source_rank(), other.rank());
+///     });
+///     assert_eq!(theirs, [other.rank(); 4]);
+/// });
+/// ```
 #[must_use = "a request has to be completed"]
 pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     state: State,

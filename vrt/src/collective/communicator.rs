@@ -16,6 +16,24 @@ use crate::request::{Request, Scope, StaticScope};
 use crate::topology::Communicator;
 
 /// Collective operations without a root.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::SystemOperation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let me = world.rank();
+///     let mut all = [0; 3];
+///     world.all_gather_into(&(10 * me), &mut all);
+///     assert_eq!(all, [0, 10, 20]);
+///
+///     let mut up_to_me = 0;
+///     world.scan_into(&me, &mut up_to_me, SystemOperation::sum());
+///     assert_eq!(up_to_me, (0..=me).sum());
+/// });
+/// ```
 pub trait CommunicatorCollectives: Communicator {
     /// Waits until all ranks have come here (section 6.3).
     #[track_caller]

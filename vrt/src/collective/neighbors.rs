@@ -26,6 +26,20 @@ use vrt_core::pe::{self, Started};
 /// # Panics
 /// All of them: when the communicator has no neighbourhood, or a buffer does not have a part for
 /// each neighbour.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::NeighborCollectives;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+///     let (me, mut beside) = (ring.rank(), [0; 2]);
+///     ring.neighbor_all_gather_into(&me, &mut beside);
+///     assert_eq!(beside, [(me + 3) % 4, (me + 1) % 4]);
+/// });
+/// ```
 pub trait NeighborCollectives: Communicator {
     /// Sends the same to all neighbours, and receives from each.
     #[track_caller]

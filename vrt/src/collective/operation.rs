@@ -9,8 +9,19 @@ use crate::operation::{At, OrRefuse, site};
 use vrt_core::comm::bytes::expect_type;
 use vrt_core::comm::operator::Op;
 
-/// A reduction.
-pub trait Operation {
+pub(crate) mod sealed {
+    use super::Function;
+
+    /// Things that can be applied to contributions.
+    pub trait Applies {
+        /// What it does.
+        fn function(&self) -> Function<'_>;
+    }
+}
+use sealed::Applies;
+
+/// A reduction: a [`SystemOperation`] such as the sum, or one of the program, such as a [`UserOperation`].
+pub trait Operation: Applies {
     /// Whether the order of operands does not matter. Operands keep the order of ranks anyway.
     fn is_commutative(&self) -> bool {
         match self.function() {
@@ -18,17 +29,15 @@ pub trait Operation {
             Function::Closure { commutes, .. } | Function::C { commutes, .. } => commutes,
         }
     }
-
-    /// What it does.
-    #[doc(hidden)]
-    fn function(&self) -> Function<'_>;
 }
 
-impl<T: Operation + ?Sized> Operation for &T {
+impl<T: Applies + ?Sized> Applies for &T {
     fn function(&self) -> Function<'_> {
         (**self).function()
     }
 }
+
+impl<T: Applies + ?Sized> Operation for T {}
 
 /// A predefined reduction (section 6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +84,7 @@ system_operations! {
     no_op => Nothing,
 }
 
-impl Operation for SystemOperation {
+impl Applies for SystemOperation {
     fn function(&self) -> Function<'_> {
         Function::Predefined(self.0)
     }
@@ -146,7 +155,7 @@ impl<'a> UserOperation<'a> {
     }
 }
 
-impl Operation for UserOperation<'_> {
+impl Applies for UserOperation<'_> {
     fn function(&self) -> Function<'_> {
         Function::Closure { function: &*self.function, commutes: self.commutes }
     }
@@ -195,7 +204,7 @@ impl UnsafeUserOperation {
     }
 }
 
-impl Operation for UnsafeUserOperation {
+impl Applies for UnsafeUserOperation {
     fn function(&self) -> Function<'_> {
         Function::C { function: self.function, commutes: self.commutes }
     }
@@ -206,6 +215,16 @@ impl Operation for UnsafeUserOperation {
 ///
 /// # Panics
 /// When the buffers are not equally long, or the operation is not defined for their elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::{SystemOperation, reduce_local_into};
+///
+/// let mut largest = [1, 5];
+/// reduce_local_into(&[3, 4], &mut largest, SystemOperation::max());
+/// assert_eq!(largest, [3, 5]);
+/// ```
 #[track_caller]
 pub fn reduce_local_into<S, R, O>(inbuf: &S, inoutbuf: &mut R, op: O)
 where

@@ -18,7 +18,6 @@ use crate::raw::AsRaw;
 
 /// What an operation does.
 #[derive(Clone, Copy)]
-#[doc(hidden)]
 pub enum Function<'a> {
     Predefined(Op),
     Closure { function: &'a Closure<'a>, commutes: bool },

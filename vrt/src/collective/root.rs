@@ -21,6 +21,22 @@ use crate::{MpiError, Rank};
 use vrt_core::comm::CommunicatorHandle;
 
 /// A rank that collective operations can have as their root.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (root, mut part) = (world.process_at_rank(1), 0);
+///     if root.is_self() {
+///         root.scatter_into_root(&[5, 6, 7], &mut part);
+///     } else {
+///         root.scatter_into(&mut part);
+///     }
+///     assert_eq!(part, 5 + world.rank());
+/// });
+/// ```
 pub trait Root: AsCommunicator {
     /// Its rank.
     fn root_rank(&self) -> Rank;

@@ -12,8 +12,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::Rank;
+use crate::collective::SystemOperation;
+use crate::collective::operation::sealed::Applies;
 use crate::collective::reduce_op::reduce_op;
-use crate::collective::{Operation, SystemOperation};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::operation::Status;

@@ -17,6 +17,20 @@ use crate::operation::{At, ErrorKind, OrRefuse, Site, site};
 ///
 /// # Panics
 /// Outside of a rank, and in an async rank, whose code awaits the future instead.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let (sent, (theirs, _)) = vrt::block_on(async {
+///         tokio::join!(other.send_vec_async(vec![world.rank(); 3]), other.receive_vec_async::<i32>())
+///     });
+///     assert_eq!((sent, theirs), (vec![world.rank(); 3], vec![other.rank(); 3]));
+/// });
+/// ```
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     block_on_at(future, site!("block_on"))

@@ -38,7 +38,7 @@ use vrt_core::pe::Mode;
 ///
 /// vrt::run_local(2, |world| {
 ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
-///     let (send, receive) = (other.send_with_tag_async(&me, 3), other.receive_with_tag_async(3));
+///     let (send, receive) = (other.send_with_tag_async(&me, 3), other.receive_with_tag_async::<i32>(3));
 ///     let ((), (theirs, _)) = vrt::block_on(async { tokio::join!(send, receive) });
 ///     assert_eq!(theirs, 1 - me);
 /// });

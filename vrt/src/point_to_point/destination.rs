@@ -10,11 +10,29 @@ use crate::point_to_point::checked_tag;
 use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, Process};
-use crate::{Rank, Tag, encoding};
+use crate::{Rank, Tag};
 use vrt_core::comm::CommunicatorHandle;
+use vrt_core::encoding::{self, EncodeError};
 use vrt_core::pe::{self, Mode, Outbound};
 
 /// A process that messages can be sent to.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send_with_tag(&[1.5, 2.5], 7);
+///     other.send_value(&("any", Some("serde value"))).unwrap();
+///
+///     let (numbers, status) = other.receive_vec_with_tag::<f64>(7);
+///     assert_eq!((numbers, status.tag()), (vec![1.5, 2.5], 7));
+///     let ((first, second), _) = other.receive_value::<(String, Option<String>)>().unwrap();
+///     assert_eq!((&*first, second.as_deref()), ("any", Some("serde value")));
+/// });
+/// ```
 pub trait Destination: AsCommunicator {
     /// Its rank.
     fn destination_rank(&self) -> Rank;
@@ -105,7 +123,7 @@ pub trait Destination: AsCommunicator {
         &self,
         value: &T,
         tag: Tag,
-    ) -> Result<(), encoding::EncodeError> {
+    ) -> Result<(), EncodeError> {
         let (bytes, site) = (encoding::encode(value)?, site!("send_value"));
         send_now(outbound_value(self, &bytes, tag, site).or_refuse(), site);
         Ok(())
@@ -116,7 +134,7 @@ pub trait Destination: AsCommunicator {
     /// # Errors
     /// The value cannot be encoded.
     #[track_caller]
-    fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), encoding::EncodeError> {
+    fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), EncodeError> {
         self.send_value_with_tag(value, Tag::default())
     }
 

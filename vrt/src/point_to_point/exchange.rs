@@ -40,6 +40,21 @@ where
 ///
 /// # Panics
 /// When the message received is not one value of this type.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (me, n) = (world.rank(), world.size());
+///     let right = world.process_at_rank((me + 1) % n);
+///     let left = world.process_at_rank((me + n - 1) % n);
+///     let (theirs, _) = send_receive::<i32, _, _, _>(&me, &right, &left);
+///     assert_eq!(theirs, left.rank());
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)

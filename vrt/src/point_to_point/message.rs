@@ -17,6 +17,22 @@ use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Probed, Room};
 
 /// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send(&[1u8, 2, 3]);
+///     // The length is known before there is a buffer, and no other receive gets the message.
+///     let (message, status) = other.matched_probe();
+///     let mut buffer = vec![0u8; status.bytes() as usize];
+///     message.matched_receive_into(&mut buffer[..]);
+///     assert_eq!(buffer, [1, 2, 3]);
+/// });
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a reserved message has to be received"]
 pub struct Message {

@@ -23,6 +23,23 @@ use vrt_core::mailbox::{ANY, Pattern};
 use vrt_core::pe;
 
 /// A process that messages can be received from: one, or any.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     if world.rank() > 0 {
+///         return world.process_at_rank(0).send(&vec![world.rank(); world.rank() as usize]);
+///     }
+///     for _ in 1..world.size() {
+///         // Of any length, from any rank.
+///         let (values, status) = world.any_process().receive_vec::<i32>();
+///         assert_eq!(values, vec![status.source_rank(); values.len()]);
+///     }
+/// });
+/// ```
 pub trait Source: AsCommunicator {
     /// Its rank; -1 stands for any.
     fn source_rank(&self) -> Rank;

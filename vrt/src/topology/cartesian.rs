@@ -24,6 +24,23 @@ pub struct CartesianLayout {
 }
 
 /// A communicator whose ranks are a grid.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(6, |world| {
+///     let mut dims = [0, 0];
+///     vrt::topology::dimensions(world.size(), &mut dims);
+///     assert_eq!(dims, [3, 2]);
+///     // Closed in the second dimension.
+///     let grid = world.create_cartesian_communicator(&dims, &[false, true], false).unwrap();
+///     let place = grid.get_layout().coords;
+///     assert_eq!(grid.coordinates_to_rank(&[place[0], place[1] + 2]), grid.rank());
+///     assert_eq!(grid.shift(0, 1).0.is_none(), place[0] == 0);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct CartesianCommunicator(pub(crate) SimpleCommunicator);
 

@@ -20,6 +20,25 @@ use vrt_slot::check;
 use vrt_slot::report::count;
 
 /// What every communicator can do (MPI-4.1 chapter 7).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::CommunicatorRelation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     assert_eq!(world.size(), 3);
+///     let other = world.duplicate();
+///     assert_eq!(other.compare(world), CommunicatorRelation::Congruent);
+///     // Messages of one communicator are never received through another.
+///     let next = (world.rank() + 1) % 3;
+///     world.process_at_rank(next).send(&1u8);
+///     other.process_at_rank(next).send(&2u8);
+///     assert_eq!(other.any_process().receive::<u8>().0, 2);
+///     assert_eq!(world.any_process().receive::<u8>().0, 1);
+/// });
+/// ```
 pub trait Communicator: AsHandle {
     /// Number of ranks that can be addressed: of an intercommunicator, the remote ones.
     fn target_size(&self) -> Rank {

@@ -33,6 +33,24 @@ impl GraphCommunicator {
 }
 
 /// A communicator whose ranks are a graph of which each knows its own edges.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::NeighborCollectives;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     // A tree: each rank knows its parent and its children.
+///     let (me, n) = (world.rank(), world.size());
+///     let parent: Vec<_> = (me > 0).then(|| (me - 1) / 2).into_iter().collect();
+///     let children: Vec<_> = [2 * me + 1, 2 * me + 2].into_iter().filter(|it| *it < n).collect();
+///     let down = world.create_distributed_graph_adjacent(&parent, &children, false);
+///     let mut from_parent = vec![0; parent.len()];
+///     down.neighbor_all_gather_into(&me, &mut from_parent[..]);
+///     assert_eq!(from_parent, parent);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct DistributedGraphCommunicator(pub(crate) SimpleCommunicator);
 

@@ -12,6 +12,26 @@ use vrt_core::comm::handle::{CommunicatorHandle, RemoteGroup};
 use vrt_core::comm::inter;
 
 /// A communicator between two groups of ranks.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::{Color, MergeOrder};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let part = world.rank() / 2;
+///     let own = world.split_by_color(Color::with_value(part)).unwrap();
+///     // The leaders are the first ranks of both parts; they reach each other through the world.
+///     let between = own.create_intercommunicator(0, world, 2 * (1 - part), 0);
+///     let partner = between.process_at_rank(own.rank());
+///     partner.send(&world.rank());
+///     assert_eq!(partner.receive::<i32>().0, (world.rank() + 2) % 4);
+///
+///     let order = if part == 0 { MergeOrder::Low } else { MergeOrder::High };
+///     assert_eq!(between.merge(order).rank(), world.rank());
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct InterCommunicator(pub(crate) CommunicatorHandle);
 
