@@ -196,16 +196,25 @@ impl<T> OrRefuse for Result<T, Error> {
     fn or_refuse(self) -> T {
         match self {
             Ok(well) => well,
-            Err(error) => refuse(&error),
+            Err(error) => fail(&error),
         }
     }
+}
+
+/// Says what was wrong with a call.
+///
+/// # Panics
+/// Always.
+#[cold]
+pub(crate) fn refuse(kind: ErrorKind, site: Site) -> ! {
+    fail(&Error::new(kind, site))
 }
 
 /// # Panics
 /// Always.
 #[cold]
 #[inline(never)]
-fn refuse(error: &Error) -> ! {
+fn fail(error: &Error) -> ! {
     panic!("{error}")
 }
 

@@ -23,9 +23,9 @@ use std::pin::Pin;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
+use crate::error::{At, ErrorKind, OrRefuse, refuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
-use crate::operation::{At, OrRefuse};
 use crate::operation::{Site, background};
 use crate::topology::{Communicator, Rank};
 use vrt_core::comm::create;
@@ -41,7 +41,6 @@ use vrt_core::rma::epoch::Epoch;
 use vrt_core::rma::remote;
 use vrt_slot::Arena;
 use vrt_slot::locals::{self, Task};
-use vrt_slot::report::count;
 
 /// The traits of this module.
 pub mod traits {
@@ -187,16 +186,15 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
         let all = create::all_gather(&own, mine, site).await.at(site).or_refuse();
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
-            panic!(
-                "rank {} in {}: the window's values are {} ({signature}, {} bytes each) \
-                 here, but {} ({} bytes each) on rank {other}",
-                comm.rank,
-                site,
-                std::any::type_name::<T>(),
-                kind[1],
-                Signature::from_number(all[other][6] as u16),
-                all[other][7]
-            );
+            let kind = ErrorKind::WindowTypes {
+                own: std::any::type_name::<T>(),
+                own_signature: signature,
+                own_bytes: kind[1],
+                signature: Signature::from_number(all[other][6] as u16),
+                bytes: all[other][7],
+                rank: other as Rank,
+            };
+            refuse(kind, site);
         }
         let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
         let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
@@ -277,13 +275,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ) {
         let site = site!("get_accumulate");
         if values.len() != before.len() {
-            panic!(
-                "rank {} in {}: {}, but room for {}",
-                self.comm.rank,
-                site,
-                count(values.len(), "value"),
-                count(before.len(), "result")
-            );
+            refuse(ErrorKind::ResultRoom { values: values.len(), results: before.len() }, site);
         }
         let fetched = before.as_mut_ptr().cast();
         let (from, operator) = (values.as_ptr().cast(), self.operator(op, site));
@@ -312,25 +304,14 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     #[track_caller]
     pub fn compare_and_swap(&self, rank: Rank, at: usize, expected: T, value: T) -> T {
         let site = site!("compare_and_swap");
-        if !matches!(size_of::<T>(), 1 | 2 | 4 | 8) {
-            panic!(
-                "rank {} in {}: values of {} bytes cannot be compared and swapped",
-                self.comm.rank,
-                site,
-                size_of::<T>()
-            );
+        let (what, bytes) = (std::any::type_name::<T>(), size_of::<T>());
+        if !matches!(bytes, 1 | 2 | 4 | 8) {
+            refuse(ErrorKind::Incomparable { what, bytes, gaps: 0 }, site);
         }
         // What is in a gap is nobody's: equal values may differ there.
         let data = T::equivalent_datatype().datatype_ref().size();
-        if data != size_of::<T>() {
-            panic!(
-                "rank {} in {}: {} cannot be compared and swapped: {} of its {} bytes are gaps",
-                self.comm.rank,
-                site,
-                std::any::type_name::<T>(),
-                size_of::<T>() - data,
-                size_of::<T>()
-            );
+        if data != bytes {
+            refuse(ErrorKind::Incomparable { what, bytes, gaps: bytes - data }, site);
         }
         let mut before = value;
         let swap = Access::CompareAndSwap {
@@ -431,13 +412,10 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let whole = |operator: &Operator| operator.scalar.extent() == size_of::<T>();
         match operator.filter(|operator| operator.is_defined() && whole(operator)) {
             Some(operator) => operator,
-            None => panic!(
-                "rank {} in {}: {:?} is not defined for {}",
-                self.comm.rank,
-                site,
-                op.0,
-                std::any::type_name::<T>()
-            ),
+            None => {
+                let (op, scalar) = (format!("{:?}", op.0), std::any::type_name::<T>().to_owned());
+                refuse(ErrorKind::OpOnScalar { op, scalar }, site)
+            }
         }
     }
 
@@ -542,20 +520,10 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     }
 
     #[cold]
-    fn refuse_place(&self, rank: Rank, at: usize, len: usize, site: Site) -> ! {
-        let me = self.comm.rank;
-        match usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank)) {
-            None => panic!(
-                "rank {me} in {site}: rank {rank} is out of range: 0 to {} are allowed",
-                self.comm.size - 1
-            ),
-            Some(target) => panic!(
-                "rank {me} in {site}: {} from {at} on, not inside the window of rank {rank}, which \
-                 has {}",
-                count(len, "value"),
-                target.len
-            ),
-        }
+    fn refuse_place(&self, rank: Rank, at: usize, values: usize, site: Site) -> ! {
+        self.comm.job_rank(rank).at(site).or_refuse();
+        let len = self.targets.get(rank as usize).map_or(0, |target| target.len);
+        refuse(ErrorKind::WindowPlace { rank, at, values, len }, site)
     }
 
     /// Waits until all ranks free the window (`MPI_Win_free`); then the values are put back into the slice that

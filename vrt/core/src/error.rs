@@ -271,6 +271,64 @@ pub enum Error {
         /// What that rank called.
         begun: String,
     },
+    /// Values that do not lie in a rank's part of a window.
+    #[error(
+        "{} from {at} on, not inside the window of rank {rank}, which has {len}",
+        count(*values, "value")
+    )]
+    WindowPlace {
+        /// Whose part of the window.
+        rank: Rank,
+        /// Where they begin.
+        at: usize,
+        /// How many they are.
+        values: usize,
+        /// The length of the part.
+        len: usize,
+    },
+    /// Ranks make a window of values of different types.
+    #[error(
+        "the window's values are {own} ({own_signature}, {own_bytes} bytes each) here, but {signature} \
+         ({bytes} bytes each) on rank {rank}"
+    )]
+    WindowTypes {
+        /// The type here.
+        own: &'static str,
+        /// The datatype here.
+        own_signature: Signature,
+        /// Bytes of a value here.
+        own_bytes: i32,
+        /// The other rank's datatype.
+        signature: Signature,
+        /// Bytes of a value there.
+        bytes: i32,
+        /// The other rank.
+        rank: Rank,
+    },
+    /// What the epoch of a window does not allow.
+    #[error("{why}")]
+    Epoch {
+        /// What is not allowed, and in which epoch.
+        why: String,
+    },
+    /// As many values as there are to be folded do not have room for what was there before.
+    #[error("{}, but room for {}", count(*values, "value"), count(*results, "result"))]
+    ResultRoom {
+        /// The number of values.
+        values: usize,
+        /// Room for so many.
+        results: usize,
+    },
+    /// Values that are too long to be compared and swapped, or have gaps.
+    #[error("{}", incomparable(what, *bytes, *gaps))]
+    Incomparable {
+        /// Their type.
+        what: &'static str,
+        /// The bytes of each.
+        bytes: usize,
+        /// How many of these belong to no field.
+        gaps: usize,
+    },
     /// A place that a window does not have.
     #[error(
         "rank {rank} has no such place in a window: {} of {} from byte {offset} on",
@@ -291,6 +349,13 @@ pub enum Error {
 
 fn for_whom(root: bool) -> &'static str {
     if root { "for the root only" } else { "for all ranks but the root" }
+}
+
+fn incomparable(what: &str, bytes: usize, gaps: usize) -> String {
+    match gaps {
+        0 => format!("values of {bytes} bytes cannot be compared and swapped"),
+        _ => format!("{what} cannot be compared and swapped: {gaps} of its {bytes} bytes are gaps"),
+    }
 }
 
 /// The numbers that ranks may have.
@@ -329,6 +394,8 @@ pub enum Class {
     Truncate,
     /// `MPI_ERR_REQUEST`
     Request,
+    /// `MPI_ERR_RMA_SYNC`
+    RmaSync,
     /// `MPI_ERR_RMA_RANGE`
     RmaRange,
     /// `MPI_ERR_OTHER`
@@ -346,9 +413,12 @@ impl Error {
             Error::Truncated { .. } => Class::Truncate,
             Error::MessageType { .. }
             | Error::BufferTypes { .. }
+            | Error::WindowTypes { .. }
+            | Error::Incomparable { .. }
             | Error::ContributionType { .. } => Class::Type,
             Error::ContributionLength { .. }
             | Error::NotOneValue { .. }
+            | Error::ResultRoom { .. }
             | Error::NotWholeValues { .. }
             | Error::BufferLength { .. }
             | Error::Parts { .. }
@@ -358,7 +428,8 @@ impl Error {
             Error::OpOnStruct { .. } | Error::OpOnScalar { .. } => Class::Op,
             Error::NotInCommunicator { .. } => Class::Group,
             Error::ForeignRequest { .. } => Class::Request,
-            Error::WindowRange { .. } => Class::RmaRange,
+            Error::WindowRange { .. } | Error::WindowPlace { .. } => Class::RmaRange,
+            Error::Epoch { .. } => Class::RmaSync,
             Error::Disagreement { .. }
             | Error::UserOperation { .. }
             | Error::ResultOverflow { .. }
@@ -388,6 +459,12 @@ mod tests {
         assert_eq!(error(4).to_string(), "rank 4 is out of range: 0 to 3 are allowed");
         assert_eq!(error(0).to_string(), "rank 4 is out of range: there are no ranks");
         assert_eq!(error(4).class(), Class::Rank);
+    }
+
+    /// Results with an error are returned by what sends and receives.
+    #[test]
+    fn an_error_is_short() {
+        assert!(size_of::<Error>() <= 40, "{}", size_of::<Error>());
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl From<Error> for Box<Fault> {
             Class::Truncate => MPI_ERR_TRUNCATE,
             Class::Request => MPI_ERR_REQUEST,
             Class::RmaRange => MPI_ERR_RMA_RANGE,
+            Class::RmaSync => MPI_ERR_RMA_SYNC,
             _ => MPI_ERR_OTHER,
         };
         fault(class, error.to_string())

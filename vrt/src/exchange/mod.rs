@@ -37,7 +37,7 @@ pub use vrt_core::exchange::{
 };
 
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
-use crate::error::{At, ErrorKind, OrRefuse};
+use crate::error::{ErrorKind, refuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
@@ -127,12 +127,10 @@ fn check<B>(comm: &CommunicatorHandle, messages: &[(Rank, B)], site: Site) {
         "rank {} in {site}: an intercommunicator has no sparse exchange",
         comm.rank
     );
-    let wrong = messages.iter().map(|(to, _)| *to).find(|to| !(0..comm.size).contains(to));
-    let (what, size) = ("target", comm.size as usize);
-    wrong
-        .map_or(Ok(()), |rank| Err(ErrorKind::RankOutOfRange { what, rank, size }))
-        .at(site)
-        .or_refuse();
+    if let Some((to, _)) = messages.iter().find(|(to, _)| !(0..comm.size).contains(to)) {
+        let (what, rank, size) = ("target", *to, comm.size as usize);
+        refuse(ErrorKind::RankOutOfRange { what, rank, size }, site);
+    }
 }
 
 async fn exchange<T: Equivalence, B: AsRef<[T]>>(

@@ -8,10 +8,10 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::datatype::{Equivalence, Signature};
+use crate::error::{At, ErrorKind, OrRefuse, refuse};
 use crate::operation::block_on_or_refuse;
 use crate::operation::site;
 use crate::operation::{self, Site, background, sleep_async};
-use crate::operation::{At, OrRefuse};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::topology::{Group, Rank};
 use crate::window::Window;
@@ -348,6 +348,6 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     fn refuse(&self, why: &str, site: Site) -> ! {
-        panic!("rank {} in {}: {why}", self.comm.rank, site);
+        refuse(ErrorKind::Epoch { why: why.to_owned() }, site)
     }
 }
