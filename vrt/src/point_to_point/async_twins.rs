@@ -336,21 +336,19 @@ fn send_vec<D: Destination + ?Sized, Msg: Equivalence + 'static>(
     })
 }
 
-fn send_value<D: Destination + ?Sized, T: Serialize + ?Sized>(
+async fn send_value<D: Destination + ?Sized, T: Serialize + ?Sized>(
     destination: &D,
     value: &T,
     tag: Tag,
     site: Site,
-) -> impl Future<Output = Result<(), EncodeError>> {
-    async move {
-        let bytes = encoding::encode(value)?;
-        let message = outbound_value(destination, &bytes, tag, site).or_refuse().outbound;
-        operation::background(async move {
-            let (_bytes, message) = (bytes, message);
-            // SAFETY: as in `send_vec`.
-            unsafe { operation::send(message, site) }.await.at(site).or_refuse();
-        })
-        .await;
-        Ok(())
-    }
+) -> Result<(), EncodeError> {
+    let bytes = encoding::encode(value)?;
+    let message = outbound_value(destination, &bytes, tag, site).or_refuse().outbound;
+    operation::background(async move {
+        let (_bytes, message) = (bytes, message);
+        // SAFETY: as in `send_vec`.
+        unsafe { operation::send(message, site) }.await.at(site).or_refuse();
+    })
+    .await;
+    Ok(())
 }
