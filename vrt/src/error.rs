@@ -148,7 +148,7 @@ impl fmt::Display for Report {
                     " goes on with what rank {owner} has begun, its {begun}: only that rank can"
                 )
             }
-            ErrorKind::Root { .. } => write!(f, "{call} at {location} {kind}"),
+            ErrorKind::Root { .. } => write!(f, "{call} at {location} is {kind}"),
             _ => {
                 who(f)?;
                 write!(f, " in {call} at {location}: {kind}")

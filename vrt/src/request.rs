@@ -93,8 +93,14 @@ pub(crate) unsafe fn immediate<'a, D: ?Sized, S: Scope<'a>>(
     let done = TaskOutcome::default();
     let tell = Rc::clone(&done);
     let task = Box::pin(async move {
-        // It is set once.
-        let _ = tell.set(future.await);
+        let came = future.await;
+        if Rc::strong_count(&tell) == 1 {
+            // Nobody waits for it: an error is not passed over.
+            came.or_refuse();
+        } else {
+            // It is set once.
+            let _ = tell.set(came);
+        }
     });
     // SAFETY: as the caller promises; the task is dropped when it is done.
     let task = unsafe { std::mem::transmute::<Pin<Box<dyn Future<Output = ()> + '_>>, Task>(task) };

@@ -171,7 +171,7 @@ pub enum Error {
         each: usize,
     },
     /// The root calls what is for the other ranks, or another rank what is for the root.
-    #[error("is {}: rank {rank} called it, the root is {root}", for_whom(*for_root))]
+    #[error("{}: rank {rank} called it, the root is {root}", for_whom(*for_root))]
     Root {
         /// Who called it.
         rank: Rank,

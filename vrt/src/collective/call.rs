@@ -341,7 +341,7 @@ where
         self.expect_root().or_refuse();
         let Call { comm, site, description, send, mut receive } = self;
         let (future, came) = apart(comm, site, description, &send, &mut receive);
-        let (operation, settle) = (background(future), settle::<D, S, R>);
+        let (operation, settle) = (background(OrPanic(future)), settle::<D, S, R>);
         CallFuture { operation, receive, came, settle, site }
     }
 }
@@ -351,7 +351,7 @@ where
 /// It can be dropped or forgotten. Others wait for this rank's part in the operation, so one that has
 /// begun and is dropped goes on by itself, with a result that nobody sees.
 pub(super) struct CallFuture<R> {
-    operation: Background<BoxedOperation>,
+    operation: Background<OrPanic>,
     receive: R,
     came: Vec<Apart>,
     settle: fn(&mut R, Vec<Apart>) -> Result<(), ErrorKind>,
@@ -363,8 +363,19 @@ impl<R: Unpin> Future for CallFuture<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        ready!(Pin::new(&mut this.operation).poll(context)).or_refuse();
+        ready!(Pin::new(&mut this.operation).poll(context));
         (this.settle)(&mut this.receive, mem::take(&mut this.came)).at(this.site).or_refuse();
         Poll::Ready(())
+    }
+}
+
+/// An operation whose error is not passed over when it goes on by itself.
+struct OrPanic(BoxedOperation);
+
+impl Future for OrPanic {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context).map(OrRefuse::or_refuse)
     }
 }

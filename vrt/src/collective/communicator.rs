@@ -31,7 +31,7 @@ use crate::topology::Communicator;
 ///
 ///     let mut up_to_me = 0;
 ///     world.scan_into(&me, &mut up_to_me, SystemOperation::sum());
-///     assert_eq!(up_to_me, (0..=me).sum());
+///     assert_eq!(up_to_me, (0..=me).sum::<i32>());
 /// });
 /// ```
 pub trait CommunicatorCollectives: Communicator {
