@@ -260,7 +260,7 @@ impl<M: Machine> Party<'_, M> {
         }
         let source = world.any_process();
         let sums = &mut self.sums;
-        let mut message = std::pin::pin!(source.receive_vec_async::<u32>(None));
+        let mut message = std::pin::pin!(source.receive_vec_async::<u32>());
         let mut idleness = std::pin::pin!(mpi::timeout(LONGEST, mpi::when_idle()));
         let event = mpi::block_on(std::future::poll_fn(|context| {
             if let Poll::Ready((words, status)) = message.as_mut().poll(context) {

@@ -56,6 +56,7 @@
 //! | memory that other ranks access directly | [`window`] |
 //! | messages from unknown senders | [`exchange`] |
 //! | async ranks, timeouts | [`guide::async_ranks`] |
+//! | errors as values (`try_receive` and others) | [`error`] |
 //! | what a rank must not do; which ranks move | [`guide::safety`] |
 //!
 //! The folder `examples` has a program for each of them.
@@ -73,6 +74,7 @@ pub mod attribute;
 pub mod collective;
 pub mod datatype;
 pub mod environment;
+pub mod error;
 pub mod exchange;
 pub mod ffi;
 pub mod guide;
@@ -86,11 +88,15 @@ pub mod topology;
 pub mod trace;
 pub mod window;
 
+pub use error::{Error, ErrorClass, ErrorKind};
+
 pub use environment::{
     Threading, Universe, initialize, initialize_with_threading, time, time_resolution,
 };
 pub use launch::{launch, launch_async, run_local};
+#[doc(hidden)]
 pub use vrt_core::encoding;
+pub use vrt_core::encoding::{DecodeError, EncodeError};
 pub use vrt_core::migrate::MoveBy;
 /// The configuration of a job.
 ///
@@ -111,6 +117,7 @@ pub use vrt_launch::{LbReport, MovePinned};
 pub use operation::{
     Elapsed, Timeout, block_on, sleep, sleep_async, timeout, when_idle, yield_now, yield_now_async,
 };
+#[doc(hidden)]
 pub use vrt_slot::check::stack_words_found;
 
 pub use statistics::{Statistics, pinned, statistics};
@@ -121,8 +128,6 @@ pub use vrt_derive::main;
 pub use vrt_core::{Count, Rank, Tag};
 /// A distance between addresses, in bytes.
 pub type Address = isize;
-/// The number of an error in MPI. Wrong use panics here.
-pub type Error = i32;
 
 /// What can fail without a panic.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +140,7 @@ pub enum MpiError {
     StringNul(#[from] std::ffi::NulError),
 }
 
-/// All traits of the face.
+/// All traits of the API.
 pub mod traits {
     pub use crate::{
         attribute::traits::*, collective::traits::*, datatype::traits::*, exchange::SparseExchange,

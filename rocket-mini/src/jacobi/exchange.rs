@@ -50,10 +50,10 @@ pub(super) async fn exchange_async(
         let FaceCells { incoming, outgoing } = cells;
         receives.push(async move {
             let from = world.process_at_rank(neighbour);
-            from.receive_into_async(incoming, Some(tag(face.opposite()))).await;
+            from.receive_into_with_tag_async(incoming, tag(face.opposite())).await;
         });
         sends.push(async move {
-            world.process_at_rank(neighbour).send_async(outgoing, tag(face)).await;
+            world.process_at_rank(neighbour).send_with_tag_async(outgoing, tag(face)).await;
         });
     }
     join(join_all(receives), join_all(sends)).await;

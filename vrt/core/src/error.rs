@@ -1,18 +1,18 @@
 //! Wrong use by a program, as a value, with its place.
 //!
-//! The engine refuses wrong use with an [`Error`]; each language binding decides how to report it: the Rust API panics
-//! with the rank, the call and its line, a C binding returns the number of the error's [`Class`]. Faults of the engine
-//! itself or of the system are not `Error`s: they end the job.
+//! The engine refuses wrong use with an [`Error`]; each language binding decides how to report it: the Rust API adds the
+//! rank, the call and its line, and panics with that or returns it; the C binding returns the number of the error's
+//! [`Class`]. Faults of the engine itself or of the system are not `Error`s: they end the job.
 
 use std::fmt;
 use std::panic::Location;
 
 use crate::layout::Signature;
-use crate::{Rank, Tag};
+use crate::{Count, Rank, Tag};
 use vrt_slot::report::count;
 
 /// The call in which an operation was started, and its place if known: for messages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// The call, or empty.
     pub call: &'static str,
@@ -33,6 +33,7 @@ impl fmt::Display for Site {
 
 /// Wrong use of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The rank does not exist.
     #[error("{what} {rank} is out of range: {}", Allowed(*size))]
@@ -43,6 +44,12 @@ pub enum Error {
         rank: Rank,
         /// Number of ranks.
         size: usize,
+    },
+    /// A tag that no message can have.
+    #[error("tag {tag} is out of range: 0 to {} are allowed", Tag::MAX)]
+    TagOutOfRange {
+        /// The tag.
+        tag: Tag,
     },
     /// A message is longer than the buffer of its receive.
     #[error(
@@ -58,6 +65,36 @@ pub enum Error {
         bytes: u64,
         /// The buffer's length in bytes.
         capacity: u64,
+    },
+    /// A message is shorter than the one value that its receive is for.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {}, one value has {value}",
+        count(*bytes, "byte")
+    )]
+    NotOneValue {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The length of a value.
+        value: usize,
+    },
+    /// A message does not consist of whole values.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {}, no multiple of a value's {value}",
+        count(*bytes, "byte")
+    )]
+    NotWholeValues {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The length of a value.
+        value: usize,
     },
     /// The message's type differs from that of its receive.
     #[error(
@@ -84,6 +121,74 @@ pub enum Error {
         sent: Signature,
         /// The element type of the receive buffer.
         received: Signature,
+    },
+    /// A buffer of a collective operation does not have the length that the call's other arguments
+    /// demand.
+    #[error("the {what} has {} instead of {expected}", count(*bytes, "byte"))]
+    BufferLength {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The length that it has to have.
+        expected: usize,
+    },
+    /// A buffer has not one part for each rank.
+    #[error("the {what} has {}, the communicator {}", count(*parts, "part"), count(*ranks, "rank"))]
+    Parts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of ranks.
+        ranks: Rank,
+    },
+    /// A buffer has not one part for each neighbour.
+    #[error("the {what} has {} for {}", count(*parts, "part"), count(*neighbors, "neighbour"))]
+    NeighborParts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A buffer cannot be divided equally among the neighbours.
+    #[error("the {what} has {}, no multiple of {neighbors} neighbours", count(*bytes, "byte"))]
+    NotDivisible {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A count of elements that is negative, or too many bytes.
+    #[error("a part of {elements} elements of {each} bytes")]
+    PartLength {
+        /// The count.
+        elements: Count,
+        /// The bytes of an element.
+        each: usize,
+    },
+    /// The root calls what is for the other ranks, or another rank what is for the root.
+    #[error("{}: rank {rank} called it, the root is {root}", for_whom(*for_root))]
+    Root {
+        /// Who called it.
+        rank: Rank,
+        /// The root.
+        root: Rank,
+        /// The call is for the root.
+        for_root: bool,
+    },
+    /// An operation among neighbours on a communicator without any.
+    #[error("the communicator is no grid and no graph")]
+    NoNeighbors,
+    /// A result of a reduction does not fit the integers that it is to be converted to.
+    #[error("the result {value} does not fit an element of the receive buffer")]
+    ResultOverflow {
+        /// The result, in decimal.
+        value: String,
     },
     /// A rank contributes to a collective operation with another type than expected.
     #[error("rank {from} contributes {} of {sent}, but {expected} is expected", count(*bytes, "byte"))]
@@ -167,6 +272,64 @@ pub enum Error {
         /// The call with which the owner started it.
         begun: String,
     },
+    /// Values that do not lie in a rank's part of a window.
+    #[error(
+        "{} from {at} on, not inside the window of rank {rank}, which has {len}",
+        count(*values, "value")
+    )]
+    WindowPlace {
+        /// Whose part of the window.
+        rank: Rank,
+        /// Where they begin.
+        at: usize,
+        /// How many they are.
+        values: usize,
+        /// The length of the part.
+        len: usize,
+    },
+    /// Ranks make a window of values of different types.
+    #[error(
+        "the window's values are {own} ({own_signature}, {own_bytes} bytes each) here, but {signature} \
+         ({bytes} bytes each) on rank {rank}"
+    )]
+    WindowTypes {
+        /// The type here.
+        own: &'static str,
+        /// The datatype here.
+        own_signature: Signature,
+        /// Bytes of a value here.
+        own_bytes: i32,
+        /// The other rank's datatype.
+        signature: Signature,
+        /// Bytes of a value there.
+        bytes: i32,
+        /// The other rank.
+        rank: Rank,
+    },
+    /// What the epoch of a window does not allow.
+    #[error("{why}")]
+    Epoch {
+        /// What is not allowed, and in which epoch.
+        why: String,
+    },
+    /// As many values as there are to be folded do not have room for what was there before.
+    #[error("{}, but room for {}", count(*values, "value"), count(*results, "result"))]
+    ResultRoom {
+        /// The number of values.
+        values: usize,
+        /// Room for so many.
+        results: usize,
+    },
+    /// Values that are too long to be compared and swapped, or have gaps.
+    #[error("{}", incomparable(what, *bytes, *gaps))]
+    Incomparable {
+        /// Their type.
+        what: &'static str,
+        /// The bytes of each.
+        bytes: usize,
+        /// How many of these belong to no field.
+        gaps: usize,
+    },
     /// A window does not contain the given place.
     #[error(
         "rank {rank} has no such place in a window: {} of {} from byte {offset} on",
@@ -183,6 +346,17 @@ pub enum Error {
         /// Their offset.
         offset: usize,
     },
+}
+
+fn for_whom(root: bool) -> &'static str {
+    if root { "for the root only" } else { "for all ranks but the root" }
+}
+
+fn incomparable(what: &str, bytes: usize, gaps: usize) -> String {
+    match gaps {
+        0 => format!("values of {bytes} bytes cannot be compared and swapped"),
+        _ => format!("{what} cannot be compared and swapped: {gaps} of its {bytes} bytes are gaps"),
+    }
 }
 
 /// The numbers that ranks may have.
@@ -205,8 +379,14 @@ pub enum Class {
     Count,
     /// `MPI_ERR_TYPE`
     Type,
+    /// `MPI_ERR_TAG`
+    Tag,
     /// `MPI_ERR_RANK`
     Rank,
+    /// `MPI_ERR_ROOT`
+    Root,
+    /// `MPI_ERR_TOPOLOGY`
+    Topology,
     /// `MPI_ERR_GROUP`
     Group,
     /// `MPI_ERR_OP`
@@ -215,6 +395,8 @@ pub enum Class {
     Truncate,
     /// `MPI_ERR_REQUEST`
     Request,
+    /// `MPI_ERR_RMA_SYNC`
+    RmaSync,
     /// `MPI_ERR_RMA_RANGE`
     RmaRange,
     /// `MPI_ERR_OTHER`
@@ -226,17 +408,32 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::RankOutOfRange { .. } => Class::Rank,
+            Error::TagOutOfRange { .. } => Class::Tag,
+            Error::Root { .. } => Class::Root,
+            Error::NoNeighbors => Class::Topology,
             Error::Truncated { .. } => Class::Truncate,
             Error::MessageType { .. }
             | Error::BufferTypes { .. }
+            | Error::WindowTypes { .. }
+            | Error::Incomparable { .. }
             | Error::ContributionType { .. } => Class::Type,
-            Error::ContributionLength { .. } => Class::Count,
+            Error::ContributionLength { .. }
+            | Error::NotOneValue { .. }
+            | Error::ResultRoom { .. }
+            | Error::NotWholeValues { .. }
+            | Error::BufferLength { .. }
+            | Error::Parts { .. }
+            | Error::NeighborParts { .. }
+            | Error::NotDivisible { .. }
+            | Error::PartLength { .. } => Class::Count,
             Error::OpOnStruct { .. } | Error::OpOnScalar { .. } => Class::Op,
             Error::NotInCommunicator { .. } => Class::Group,
             Error::ForeignRequest { .. } => Class::Request,
-            Error::WindowRange { .. } => Class::RmaRange,
+            Error::WindowRange { .. } | Error::WindowPlace { .. } => Class::RmaRange,
+            Error::Epoch { .. } => Class::RmaSync,
             Error::Disagreement { .. }
             | Error::UserOperation { .. }
+            | Error::ResultOverflow { .. }
             | Error::NoMoreCommunicators { .. } => Class::Other,
         }
     }
@@ -263,6 +460,12 @@ mod tests {
         assert_eq!(error(4).to_string(), "rank 4 is out of range: 0 to 3 are allowed");
         assert_eq!(error(0).to_string(), "rank 4 is out of range: there are no ranks");
         assert_eq!(error(4).class(), Class::Rank);
+    }
+
+    /// Results with an error are returned by what sends and receives.
+    #[test]
+    fn an_error_is_short() {
+        assert!(size_of::<Error>() <= 40, "{}", size_of::<Error>());
     }
 
     #[test]

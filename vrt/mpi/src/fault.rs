@@ -42,12 +42,16 @@ impl From<Error> for Box<Fault> {
         let class = match error.class() {
             Class::Count => MPI_ERR_COUNT,
             Class::Type => MPI_ERR_TYPE,
+            Class::Tag => MPI_ERR_TAG,
             Class::Rank => MPI_ERR_RANK,
+            Class::Root => MPI_ERR_ROOT,
+            Class::Topology => MPI_ERR_TOPOLOGY,
             Class::Group => MPI_ERR_GROUP,
             Class::Op => MPI_ERR_OP,
             Class::Truncate => MPI_ERR_TRUNCATE,
             Class::Request => MPI_ERR_REQUEST,
             Class::RmaRange => MPI_ERR_RMA_RANGE,
+            Class::RmaSync => MPI_ERR_RMA_SYNC,
             _ => MPI_ERR_OTHER,
         };
         fault(class, error.to_string())

@@ -1,8 +1,6 @@
 //! Async ranks, and futures in blocking ranks.
 //!
-//! Above an `async fn main` the attribute makes async ranks. They await the twins of the blocking calls, whose names
-//! end in `_async` ([`AsyncSource`](crate::point_to_point::AsyncSource),
-//! [`AsyncDestination`](crate::point_to_point::AsyncDestination) and so on):
+//! Above an `async fn main` the attribute makes async ranks, which await the twins of the blocking calls:
 //!
 //! ```no_run
 //! use vrt::traits::*;
@@ -14,10 +12,29 @@
 //!     let next = world.process_at_rank(next);
 //!     let previous = world.process_at_rank(previous);
 //!     // Both go on at the same time.
-//!     let ((), (token, _)) = tokio::join!(next.send_async(&rank, 0), previous.receive_async::<i32>(Some(0)));
+//!     let ((), (token, _)) = tokio::join!(next.send_async(&rank), previous.receive_async::<i32>());
 //!     assert_eq!(token, previous.rank());
 //! }
 //! ```
+//!
+//! # The twin of `x` is `x_async`
+//!
+//! It takes the same arguments and gives a future of the same result: `receive_into_with_tag(buf, tag)` is
+//! `receive_into_with_tag_async(buf, tag).await`. The twins are in traits of their own
+//! ([`AsyncSource`](crate::point_to_point::AsyncSource),
+//! [`AsyncDestination`](crate::point_to_point::AsyncDestination),
+//! [`AsyncCollectives`](crate::collective::AsyncCollectives), [`AsyncRoot`](crate::collective::AsyncRoot)), all of
+//! which [`traits`](crate::traits) has. Exceptions:
+//!
+//! | call | twin |
+//! |---|---|
+//! | requests (`immediate_..`) | `request.await` instead of `request.wait()` |
+//! | `buffered_send`, `ready_send` | `send_async`, which copies what it cannot send at once |
+//! | `try_..` | none: a wrong call panics when it is made or awaited |
+//! | `send_receive` and its variants | `send_async` and `receive_async`, joined |
+//! | communicators and topologies (`duplicate`, `split_..`, `create_..`), `migrate_to` | none |
+//! | of windows everything except `allocate_window`, `fence`, `put`, `get`, `accumulate` and `free` | none |
+//! | none | [`send_vec_async`](crate::point_to_point::AsyncDestination::send_vec_async), which owns what it sends and gives it back |
 //!
 //! Blocking ranks can await as well, through [`block_on`](crate::block_on): vrt's timers, or tokio's timers, sockets
 //! and files.
@@ -43,7 +60,10 @@
 //! copy of what a collective operation uses, and of a long message that is sent and not received at once.
 //! [`send_vec_async`](crate::point_to_point::AsyncDestination::send_vec_async), which owns its data, needs none.
 //!
-//! A [`Window`](crate::window) is freed collectively, also when it is dropped, and dropping blocks. In an async rank
-//! await its `free_async` first.
+//! # Windows
+//!
+//! A [`Window`](crate::window::Window) is freed by all ranks together. In an async rank await its
+//! [`free_async`](crate::window::Window::free_async). One that is dropped waits for nothing: the rank's part in
+//! freeing it goes on beside what else the rank does.
 //!
 //! [`tokio::task::LocalSet`]: https://docs.rs/tokio/latest/tokio/task/struct.LocalSet.html

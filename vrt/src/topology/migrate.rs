@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, may_block};
+use crate::operation::{self, At, ErrorKind, Lasting, OrRefuse, Pending, Site, may_block};
 use vrt_core::comm::table::{self, Reopened};
 use vrt_core::encoding::{self, DecodeError, EncodeError};
 use vrt_core::migrate::{KeptState, Migration, MoveBy};
@@ -44,12 +44,12 @@ pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T
         return;
     }
     if let Started::Pending(request, _) = pe::with(|pe| at_sync(&mut pe.engine)) {
-        AtSync::of(request, site).await.or_refuse(site);
+        AtSync::of(request, site).await.at(site).or_refuse();
     }
     if let Some((to, kept)) = encode_if_told(state, site) {
         let started = pe::with(|pe| leave_for(&mut pe.engine, to, kept.as_ref()));
         if let Started::Pending(request, _) = started {
-            AtSync::of(request, site).await.or_refuse(site);
+            AtSync::of(request, site).await.at(site).or_refuse();
         }
     }
 }
@@ -77,7 +77,7 @@ impl AtSync {
 }
 
 impl Future for AtSync {
-    type Output = Result<Completion, Error>;
+    type Output = Result<Completion, ErrorKind>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.pending).poll(context)
