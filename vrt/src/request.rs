@@ -401,7 +401,7 @@ impl<'a, S: Scope<'a>> RequestFuture<'a, S> {
 }
 
 impl<'a, S: Scope<'a>> Drop for RequestFuture<'a, S> {
-    /// A receive is taken back, and so is registered no more; what cannot be is noticed by the
+    /// A receive is withdrawn, and so is registered no more; what cannot be is noticed by the
     /// scope.
     fn drop(&mut self) {
         let over = match &mut self.state {
@@ -427,7 +427,7 @@ impl<'a, S: Scope<'a>> Future for RequestFuture<'a, S> {
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Ends it without waiting, if that can be done: a receive that no message has come for is
-    /// taken back. It is registered no more then.
+    /// withdrawn. It is registered no more then.
     fn give_up(&mut self) -> bool {
         let over = match &self.state {
             State::Done(_) => true,

@@ -1,4 +1,4 @@
-//! What came of all runs: the tables, the figures, and the numbers as `growth.json`.
+//! The results of all runs: the tables, the figures, and the numbers as `growth.json`.
 
 use experiments::{Axis, Folder, Labels, Spread, Spreads};
 use serde_json::{Value, json};
@@ -8,17 +8,17 @@ use super::system::{Aspect, Sample, Whole};
 use super::{Args, Error, Series};
 use crate::table::processor;
 
-/// A line over the number of ranks: what is read of an aspect's samples.
+/// A line over the number of ranks: which value of an aspect's samples it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
-    /// Time for each rank.
+    /// Time per rank.
     Time(Aspect),
-    /// Memory for each rank, when all have started.
+    /// Memory per rank, when all have started.
     Memory,
 }
 
 impl Line {
-    /// All that aspects give, in the order of reports.
+    /// All lines of these aspects, in the order of reports.
     fn all(aspects: &[Aspect]) -> Vec<Self> {
         let memory = aspects.contains(&Aspect::Start).then_some(Self::Memory);
         aspects.iter().copied().map(Self::Time).chain(memory).collect()
@@ -61,7 +61,7 @@ impl Line {
     }
 }
 
-/// What the rounds say of a line with a number of ranks.
+/// The spread of the rounds for a line with a number of ranks.
 fn spread(line: Line, series: &Series) -> Option<Spread> {
     Spread::of(series.samples.iter().map(|sample| line.of(sample)))
 }
@@ -75,7 +75,7 @@ fn points(line: Line, all: &[Series]) -> Vec<Point> {
     of_aspect.filter_map(point).collect()
 }
 
-/// What the rounds say of a line.
+/// The spreads of the rounds for a line.
 fn spreads(line: Line, all: &[Series]) -> Spreads {
     let of_aspect = all.iter().filter(|series| series.aspect == line.aspect());
     of_aspect
@@ -83,11 +83,11 @@ fn spreads(line: Line, all: &[Series]) -> Spreads {
         .collect()
 }
 
-/// Writes everything to the folder, and the report to standard output, too.
+/// Writes everything to the directory, and the report also to standard output.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub(super) fn write(
     args: &Args,
     mut folder: Folder,
@@ -200,7 +200,7 @@ fn all_knees(lines: &[Line], all: &[Series]) -> Vec<(Line, Knee)> {
     lines.iter().flat_map(of_line).collect()
 }
 
-/// Where costs grow with the number of ranks.
+/// Describes where costs grow with the number of ranks.
 fn told(knees: &[(Line, Knee)]) -> String {
     if knees.is_empty() {
         return "No cost grows with the number of ranks.\n".to_owned();

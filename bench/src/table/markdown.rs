@@ -2,7 +2,7 @@
 //!
 //! | file | rows |
 //! |---|---|
-//! | `summary.md` | the few that README.md shows |
+//! | `summary.md` | the few rows that README.md shows |
 //! | `speed.md` | messages, collective operations, one-sided access, moves, solvers, threads |
 //! | `many.md` | starting, and many ranks |
 //! | `c.md` | C programs |
@@ -19,7 +19,8 @@ use super::run::Figures;
 const SUMMARY: [&str; 5] =
     ["switch", "message-in-pe", "message-between-pes", "allreduce", "jacobi-96"];
 
-/// Writes all files into a folder, which is made if need be; those without rows are left out.
+/// Writes all files into a directory, which is created if necessary; files without rows are left
+/// out.
 ///
 /// # Errors
 ///
@@ -50,7 +51,7 @@ pub(super) fn write(folder: &Path, all: &[Figures], peers: &[Peer]) -> Result<()
     Ok(())
 }
 
-/// A table of some rows, with columns for what any of them is compared with.
+/// A table of some rows, with a column for each system that any of them is compared with.
 fn table(rows: &[&Figures], peers: &[Peer]) -> String {
     let peers: Vec<Peer> = peers
         .iter()
@@ -91,7 +92,7 @@ fn of_peer(row: &Figures, peer: Peer) -> Option<&PeerRuns> {
     row.peers.iter().find(|it| it.peer == peer && it.seconds().is_some())
 }
 
-/// Another MPI's figure, and how many times vrt's seconds it is: `120 ns (1.9x)`. Above one, vrt is faster.
+/// Another MPI's figure, and its ratio to vrt's: `120 ns (1.9x)`. Above one, vrt is faster.
 fn beside(row: &Figures, runs: &PeerRuns) -> String {
     let Some(seconds) = runs.seconds() else { return String::new() };
     let shown = figure(row.row.unit, seconds);
@@ -101,7 +102,7 @@ fn beside(row: &Figures, runs: &PeerRuns) -> String {
     }
 }
 
-/// Half of what lies between the quartiles of the runs, as a part of their median.
+/// Half of the interquartile range of the runs, as a part of their median.
 fn spread(runs: &[f64]) -> f64 {
     let mut sorted = runs.to_vec();
     sorted.sort_by(f64::total_cmp);

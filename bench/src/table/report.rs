@@ -68,7 +68,7 @@ impl<'a> Report<'a> {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let text = format!("{:#}\n", self.json());
         std::fs::write(path, text).map_err(|cause| Error::File { path: path.to_owned(), cause })
@@ -78,7 +78,7 @@ impl<'a> Report<'a> {
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn write_markdown(&self, folder: &Path) -> Result<(), Error> {
         markdown::write(folder, &self.rows, &self.peers())
     }
@@ -170,7 +170,7 @@ fn line(figures: &Figures, peers: &[Peer]) -> String {
     text
 }
 
-/// A ratio of seconds, or of what the unit makes of them.
+/// A ratio of seconds, or of the unit's derived values.
 pub(super) fn shown_ratio(unit: Unit, ratio: f64) -> String {
     let ratio = match unit {
         Unit::Time | Unit::Memory => ratio,

@@ -131,7 +131,7 @@ impl Future for Pending {
 }
 
 impl Pending {
-    /// Ends a receive without waiting: it is taken back, or gives its outcome if it is done.
+    /// Ends a receive without waiting: it is withdrawn, or gives its outcome if it is done.
     fn end(&mut self) -> Option<Completion> {
         let request = self.request.take().filter(|_| self.is_at_home())?;
         let outcome = pe::with(|pe| {
@@ -156,7 +156,7 @@ impl Pending {
 }
 
 impl Drop for Pending {
-    /// A future dropped early: a receive is taken back. A send whose data the receiver may be
+    /// A future dropped early: a receive is withdrawn. A send whose data the receiver may be
     /// reading cannot be.
     fn drop(&mut self) {
         if self.request.is_none() || !self.is_at_home() {
@@ -189,7 +189,7 @@ fn lost(error: &Error, site: Site) {
     panic!("rank {rank} in {site}: {error}");
 }
 
-/// A posted receive. Dropped early it is taken back; a message that has come for it is there for
+/// A posted receive. Dropped early it is withdrawn; a message that has come for it is there for
 /// the next receive.
 struct Receiving(Pending);
 

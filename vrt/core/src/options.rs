@@ -14,13 +14,13 @@ pub use choices::Choice;
 
 /// A value of an option.
 pub trait Value: Sized {
-    /// The values that there are, if they have names.
+    /// All values, if they have names.
     const CHOICES: &'static [Choice] = &[];
 
-    /// The value that is written so.
+    /// Parses a value.
     fn read(text: &OsStr) -> Result<Self, ValueError>;
 
-    /// How it is written.
+    /// The value's text.
     fn write(&self) -> String;
 }
 

@@ -6,7 +6,7 @@
 //!
 //! An operation that may outlive the borrow of its buffers, because whoever waits for it can be
 //! dropped or forgotten, has all its bytes *apart*, in such blocks: what has come is put into the
-//! buffer by who has it borrowed.
+//! buffer by its borrower.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -17,7 +17,7 @@ pub struct Elapsed(pub Duration);
 ///
 /// When the time is over the future is dropped. What that means for `vrt`'s own futures:
 ///
-/// - a receive is taken back: no message is lost, and a message that has come for it is there for
+/// - a receive is withdrawn: no message is lost, and a message that has come for it is there for
 ///   the next one;
 /// - a send that has begun goes on: the message is received once, with the data that it had;
 /// - a part in a collective operation goes on, as others wait for it: its result is dropped, and

@@ -6,7 +6,7 @@
 //!
 //! Each returns a future that does nothing before it is polled, and goes on only while it is polled:
 //! what has to happen at the same time is joined. Each can be dropped at any time, in a `select!` or
-//! by [`timeout`](crate::timeout). A receive is taken back then, and its message, if one has come, is
+//! by [`timeout`](crate::timeout). A receive is withdrawn then, and its message, if one has come, is
 //! there for the next receive. A send that has begun goes on, with the data that it had.
 //!
 //! The data of a long message that is not received at once is copied, because a future can be

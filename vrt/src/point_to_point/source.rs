@@ -459,7 +459,7 @@ fn persistent_receive<'a, S: Source + ?Sized, Buf: BufferMut + ?Sized>(
 
 /// A value that is being received.
 pub struct ReceiveFuture<T: 'static> {
-    /// Leaked with the request if that is dropped and cannot be taken back.
+    /// Leaked with the request if that is dropped and cannot be withdrawn.
     value: ManuallyDrop<Box<MaybeUninit<T>>>,
     request: Request<'static, (), StaticScope>,
 }

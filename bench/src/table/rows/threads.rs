@@ -1,8 +1,8 @@
-//! The heap of threads beside the C library's.
+//! The heap of threads compared with the C library's.
 
 use super::{Reference, Row, Target, Unit, program};
 
-/// The heap of threads beside the C library's.
+/// The heap of threads compared with the C library's.
 pub(super) fn rows() -> Vec<Row> {
     macro_rules! row {
         ($name:literal, $title:literal, $what:literal) => {

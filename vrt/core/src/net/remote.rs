@@ -11,42 +11,42 @@ use crate::net::{CELL, Packet};
 
 /// A transport between PEs that share no memory. Its errors end the job, which cannot run without it.
 pub trait Remote {
-    /// Gathers a packet with the bytes beside it for a PE; false when there is no room now.
+    /// Adds a packet and its payload to a PE's batch; false when there is no room now.
     fn send(&mut self, pe: usize, packet: &Packet, payload: &[u8]) -> bool;
 
-    /// Sends off what has been gathered for a PE, to which something was sent just now; but only
-    /// once between two calls of [`flush`](Self::flush), as more may follow.
+    /// Sends the current batch of a PE, to which something was sent just now; but only once
+    /// between two calls of [`flush`](Self::flush), as more may follow.
     fn flush_lane(&mut self, pe: usize);
 
-    /// Sends off what has been gathered.
+    /// Sends the current batches of all PEs.
     fn flush(&mut self);
 
-    /// Makes progress; whether a batch has come or a transfer is done.
+    /// Makes progress; returns whether a batch has arrived or a transfer has completed.
     fn is_ready(&mut self) -> bool;
 
-    /// Takes the next batch that has come.
+    /// Takes the next batch that has arrived.
     fn take(&mut self) -> Option<Batch>;
 
-    /// Gives back a batch that has been read.
+    /// Returns a batch that has been read to the transport.
     fn give_back(&mut self, batch: Batch);
 
-    /// Expects a transfer to `at`. Returns the number under which it has to come, never 0, or
-    /// `None` when too many are expected already.
+    /// Expects a transfer to `at`. Returns the number under which it must be sent, never 0, or
+    /// `None` when too many transfers are expected already.
     ///
     /// # Safety
-    /// `len` bytes at `at` are writable, and nobody else's, until the transfer is done.
+    /// `len` bytes at `at` are writable, and not accessed otherwise, until the transfer has completed.
     unsafe fn expect(&mut self, at: *mut u8, len: u64, of: Transfer) -> Option<u32>;
 
     /// Sends a transfer that a PE expects under a number.
     ///
     /// # Safety
-    /// `len` bytes at `at` are readable until the transfer is done.
+    /// `len` bytes at `at` are readable until the transfer has completed.
     unsafe fn transfer(&mut self, pe: usize, number: u32, at: *const u8, len: u64, of: Transfer);
 
-    /// The next transfer that is done.
+    /// The next completed transfer.
     fn take_done(&mut self) -> Option<Transfer>;
 
-    /// Whether something that was sent has not gone, or a transfer is expected.
+    /// Whether a send has not completed, or a transfer is expected.
     fn is_busy(&self) -> bool;
 
     /// Packets sent and received so far.

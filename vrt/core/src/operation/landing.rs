@@ -4,7 +4,7 @@
 //!           nothing has come             reserved
 //! Asking ----------------------> Posted -----------> Reserved --.
 //!    |                             |                            |  in this node: copied in `poll`
-//!    |  it is there                | dropped: taken back        +--------------------------> over
+//!    |  it is there                | dropped: withdrawn         +--------------------------> over
 //!    `--------------------------------------------> Reserved --'                             ^
 //!                                                        |  elsewhere: memory of its own     |
 //!                                                        `--------> Transfer ----------------'

@@ -17,18 +17,18 @@ use crate::pe::{Core, Engine, RankState};
 /// Entries of the table.
 const ENTRIES: usize = 8;
 
-/// Takes a packet; what lies beside it is readable for `packet.payload()` bytes during the call.
+/// Handles a packet; its payload is readable for `packet.payload()` bytes during the call.
 pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
-/// Takes a parcel that has come as a whole.
+/// Handles a completely received parcel.
 pub(crate) type TakeParcel = fn(&mut Engine, &Parcel);
-/// Hears of a rank.
+/// Handles an event of a rank.
 pub(crate) type OfRank = fn(&mut Engine, u32);
 
 /// Something that works on a PE beside its core.
 pub trait Extension: Any {
-    /// Its entry in the table: a number below 8 that no other extension has.
+    /// Its entry in the table: a number below 8, unique among the extensions.
     const INDEX: usize;
-    /// What it takes and hears.
+    /// Its handlers.
     const HANDLERS: Handlers;
 }
 

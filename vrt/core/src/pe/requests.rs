@@ -62,7 +62,7 @@ impl Request {
         self.in_use && !self.done && (self.copy || self.to.is_some())
     }
 
-    /// A send that is done when its receive is there: until then it can be taken back (`withdraw`).
+    /// A send that is done when its receive is there: until then it can be withdrawn.
     pub(crate) fn unmatched(packet: &Packet) -> Request {
         let Packet { context, source, tag, to, .. } = *packet;
         let pattern = Some(Pattern { context, source, tag });
@@ -126,7 +126,7 @@ pub struct Completion {
     /// Length of the receive's buffer. If it ended with a message of another type, the signatures of both instead: see
     /// [`types`](Completion::types).
     pub capacity: u64,
-    /// Whether it was done, taken back or refused.
+    /// Whether it was done, withdrawn or refused.
     pub(crate) ended: RequestEnd,
 }
 

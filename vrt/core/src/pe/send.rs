@@ -120,7 +120,7 @@ const EACH: usize = MUCH / RING_CELLS;
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
-/// In an answer: the message was taken back, no receive has it.
+/// In an answer: the message was withdrawn, no receive has it.
 pub(super) const WITHDRAWN: u64 = 2;
 
 impl Core {
