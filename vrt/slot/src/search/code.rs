@@ -1,6 +1,6 @@
 //! Finds statics that the program locks, in its machine code.
 //!
-//! A guard contains the address of its lock, but the compiler knows the address: an optimised program
+//! A guard contains the address of its lock. The compiler knows that of a static, though: an optimised program
 //! writes it into the instructions that lock and unlock, relative to their position, and has no word of it on the stack
 //! while a rank holds the guard. So locks are found by their uses:
 //!
