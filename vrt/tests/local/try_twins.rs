@@ -328,7 +328,7 @@ fn a_neighbour_sends_too_much() {
         let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
         let (me, len) = (ring.rank() as usize, LONG);
         let mine = vec![me as u64; if me == 1 { len + 1 } else { len }];
-        let mut beside = vec![0; 2 * mine.len()];
+        let mut beside = vec![0u64; 2 * mine.len()];
         vrt::request::scope(|scope| {
             let request = ring.immediate_neighbor_all_gather_into(scope, &mine, &mut beside);
             let outcome = request.try_wait();
