@@ -30,11 +30,15 @@
 //! - Small data (up to 4 KiB from each rank): every rank that waits for a result gets `Disagreement`, wherever
 //!   it is. Ranks that wait for nothing (the root of a broadcast, contributors to a root's result) may return
 //!   before the disagreement is known, and get `Ok`.
-//! - Larger data goes from rank to rank. Only a rank that receives a wrong part gets an error, and it passes
-//!   nothing on: ranks whose data comes through it wait for ever. If all ranks of the job wait, the job ends
-//!   with the table of a deadlock.
-//! - A user operation that panics, or a result that does not fit, is the error of the rank that it happens
-//!   on. Others may wait for what that rank would have passed on, as with larger data.
+//! - Larger data goes from rank to rank. Only a rank that receives a wrong part gets an error, and it does
+//!   nothing more for the operation: ranks that wait for data through it, or for it to receive theirs, wait for
+//!   ever. If all ranks of the job wait, the job ends with the table of a deadlock.
+//! - Operations among neighbours send and receive all parts also if one of them is wrong, so nobody waits for
+//!   ever.
+//! - A user operation that panics is the error of the rank that it happens on. Others may wait for what that
+//!   rank would have passed on, as with larger data.
+//! - A result that does not fit is the error of the rank whose buffer it does not fit. It has done its part for
+//!   the others.
 
 use std::fmt;
 use std::panic::Location;

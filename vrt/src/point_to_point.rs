@@ -17,7 +17,7 @@ mod source;
 
 pub use async_twins::{AsyncDestination, AsyncSource};
 pub use destination::Destination;
-pub(crate) use destination::{ToSend, outbound, outbound_value};
+pub(crate) use destination::{ToSend, address, outbound_value, to_send};
 pub use exchange::{
     send_receive, send_receive_into, send_receive_into_with_tags, send_receive_replace_into,
     send_receive_replace_into_with_tags, send_receive_with_tags,

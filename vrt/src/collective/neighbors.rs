@@ -30,7 +30,6 @@ use vrt_core::pe::{self, Started};
 /// # Examples
 ///
 /// ```
-/// use vrt::collective::NeighborCollectives;
 /// use vrt::traits::*;
 ///
 /// vrt::run_local(4, |world| {
@@ -442,17 +441,19 @@ async unsafe fn exchange(
         // SAFETY: as the caller promises.
         sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) }), site));
     }
+    // All that was begun is waited for, also if something that came does not fit.
+    let mut came = Ok(());
     for (from, len, receive) in receiving {
         let outcome = match receive {
             Ok(outcome) => outcome,
             Err(pending) => pending.await?,
         };
-        collective.check_came(&outcome, len, from)?;
+        came = came.and_then(|()| collective.check_came(&outcome, len, from));
     }
     for pending in sending.into_iter().filter_map(Result::err) {
         pending.await?;
     }
-    Ok(())
+    came
 }
 
 fn wait(started: Started, site: Site) -> Result<pe::Completion, Pending> {

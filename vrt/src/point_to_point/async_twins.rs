@@ -23,8 +23,8 @@ use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::error::{At, OrRefuse};
 use crate::operation::{self, Site};
 use crate::point_to_point::{
-    Destination, Message, Source, Status, expect_one, message, outbound, outbound_value, pattern,
-    room_for, site,
+    Destination, Message, Source, Status, address, expect_one, message, outbound_value, pattern,
+    room_for, site, to_send,
 };
 use vrt_core::encoding::{self, DecodeError, EncodeError};
 use vrt_core::pe::Mode;
@@ -310,7 +310,8 @@ fn send<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
     mode: Mode,
     site: Site,
 ) -> impl Future<Output = ()> {
-    let message = outbound(destination, buf, tag, mode, site).or_refuse();
+    let address = address(destination, tag, site).or_refuse();
+    let message = to_send(destination, address, buf, mode);
     async move {
         // Holds the borrow until the engine has read the buffer.
         let (_borrowed, message) = (buf, message);
@@ -325,7 +326,8 @@ fn send_vec<D: Destination + ?Sized, Msg: Equivalence + 'static>(
     tag: Tag,
     site: Site,
 ) -> impl Future<Output = Vec<Msg>> {
-    let message = outbound(destination, &values[..], tag, Mode::Standard, site).or_refuse();
+    let address = address(destination, tag, site).or_refuse();
+    let message = to_send(destination, address, &values[..], Mode::Standard);
     operation::background(async move {
         // What the values were packed into, if they were, stays as long as they do.
         let (values, message) = (values, message);

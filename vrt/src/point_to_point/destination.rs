@@ -146,7 +146,8 @@ pub trait Destination: AsCommunicator {
         tag: Tag,
     ) -> PersistentRequest<'a, &'a mut Buf, ()> {
         let site = site!("persistent_send");
-        let outbound = outbound(self, &*buf, tag, Mode::Copied, site).or_refuse().outbound;
+        let address = address(self, tag, site).or_refuse();
+        let outbound = to_send(self, address, &*buf, Mode::Copied).outbound;
         PersistentRequest::message(buf, (), site, move |buf, _| {
             let outgoing = wire::outgoing(&**buf);
             let Outgoing { at: data, len, signature, .. } = outgoing;
@@ -272,28 +273,46 @@ pub(crate) struct ToSend {
     pub(crate) bytes: Outgoing,
 }
 
+/// Where a message goes, by its rank in the job, and its tag.
+#[derive(Clone, Copy)]
+pub(crate) struct Address {
+    to: u32,
+    tag: Tag,
+}
+
+/// Checks where a message goes. Apart from [`to_send`], so that what that gives is not moved.
+#[inline(always)]
+pub(crate) fn address<D: Destination + ?Sized>(
+    destination: &D,
+    tag: Tag,
+    site: Site,
+) -> Result<Address, Error> {
+    let comm = destination.as_communicator().as_handle();
+    let to = comm.job_rank(destination.destination_rank()).at(site)?;
+    Ok(Address { to, tag: checked_tag(tag).at(site)? })
+}
+
 /// What sending a buffer means to the engine, and the bytes that are sent.
 #[inline(always)]
-pub(crate) fn outbound<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
+pub(crate) fn to_send<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
     destination: &D,
+    Address { to, tag }: Address,
     buf: &Buf,
-    tag: Tag,
     mode: Mode,
-    site: Site,
-) -> Result<ToSend, Error> {
+) -> ToSend {
     let comm: &CommunicatorHandle = destination.as_communicator().as_handle();
     let bytes = wire::outgoing(buf);
     let outbound = Outbound {
         context: comm.context,
-        to: comm.job_rank(destination.destination_rank()).at(site)?,
+        to,
         source: comm.rank,
-        tag: checked_tag(tag).at(site)?,
+        tag,
         data: bytes.at,
         len: bytes.len,
         mode,
         signature: bytes.signature,
     };
-    Ok(ToSend { outbound, bytes })
+    ToSend { outbound, bytes }
 }
 
 /// What sending the bytes of an encoded value means to the engine.
@@ -303,7 +322,8 @@ pub(crate) fn outbound_value<D: Destination + ?Sized>(
     tag: Tag,
     site: Site,
 ) -> Result<ToSend, Error> {
-    let mut message = outbound(destination, bytes, tag, Mode::Standard, site)?;
+    let address = address(destination, tag, site)?;
+    let mut message = to_send(destination, address, bytes, Mode::Standard);
     message.outbound.signature = Signature::VALUE;
     Ok(message)
 }
@@ -316,7 +336,8 @@ fn send_at<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
     mode: Mode,
     site: Site,
 ) -> Result<(), Error> {
-    send_now(outbound(destination, buf, tag, mode, site)?, site);
+    let address = address(destination, tag, site)?;
+    send_now(to_send(destination, address, buf, mode), site);
     Ok(())
 }
 
@@ -339,7 +360,8 @@ where
     Sc: Scope<'a>,
     Buf: Buffer + ?Sized,
 {
-    let message = outbound(destination, buf, tag, mode, site).or_refuse();
+    let address = address(destination, tag, site).or_refuse();
+    let message = to_send(destination, address, buf, mode);
     // SAFETY: the request borrows the buffer until it is done.
     let started = pe::with(|pe| unsafe { pe.engine.send(&message.outbound) });
     Request::with_buffers(started, buf, scope, site, None, keep_outgoing(message.bytes))

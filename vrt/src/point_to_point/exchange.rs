@@ -7,7 +7,7 @@ use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
 use crate::error::{At, OrRefuse};
 use crate::operation::{self, Site, may_block, site};
 use crate::point_to_point::{
-    Destination, Source, Status, ToSend, expect_one, outbound, pattern, room_for,
+    Destination, Source, Status, ToSend, address, expect_one, pattern, room_for, to_send,
 };
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{Mode, Outbound, Room};
@@ -32,7 +32,8 @@ where
     S: Source,
 {
     let site = site!("send_receive");
-    let message = outbound(destination, msg, sendtag, Mode::Standard, site).or_refuse();
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
     one(message, pattern(source, Some(receivetag), site).or_refuse(), site)
 }
 
@@ -65,7 +66,8 @@ where
     S: Source,
 {
     let site = site!("send_receive");
-    let message = outbound(destination, msg, Tag::default(), Mode::Standard, site).or_refuse();
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
     one(message, pattern(source, None, site).or_refuse(), site)
 }
 
@@ -90,7 +92,8 @@ where
     S: Source,
 {
     let site = site!("send_receive_into");
-    let message = outbound(destination, msg, sendtag, Mode::Standard, site).or_refuse();
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
     let pattern = pattern(source, Some(receivetag), site).or_refuse();
     into(message, pattern, buf, site)
 }
@@ -109,7 +112,8 @@ where
     S: Source,
 {
     let site = site!("send_receive_into");
-    let message = outbound(destination, msg, Tag::default(), Mode::Standard, site).or_refuse();
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
     into(message, pattern(source, None, site).or_refuse(), buf, site)
 }
 
@@ -132,7 +136,8 @@ where
     S: Source,
 {
     let site = site!("send_receive_replace_into");
-    let message = outbound(destination, buf, sendtag, Mode::Buffered, site).or_refuse();
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, buf, Mode::Buffered);
     let pattern = pattern(source, Some(receivetag), site).or_refuse();
     into(message, pattern, buf, site)
 }
@@ -151,7 +156,8 @@ where
 {
     let site = site!("send_receive_replace_into");
     // The message is copied before anything can be received into its place.
-    let message = outbound(destination, buf, Tag::default(), Mode::Buffered, site).or_refuse();
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, buf, Mode::Buffered);
     into(message, pattern(source, None, site).or_refuse(), buf, site)
 }
 

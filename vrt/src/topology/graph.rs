@@ -37,7 +37,6 @@ impl GraphCommunicator {
 /// # Examples
 ///
 /// ```
-/// use vrt::collective::NeighborCollectives;
 /// use vrt::traits::*;
 ///
 /// vrt::run_local(4, |world| {

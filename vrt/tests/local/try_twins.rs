@@ -321,6 +321,28 @@ fn ranks_disagree_about_a_long_collective_operation() {
     });
 }
 
+/// All parts are sent and received also if one of them is wrong.
+#[test]
+fn a_neighbour_sends_too_much() {
+    vrt::run_local(4, |world| {
+        let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+        let (me, len) = (ring.rank() as usize, LONG);
+        let mine = vec![me as u64; if me == 1 { len + 1 } else { len }];
+        let mut beside = vec![0u64; 2 * mine.len()];
+        vrt::request::scope(|scope| {
+            let request = ring.immediate_neighbor_all_gather_into(scope, &mine, &mut beside);
+            let outcome = request.try_wait();
+            assert_eq!(outcome.is_err(), me != 3, "{outcome:?}");
+            if let Err(error) = outcome {
+                let call = "immediate_neighbor_all_gather_into";
+                expect(&error, world, call, ErrorClass::Count, "contributed");
+            }
+        });
+        assert!(me != 3 || beside[..len] == vec![2; len] && beside[len..] == vec![0; len]);
+        expect_usable(world);
+    });
+}
+
 #[test]
 fn the_result_of_a_reduction_does_not_fit() {
     vrt::run_local(2, |world| {
