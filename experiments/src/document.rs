@@ -124,6 +124,9 @@ fn markdown_table(text: &str) -> Option<String> {
 
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->";
+/// The table of options, which a test of `vrt-launch` writes.
+const GENERATED: &str = "<!-- options: ";
+const END_OF_GENERATED: &str = "<!-- end of options -->";
 
 /// The document with all of its blocks regenerated; `figures` returns the text for a name.
 ///
@@ -175,9 +178,9 @@ pub fn hand_written_numbers(document: &str) -> Vec<(usize, String)> {
     let (mut is_generated, mut is_code) = (false, false);
     for (at, line) in document.lines().enumerate() {
         let start = line.trim_start();
-        if start.starts_with(BEGIN) {
+        if start.starts_with(BEGIN) || start.starts_with(GENERATED) {
             is_generated = true;
-        } else if start == END {
+        } else if start == END || start == END_OF_GENERATED {
             is_generated = false;
         } else if start.starts_with("```") {
             is_code = !is_code;
