@@ -451,7 +451,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        migrate::migrate_async(state, site!("migrate_async"))
+        migrate::Migrating::new(state, site!("migrate_async"))
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep
