@@ -210,6 +210,7 @@ impl<T> OrRefuse for Result<T, Error> {
 /// # Panics
 /// Always.
 #[cold]
+#[inline(never)]
 pub(crate) fn refuse(kind: ErrorKind, site: Site) -> ! {
     fail(&Error::new(kind, site))
 }

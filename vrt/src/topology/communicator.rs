@@ -4,9 +4,9 @@ use std::panic::Location;
 
 use crate::attribute::{CommAttribute, Stored};
 use crate::datatype::{Buffer, BufferMut, Datatype, DatatypeRef, UncommittedDatatype, wire};
-use crate::error::{At, Error, OrRefuse};
+use crate::error::{At, Error, refuse};
+use crate::operation::block_on_or_refuse;
 use crate::operation::site;
-use crate::operation::{Site, block_on_or_refuse};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
@@ -14,8 +14,8 @@ use crate::topology::{
     SimpleCommunicator, UserGroup, cartesian, graph, group, inter, migrate,
 };
 use crate::{Count, Tag};
+use vrt_core::comm::create;
 use vrt_core::comm::shape::Shape;
-use vrt_core::comm::{CommunicatorHandle, create};
 use vrt_slot::check;
 use vrt_slot::report::count;
 
@@ -60,9 +60,12 @@ pub trait Communicator: AsHandle {
     /// # Panics
     /// When there is no such rank.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     fn process_at_rank(&self, r: Rank) -> Process<'_> {
-        process_at(self.as_handle(), r, site!("process_at_rank")).or_refuse()
+        match self.as_handle().job_rank(r) {
+            Ok(_) => Process { comm: AnyProcess(self.as_handle()), rank: r },
+            Err(kind) => refuse(kind, site!("process_at_rank")),
+        }
     }
 
     /// [`process_at_rank`](Self::process_at_rank) that returns what was wrong.
@@ -81,9 +84,9 @@ pub trait Communicator: AsHandle {
     /// });
     /// ```
     #[track_caller]
-    #[inline]
     fn try_process_at_rank(&self, r: Rank) -> Result<Process<'_>, Error> {
-        process_at(self.as_handle(), r, site!("process_at_rank"))
+        self.as_handle().job_rank(r).at(site!("process_at_rank"))?;
+        Ok(Process { comm: AnyProcess(self.as_handle()), rank: r })
     }
 
     /// Any process, as a source.
@@ -448,7 +451,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        migrate::migrate_async(state, site!("migrate_async"))
+        migrate::Migrating::new(state, site!("migrate_async"))
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep
@@ -488,12 +491,6 @@ pub trait Communicator: AsHandle {
         ));
         std::process::exit(status)
     }
-}
-
-#[inline]
-fn process_at(comm: &CommunicatorHandle, rank: Rank, site: Site) -> Result<Process<'_>, Error> {
-    comm.job_rank(rank).at(site)?;
-    Ok(Process { comm: AnyProcess(comm), rank })
 }
 
 /// Where `len` bytes from a position on lie.

@@ -39,7 +39,45 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site
 }
 
 /// See [`Communicator::migrate_async`](crate::topology::Communicator::migrate_async).
-pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
+///
+/// It begins in a block of its own, when it is first polled. A future is copied to where it is awaited as a whole,
+/// and what is not initialised yet has what earlier calls have left on the stack: addresses that would keep the
+/// rank where it is.
+pub(crate) struct Migrating<'a, T> {
+    state: Option<&'a mut T>,
+    site: Site,
+    begun: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+}
+
+impl<'a, T> Migrating<'a, T> {
+    pub(crate) fn new(state: &'a mut T, site: Site) -> Self {
+        Migrating { state: Some(state), site, begun: None }
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Future for Migrating<'_, T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(state) = self.state.take() {
+            vrt_slot::check::wipe();
+            self.begun = Some(begin(state, self.site));
+        }
+        let Some(begun) = &mut self.begun else { return Poll::Pending };
+        begun.as_mut().poll(context)
+    }
+}
+
+/// A call of its own, whose frame lies where the stack was wiped.
+#[inline(never)]
+fn begin<'a, T: Serialize + DeserializeOwned>(
+    state: &'a mut T,
+    site: Site,
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    Box::pin(migrate_async(state, site))
+}
+
+async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
     if !prepare(state, site) {
         return;
     }
