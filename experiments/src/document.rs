@@ -79,7 +79,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// The generated text for a name: the results in a directory, and where they were measured.
+/// The generated text for a name: the results in a directory, and where they were measured; or that nothing was.
 #[must_use]
 pub fn of_results(results: &Path, name: &str) -> Option<String> {
     let (file, last) = match name.split_once(" last ") {
@@ -87,6 +87,9 @@ pub fn of_results(results: &Path, name: &str) -> Option<String> {
         None => (name, usize::MAX),
     };
     let (measurement, _) = file.split_once('/')?;
+    if !results.join(measurement).exists() {
+        return Some(format!("*Not measured for this version: `scripts/figures {measurement}`*\n"));
+    }
     let read = |ending| fs::read_to_string(results.join(format!("{file}.{ending}"))).ok();
     let text = if let Some(markdown) = read("md") {
         // Its figures lie beside it.
@@ -247,9 +250,11 @@ mod tests {
         ] {
             assert_eq!(of_results(folder.path(), name), Some(format!("{text}{below}")), "{name}");
         }
-        for name in ["switch", "switch/other", "other/table", "switch/printed last many"] {
+        for name in ["switch", "switch/other", "switch/printed last many"] {
             assert_eq!(of_results(folder.path(), name), None, "{name}");
         }
+        let missing = "*Not measured for this version: `scripts/figures other`*\n";
+        assert_eq!(of_results(folder.path(), "other/table").as_deref(), Some(missing));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use experiments::document;
 
@@ -43,5 +44,19 @@ fn a_planted_number_is_found() {
         let found = document::hand_written_numbers(&planted);
         assert_eq!(found.len(), before.len() + 1, "{}", path.display());
         assert_eq!(found.last().unwrap().1, "123.5 ns");
+    }
+}
+
+#[test]
+fn every_block_is_of_a_measurement_that_the_script_knows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let script = Command::new(root.join("scripts/figures")).arg("--list").output().unwrap();
+    let known = String::from_utf8(script.stdout).unwrap();
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for name in text.lines().filter_map(|line| line.strip_prefix("<!-- figures: ")) {
+            let measurement = name.split('/').next().unwrap();
+            assert!(known.lines().any(|it| it == measurement), "{}: {name}", path.display());
+        }
     }
 }
