@@ -22,7 +22,7 @@ struct Arguments {
 enum What {
     /// Run a command and keep its output, with a record of the machine
     Measure {
-        /// The directory for the results; `{out}` in the command stands for it
+        /// The directory for the results; in the command, `{out}` stands for it, and `{tmp}` for one that is removed afterwards
         folder: PathBuf,
         /// The command and its arguments
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -78,15 +78,21 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
         eprintln!("figures: other programs use the machine ({machine}): these figures say little");
     }
     let out = folder.display().to_string();
-    let words: Vec<String> = command.iter().map(|word| word.replace("{out}", &out)).collect();
+    let temporary = std::env::temp_dir().join(format!("vrt-figures-{}", std::process::id()));
+    fs::create_dir_all(&temporary).map_err(file_error(&temporary))?;
+    let other = temporary.display().to_string();
+    let filled = |word: &String| word.replace("{out}", &out).replace("{tmp}", &other);
+    let words: Vec<String> = command.iter().map(filled).collect();
     let shown = command.join(" ");
     let began = Instant::now();
     let mut child = Command::new(&words[0]);
     let output = child.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    // What is left there is nothing that the documents show.
+    let _ = fs::remove_dir_all(&temporary);
     let output = output.map_err(|why| Error::Start { command: shown.clone(), why })?;
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout).replace(&format!("{other}/"), "");
     if !output.status.success() {
-        let (status, printed) = (output.status, printed.into_owned());
+        let status = output.status;
         return Err(Error::Failed { command: shown, status, printed });
     }
     let seconds = began.elapsed().as_secs_f64();
