@@ -38,9 +38,7 @@ else
     echo "   it cannot be had: left out"
 fi
 
-step "lints of benchmarks, of what needs MPI, and of the library with the features that it has by default, and without"
-try cargo clippy --workspace "${options[@]}" --all-targets --target-dir "$of_mpi" \
-    --features "virtual-ranks/mpi,rocket-mini/mpi,uts/mpi,vrt-tests/mpi,vrtrun/mpi" -- -D warnings
+step "lints of the library with the features that it has by default, and without"
 try cargo clippy --package virtual-ranks --no-default-features --quiet -- -D warnings
 try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
 
